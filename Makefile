@@ -1,0 +1,49 @@
+# One command each. `make demo` and `make test` do all the set-up: they need git, make and Python 3.11 or later.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/pip --disable-pip-version-check -q
+
+.PHONY: demo test check lint types imports suite bench docs clean
+
+demo: $(VENV)/.demo
+	$(BIN)/murmura demo
+
+test: lint types imports suite
+
+check: lint types imports
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+imports: $(VENV)/.test
+	$(BIN)/lint-imports
+
+suite: $(VENV)/.test
+	$(BIN)/pytest -n 2 --dist loadfile
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml
+	$(PIP) install -e '.[demo,report]'
+	touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml
+	$(PIP) install -e '.[demo,report,test]'
+	touch $@
+
+$(VENV)/.bench: $(VENV)/.test
+	$(PIP) install -e '.[demo,report,test,bench]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Speed, memory and quality together, beside rivals: `make bench`."""

@@ -1,0 +1,53 @@
+"""Most popular: every user is shown the items with the most training interactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from murmura.baselines.base import Arrays, Baseline, Model, Watch
+from murmura.core.arrays import Floats, Ints
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import settings
+
+
+@dataclass(frozen=True, eq=False)
+class PopularityModel(Model):
+    """One score per item, the same for everyone."""
+
+    count: Floats  # (items,)
+
+    def score(self, users: Ints) -> Floats:
+        """The counts, once per user."""
+        return np.tile(self.count, (len(users), 1))
+
+    def score_history(self, items: Ints) -> Floats:
+        """The counts: popularity asks nothing of the user."""
+        return self.count
+
+    def arrays(self) -> Arrays:
+        """The counts."""
+        return {"count": self.count}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays) -> Self:
+        """From the counts."""
+        return cls(train, arrays["count"])
+
+
+@settings
+class MostPop(Baseline):
+    """Score = the number of training interactions of the item."""
+
+    name = "mostpop"
+    model = PopularityModel
+    seeded = False
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> PopularityModel:
+        """Count."""
+        return PopularityModel(train, train.item_counts.astype(np.float64))

@@ -1,0 +1,1 @@
+"""The words of Murmura: what the other rooms pass to each other."""

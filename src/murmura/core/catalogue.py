@@ -1,0 +1,72 @@
+"""What is publicly known about the items: names, categories, features, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from murmura.core.arrays import Ids, Ints
+from murmura.core.interactions import Interactions, Vocabulary
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Which items carry which labels (genres, venue categories, graph features): pairs, many to many."""
+
+    labels: tuple[str, ...]
+    item: Ints  # (pairs,)
+    label: Ints  # (pairs,)
+
+    def restrict(self, places: Ints) -> Relation:
+        """The same relation over items re-coded by `places` (old code -> new code, -1 = gone)."""
+        moved = places[self.item]
+        kept = moved >= 0
+        return Relation(self.labels, moved[kept], self.label[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Catalogue:
+    """The items of a data set with what is known about them; absent knowledge is None."""
+
+    items: Vocabulary
+    names: Ids | None = None  # (items,) text, "" where unknown
+    categories: Relation | None = None
+    features: Relation | None = None
+    links: Ids | None = None  # (items,) text: an address in a knowledge graph, "" where unknown
+
+    def restrict(self, items: Vocabulary) -> Catalogue:
+        """The catalogue of exactly these items; an item unknown here has no name, category or feature."""
+        here = self.items.find(items.labels)  # new code -> old code
+        places = np.full(len(self.items), -1, np.int32)
+        places[here[here >= 0]] = np.flatnonzero(here >= 0)
+        return Catalogue(
+            items,
+            _take(self.names, here),
+            self.categories and self.categories.restrict(places),
+            self.features and self.features.restrict(places),
+            _take(self.links, here),
+        )
+
+    def name(self, code: int) -> str:
+        """What to call an item on screen: its name, or its id where it has none."""
+        known = "" if self.names is None else str(self.names[code])
+        return known or str(self.items.labels[code])
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A named data set: the interactions as the source has them, and its catalogue."""
+
+    name: str
+    interactions: Interactions
+    catalogue: Catalogue
+    notes: tuple[str, ...] = field(default=())
+
+
+def _take(column: Ids | None, codes: Ints) -> Ids | None:
+    if column is None:
+        return None
+    taken = column[np.maximum(codes, 0)].copy() if len(column) else np.full(len(codes), "", "<U1")
+    taken[codes < 0] = ""
+    return taken

@@ -1,0 +1,47 @@
+"""Every error Murmura raises on purpose.
+
+MurmuraError                 exit 1
+├── SettingError             exit 2   a setting, flag or argument is not what it must be
+├── DataError                exit 3   a file or a table of interactions cannot be used
+├── RunError                 exit 4   a run folder is absent, incomplete or of another configuration
+└── MissingExtraError        exit 5   an optional part of Murmura is not installed
+
+Each message is one sentence: what it must be, what it got, what to do.
+"""
+
+from typing import ClassVar
+
+
+class MurmuraError(Exception):
+    """The root: catch this to catch everything Murmura raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class SettingError(MurmuraError):
+    """A setting, flag or argument is not what it must be."""
+
+    exit_code = 2
+
+
+class DataError(MurmuraError):
+    """A file or a table of interactions cannot be used."""
+
+    exit_code = 3
+
+
+class RunError(MurmuraError):
+    """A run folder is absent, incomplete or of another configuration."""
+
+    exit_code = 4
+
+
+class MissingExtraError(MurmuraError):
+    """An optional part of Murmura is not installed."""
+
+    exit_code = 5
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs an optional part that is not installed: run pip install 'murmura[{extra}]'."
+        )

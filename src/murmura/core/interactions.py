@@ -1,0 +1,196 @@
+"""Who did what to which item, and when: immutable columns over two vocabularies."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
+from murmura.core.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The owner's own ids, ascending (numbers as numbers, text by code point); the position is the code."""
+
+    labels: Ids  # (n,) int64 or text, unique, ascending
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", _frozen(np.asarray(self.labels)))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the ids are text rather than whole numbers."""
+        return self.labels.dtype.kind not in "iu"
+
+    def find(self, ids: Iterable[Any] | Ids) -> Ints:
+        """The code of each id, and -1 for an id that is not here."""
+        wanted = np.asarray(ids if isinstance(ids, np.ndarray) else list(ids))
+        if not len(self.labels) or not len(wanted):
+            return np.full(len(wanted), -1, np.int32)
+        if self.is_text:
+            wanted = wanted.astype(np.str_)
+        elif wanted.dtype.kind not in "iu":
+            wanted = np.array([_whole_number(x) for x in wanted.tolist()], np.int64)
+        place = np.minimum(np.searchsorted(self.labels, wanted), len(self.labels) - 1)
+        return np.where(self.labels[place] == wanted, place, -1).astype(np.int32)
+
+    def index(self, ids: Iterable[Any] | Ids, what: str = "id") -> Ints:
+        """The code of each id; refuses an id that is not here."""
+        wanted = list(ids)
+        codes = self.find(wanted)
+        if (codes < 0).any():
+            missing = wanted[int(np.argmax(codes < 0))]
+            raise DataError(f"{what} {missing!r} is not among the {len(self)} known ones; check its spelling.")
+        return codes
+
+    @staticmethod
+    def of(ids: Ids) -> tuple[Vocabulary, Ints]:
+        """The vocabulary of a column, and the column as codes."""
+        labels, codes = np.unique(ids, return_inverse=True)
+        return Vocabulary(labels), codes.astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Rows of (user, item, value, time) as codes into `users` and `items`, in the order of the source."""
+
+    users: Vocabulary
+    items: Vocabulary
+    user: Ints  # (rows,)
+    item: Ints  # (rows,)
+    value: Floats  # (rows,) 1.0 where the source has no values
+    time: Longs | None = None  # (rows,) seconds since 1970
+
+    def __post_init__(self) -> None:
+        for name, kind in (("user", np.int32), ("item", np.int32), ("value", np.float64), ("time", np.int64)):
+            column = getattr(self, name)
+            if column is not None:
+                object.__setattr__(self, name, _frozen(np.ascontiguousarray(column, kind)))
+        lengths = {len(c) for c in (self.user, self.item, self.value, self.time) if c is not None}
+        if len(lengths) != 1:
+            raise DataError(
+                f"the columns of interactions must be equally long, but have {sorted(lengths)} rows."
+            )
+
+    @staticmethod
+    def of(user: Ids, item: Ids, value: Floats | None = None, time: Longs | None = None) -> Interactions:
+        """From columns of own ids."""
+        users, u = Vocabulary.of(np.asarray(user))
+        items, i = Vocabulary.of(np.asarray(item))
+        return Interactions(users, items, u, i, np.ones(len(u)) if value is None else value, time)
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    @property
+    def n_users(self) -> int:
+        """How many users the vocabulary has, with or without rows."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """How many items the vocabulary has, with or without rows."""
+        return len(self.items)
+
+    def rows(self, keep: Bools | Longs) -> Interactions:
+        """Some of the rows (a mask or positions), over the same vocabularies."""
+        time = None if self.time is None else self.time[keep]
+        return Interactions(self.users, self.items, self.user[keep], self.item[keep], self.value[keep], time)
+
+    def compact(self) -> Interactions:
+        """The same rows over vocabularies that hold only the users and items that occur."""
+        users, u = _shrink(self.users, self.user)
+        items, i = _shrink(self.items, self.item)
+        return Interactions(users, items, u, i, self.value, self.time)
+
+    @cached_property
+    def by_user(self) -> Rows:
+        """The rows of each user, items ascending: a compressed row index."""
+        order = np.lexsort((self.item, self.user))
+        return Rows(
+            _starts(self.user, self.n_users), _frozen(self.item[order]), _frozen(self.value[order]), order
+        )
+
+    @cached_property
+    def by_item(self) -> Rows:
+        """The rows of each item, users ascending."""
+        order = np.lexsort((self.user, self.item))
+        return Rows(
+            _starts(self.item, self.n_items), _frozen(self.user[order]), _frozen(self.value[order]), order
+        )
+
+    @cached_property
+    def item_counts(self) -> Longs:
+        """How many rows each item has."""
+        return _frozen(np.bincount(self.item, minlength=self.n_items))
+
+    @cached_property
+    def user_counts(self) -> Longs:
+        """How many rows each user has."""
+        return _frozen(np.bincount(self.user, minlength=self.n_users))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 over ids and columns: equal for equal data in equal row order, on every machine."""
+        digest = hashlib.sha256()
+        for vocabulary in (self.users, self.items):
+            digest.update("\n".join(map(str, vocabulary.labels.tolist())).encode())
+            digest.update(b"\0")
+        for column in (self.user, self.item, self.value, self.time):
+            digest.update(b"-" if column is None else column.astype(column.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A compressed row index: row r holds `index[start[r]:start[r + 1]]`, ascending, with `value` beside it."""
+
+    start: Longs  # (rows + 1,)
+    index: Ints  # (entries,)
+    value: Floats  # (entries,)
+    order: Longs  # (entries,) the row of the interactions each entry came from
+
+    def of(self, row: int) -> Ints:
+        """The entries of one row."""
+        return self.index[self.start[row] : self.start[row + 1]]
+
+
+def _starts(codes: Ints, n: int) -> Longs:
+    starts: Longs = np.zeros(n + 1, np.int64)
+    np.cumsum(np.bincount(codes, minlength=n), out=starts[1:])
+    return _frozen(starts)
+
+
+def _shrink(vocabulary: Vocabulary, codes: Ints) -> tuple[Vocabulary, Ints]:
+    present = np.zeros(len(vocabulary), np.bool_)
+    present[codes] = True
+    new = (np.cumsum(present) - 1).astype(np.int32)
+    return Vocabulary(vocabulary.labels[present]), new[codes]
+
+
+A = TypeVar("A", bound=NDArray[Any])
+
+
+def _frozen(array: A) -> A:
+    """The same memory, read-only."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _whole_number(value: Any) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return -(2**63)

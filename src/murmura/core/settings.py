@@ -1,0 +1,82 @@
+"""Hyper-parameters and configurations: frozen dataclasses that check themselves.
+
+A class under `@settings` states each field once, with its type and its bounds. From that statement come the
+constructor's check, the YAML schema and the command line's `-S key=value`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Callable
+from typing import Any, TypeVar, cast, dataclass_transform
+
+import pydantic
+from pydantic import Field, TypeAdapter
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from murmura.core.errors import SettingError
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, dataclasses.field))
+def settings(cls: type[T]) -> type[T]:
+    """Make `cls` a frozen dataclass whose constructor refuses what its fields do not allow."""
+    made = cast(
+        type[T],
+        checked_dataclass(frozen=True, kw_only=True, config=pydantic.ConfigDict(extra="forbid"))(cls),
+    )
+    made.__init__ = _one_sentence(made.__init__, made)  # type: ignore[method-assign]
+    return made
+
+
+def _one_sentence(init: Callable[..., None], cls: type) -> Callable[..., None]:
+    def checked_init(self: object, **values: Any) -> None:
+        try:
+            init(self, **values)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            raise SettingError(problem(first, cls, getattr(cls, "name", cls.__name__))) from None
+
+    checked_init.__wrapped__ = init  # type: ignore[attr-defined]
+    return checked_init
+
+
+def problem(error: Any, cls: type, owner: str) -> str:
+    """One sentence for one pydantic error: the setting, what it must be, what it got."""
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+        return unknown(where, field_names(cls), owner)
+    if error["type"] in {"missing", "missing_keyword_only_argument"}:
+        return f"{owner}.{where} must be given."
+    text = str(error["msg"])
+    text = text[0].lower() + text[1:]
+    return f"{owner}.{where}: {text}, but it is {error['input']!r}."
+
+
+def unknown(name: str, known: list[str], owner: str) -> str:
+    """The sentence for a setting that does not exist, with the nearest one that does."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"It knows {', '.join(known) or 'no settings'}."
+    return f"unknown setting '{owner}.{name}'. {hint}"
+
+
+def field_names(cls: type) -> list[str]:
+    """The settings of a class, in the order it states them."""
+    return [field.name for field in dataclasses.fields(cls)]
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The settings as plain values, ready for YAML or JSON."""
+    return cast(dict[str, Any], TypeAdapter(type(value)).dump_python(value, mode="json"))
+
+
+def from_dict(cls: type[T], values: dict[str, Any]) -> T:
+    """Build `cls` from plain values; the opposite of `as_dict`."""
+    return cls(**values)
+
+
+def changed(value: T, **changes: Any) -> T:
+    """A copy with some settings changed, checked like a new one."""
+    return type(value)(**{**{f: getattr(value, f) for f in field_names(type(value))}, **changes})

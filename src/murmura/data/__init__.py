@@ -1,0 +1,1 @@
+"""A file becomes interactions, then a split. One file per source."""

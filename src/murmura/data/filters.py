@@ -1,0 +1,111 @@
+"""Which rows of a data set take part: small steps, applied in the order a protocol states them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions
+from murmura.core.settings import settings
+
+Count = Annotated[int, Field(ge=1)]
+
+
+@settings
+class LatestPerPair:
+    """One row per (user, item), the latest; rows come out ordered by user, then item."""
+
+    step: Literal["latest-per-pair"] = "latest-per-pair"
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Of equal times the later row of the source stays."""
+        time = np.zeros(len(data), np.int64) if data.time is None else data.time
+        order = np.lexsort((time, data.item, data.user))
+        user, item = data.user[order], data.item[order]
+        last = np.ones(len(data), np.bool_)
+        last[:-1] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])
+        return data.rows(order[last])
+
+
+@settings
+class Binarise:
+    """Every interaction counts 1, whatever its value."""
+
+    step: Literal["binarise"] = "binarise"
+
+    def apply(self, data: Interactions) -> Interactions:
+        """All values become 1."""
+        return Interactions(data.users, data.items, data.user, data.item, np.ones(len(data)), data.time)
+
+
+@settings
+class MinPerUser:
+    """Users with at least `rows` rows."""
+
+    step: Literal["min-per-user"] = "min-per-user"
+    rows: Count = 20
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Drop the rows of lighter users."""
+        return data.rows(data.user_counts[data.user] >= self.rows)
+
+
+@settings
+class MinPerItem:
+    """Items with at least `rows` rows."""
+
+    step: Literal["min-per-item"] = "min-per-item"
+    rows: Count = 20
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Drop the rows of rarer items."""
+        return data.rows(data.item_counts[data.item] >= self.rows)
+
+
+@settings
+class KCore:
+    """Users with at least k rows, then items with at least k, again and again until nothing changes."""
+
+    step: Literal["k-core"] = "k-core"
+    k: Count = 10
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Iterate to the fixed point."""
+        while True:
+            before = len(data)
+            data = MinPerItem(rows=self.k).apply(MinPerUser(rows=self.k).apply(data))
+            if len(data) == before:
+                return data
+
+
+@settings
+class MinValue:
+    """Rows whose value is at least `value`."""
+
+    step: Literal["min-value"] = "min-value"
+    value: float
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Drop the rows below."""
+        return data.rows(data.value >= self.value)
+
+
+Filter = Annotated[
+    LatestPerPair | Binarise | MinPerUser | MinPerItem | KCore | MinValue, Field(discriminator="step")
+]
+
+
+def apply_filters(data: Interactions, filters: Sequence[Filter]) -> Interactions:
+    """All steps in order, then vocabularies without the users and items that have no row left."""
+    for step in filters:
+        data = step.apply(data)
+    if not len(data):
+        raise DataError(
+            f"the filters {', '.join(f.step for f in filters)} must leave at least one row, but left none; "
+            "loosen them or check the data."
+        )
+    return data.compact()

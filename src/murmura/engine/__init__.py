@@ -1,0 +1,1 @@
+"""One model, one data set, one result: protocols, fitting, the run folder."""

@@ -1,0 +1,1 @@
+"""Compiled loops. Each has a plain twin it is tested against."""

@@ -1,0 +1,1 @@
+"""A run folder becomes one self-contained page, tables and plots."""
