@@ -1,0 +1,134 @@
+"""Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). Philox4x32-10.
+
+A counter-based generator: 128 random bits are a pure function of a 128-bit counter and a 64-bit key, so draw
+number n of client u in round t needs no state and no predecessor. Only 32-bit operations: numpy, compiled loops
+and TypeScript agree bit by bit.
+
+A *stream* is a key (k0, k1) and the upper counter words (c1, c2, c3); word w of the stream is word w % 4 of the
+block with c0 = w // 4. Words travel as uint64 that hold 32 bits: the compiler then never changes their sign.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Floats, Longs
+from murmura.kernels.compiled import compiled
+
+Word = Any  # np.uint64 below 2**32
+Words = NDArray[np.uint32]
+
+_LOW = np.uint64(0xFFFFFFFF)
+_SHIFT = np.uint64(32)
+_M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
+_ROUNDS = 10
+
+
+@compiled
+def block(
+    c0: Word, c1: Word, c2: Word, c3: Word, k0: Word, k1: Word
+) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
+    """The four words at one counter under one key."""
+    for _ in range(_ROUNDS):
+        first = _M0 * c0
+        second = _M1 * c2
+        c0, c1, c2, c3 = (
+            (second >> _SHIFT) ^ c1 ^ k0,
+            second & _LOW,
+            (first >> _SHIFT) ^ c3 ^ k1,
+            first & _LOW,
+        )
+        k0 = (k0 + _W0) & _LOW
+        k1 = (k1 + _W1) & _LOW
+    return c0, c1, c2, c3
+
+
+@compiled
+def fill_words(key: Words, c1: Word, c2: Word, c3: Word, first: Word, out: Words) -> None:
+    """Words 4 * first .. of a stream into `out`, whose length is a multiple of four."""
+    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
+    for b in range(len(out) // 4):
+        w0, w1, w2, w3 = block(
+            np.uint64(first) + np.uint64(b), np.uint64(c1), np.uint64(c2), np.uint64(c3), k0, k1
+        )
+        out[4 * b] = w0
+        out[4 * b + 1] = w1
+        out[4 * b + 2] = w2
+        out[4 * b + 3] = w3
+
+
+@compiled
+def bounded(word: Word, n: Word) -> tuple[np.uint64, bool]:
+    """A word as a whole number below n (Lemire 2019), and whether it is fair: an unfair one is drawn again.
+
+    n is at least 1 and below 2**32. The high half of word * n is uniform once the 2**32 mod n words that would
+    favour some numbers are rejected.
+    """
+    product = np.uint64(word) * np.uint64(n)
+    low = product & _LOW
+    fair = low >= np.uint64(n) or low >= (np.uint64(1) << _SHIFT) % np.uint64(n)
+    return product >> _SHIFT, bool(fair)
+
+
+@compiled
+def uniform(high: Word, low: Word) -> float:
+    """Two words as a double in [0, 1): 27 bits of the first, 26 of the second, in steps of 2**-53."""
+    return (float(high >> np.uint64(5)) * 67108864.0 + float(low >> np.uint64(6))) / 9007199254740992.0
+
+
+@compiled
+def word_at(key: Words, c1: Word, c2: Word, c3: Word, place: Word) -> np.uint64:
+    """Word number `place` of a stream."""
+    words = block(
+        np.uint64(place) >> np.uint64(2),
+        np.uint64(c1),
+        np.uint64(c2),
+        np.uint64(c3),
+        np.uint64(key[0]),
+        np.uint64(key[1]),
+    )
+    last = np.uint64(place) & np.uint64(3)
+    if last == np.uint64(0):
+        return words[0]
+    if last == np.uint64(1):
+        return words[1]
+    return words[2] if last == np.uint64(2) else words[3]
+
+
+@compiled
+def draw_below(key: Words, c1: Word, c2: Word, c3: Word, place: Word, n: Word) -> tuple[np.uint64, np.uint64]:
+    """A whole number below n from word `place` of a stream on, and the place after the last word used."""
+    while True:
+        value, fair = bounded(word_at(key, c1, c2, c3, place), n)
+        place = np.uint64(place) + np.uint64(1)
+        if fair:
+            return value, place
+
+
+@compiled
+def permute(order: Longs, key: Words, c1: Word, c2: Word, c3: Word) -> None:
+    """Shuffle in place (Fisher and Yates, from the end), with a stream of its own."""
+    place = np.uint64(0)
+    for last in range(len(order) - 1, 0, -1):
+        other, place = draw_below(key, c1, c2, c3, place, np.uint64(last + 1))
+        order[last], order[other] = order[other], order[last]
+
+
+@compiled
+def fill_uniform(key: Words, c1: Word, c2: Word, c3: Word, out: Floats) -> None:
+    """Doubles in [0, 1): number n comes from words 2n and 2n + 1 of the stream."""
+    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
+    for b in range((len(out) + 1) // 2):
+        w0, w1, w2, w3 = block(np.uint64(b), np.uint64(c1), np.uint64(c2), np.uint64(c3), k0, k1)
+        out[2 * b] = uniform(w0, w1)
+        if 2 * b + 1 < len(out):
+            out[2 * b + 1] = uniform(w2, w3)
+
+
+def key_of(seed: int) -> Words:
+    """The key of a seed: its low and its high 32 bits."""
+    return np.array([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], np.uint32)
