@@ -45,21 +45,21 @@ def _one_sentence(init: Callable[..., None], cls: type) -> Callable[..., None]:
 
 def problem(error: Any, cls: type, owner: str) -> str:
     """One sentence for one pydantic error: the setting, what it must be, what it got."""
-    where = ".".join(str(part) for part in error["loc"])
+    where = ".".join([*([owner] if owner else []), *(str(part) for part in error["loc"])])
     if error["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
-        return unknown(where, field_names(cls), owner)
+        return unknown(str(error["loc"][-1]), field_names(cls), owner)
     if error["type"] in {"missing", "missing_keyword_only_argument"}:
-        return f"{owner}.{where} must be given."
+        return f"{where} must be given."
     text = str(error["msg"])
     text = text[0].lower() + text[1:]
-    return f"{owner}.{where}: {text}, but it is {error['input']!r}."
+    return f"{where}: {text}, but it is {error['input']!r}."
 
 
 def unknown(name: str, known: list[str], owner: str) -> str:
     """The sentence for a setting that does not exist, with the nearest one that does."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     hint = f"Did you mean '{near[0]}'?" if near else f"It knows {', '.join(known) or 'no settings'}."
-    return f"unknown setting '{owner}.{name}'. {hint}"
+    return f"unknown setting '{owner + '.' if owner else ''}{name}'. {hint}"
 
 
 def field_names(cls: type) -> list[str]:

@@ -1,0 +1,87 @@
+"""`murmura`: the command line. Data goes to stdout, progress and messages to stderr.
+
+Exit codes: 0 done, 1 failed, 2 a setting is wrong, 3 the data cannot be used, 4 the run folder cannot be used,
+5 an optional part is not installed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from murmura.cli import compare, config, data, demo, doctor, evaluate, fit, report, search
+from murmura.cli.console import CONSOLE, say
+from murmura.core.errors import MurmuraError
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable run folder, "
+    "5 optional part missing, 130 interrupted."
+)
+
+app = typer.Typer(
+    name="murmura",
+    help="A federated recommender, with honest evaluation against centralised rivals.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
+app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
+app.command("fit")(fit.fit)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("search")(search.search)
+app.command("report")(report.report)
+app.command("demo")(demo.demo)
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback()
+def options(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Say more; show where an error came from.")
+    ] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Plain text.")] = False,
+) -> None:
+    """A federated recommender, with honest evaluation against centralised rivals."""
+    CONSOLE.configure(quiet=quiet, verbose=verbose, color=not no_color and "NO_COLOR" not in os.environ)
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version."""
+    from murmura import __version__
+
+    typer.echo(__version__)
+
+
+def main() -> None:
+    """The entry point: every deliberate error is one sentence and an exit code."""
+    try:
+        app(standalone_mode=False)
+    except MurmuraError as error:
+        if CONSOLE.verbose:
+            raise
+        say(f"error: {error}", always=True)
+        sys.exit(error.exit_code)
+    except typer.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted: what was finished is kept.", always=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        usage = getattr(error, "format_message", None)  # click's own usage errors
+        if usage is None or CONSOLE.verbose:
+            raise
+        say(f"error: {usage()}", always=True)
+        sys.exit(2)

@@ -1,0 +1,118 @@
+"""`murmura compare`: several models under one protocol, side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say, table
+
+if TYPE_CHECKING:
+    from murmura.studies.compare import Comparison, Line
+
+DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
+
+
+def compare(
+    data: options.Data = "",
+    protocol: options.ProtocolName = "default",
+    models: Annotated[str, typer.Option("--models", help="Comma-separated; label=model names one twice.")] = "",
+    settings: options.Set = [],  # noqa: B006
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
+    seed: options.Seed = 0,
+    at: options.Cutoffs = "",
+    config: options.ConfigFile = None,
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    workers: options.Workers = 1,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare models on one data set. Never searches: without -S it takes documented settings.
+
+    An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
+    """
+    if config is not None:
+        plan, workers = _from_file(config, settings)
+    else:
+        chosen = options.parse_models(models or DEFAULT_MODELS)
+        for label, own in options.parse_settings(settings, list(chosen)).items():
+            chosen[label] |= own
+        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
+        plan = _plan(source, data_dir, protocol, chosen, seeds, seed, options.parse_cutoffs(at))
+    folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
+    lines = run(plan, folder, workers, as_json)
+    if not as_json:
+        show(plan, lines)
+    say(f"run folder: {folder}   (murmura report {folder})")
+
+
+def _plan(
+    source: dict[str, Any],
+    data_dir: Path | None,
+    protocol: str,
+    models: dict[str, dict[str, Any]],
+    seeds: int,
+    seed: int,
+    cutoffs: tuple[int, ...] | None,
+) -> Comparison:
+    from murmura.data.sources import load
+    from murmura.studies.compare import plan
+
+    dataset = load(source["name"], data_dir, skip_bad=bool(source.get("skip_bad")))
+    for note in dataset.notes:
+        say(note)
+    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source)
+
+
+def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
+    from murmura.core.errors import SettingError
+    from murmura.core.settings import as_dict
+    from murmura.engine.config import CompareConfig, load_config
+
+    read = load_config(path)
+    if not isinstance(read, CompareConfig):
+        raise SettingError(
+            f"{path} must list its models under 'models:', but has one 'model:'; use `murmura fit`."
+        )
+    models = {label: dict(own) for label, own in read.models.items()}
+    for label, own in options.parse_settings(settings, list(models)).items():
+        models[label] |= own
+    folder = Path(read.data.dir) if read.data.dir else None
+    plan = _plan(as_dict(read.data), folder, read.protocol, models, read.seeds, read.seed, read.cutoffs)
+    return plan, read.workers
+
+
+def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[Line]:
+    """Run the plan; with --json each line is printed as soon as it is known."""
+    from murmura.studies.compare import compare as compare_all
+
+    lines = []
+    with progress() as listener:
+        for line in compare_all(plan, folder, workers=workers, progress=listener):
+            lines.append(line)
+            if as_json:
+                typer.echo(json.dumps(line.flat()))
+            else:
+                say(f"{line.label}: done")
+    return lines
+
+
+def show(plan: Comparison, lines: list[Line]) -> None:
+    """The comparison as a table; the best of each metric is marked."""
+    keys = list(dict.fromkeys(key for line in lines for key in line.values))
+    best = {key: max(line.values.get(key, float("-inf")) for line in lines) for key in keys}
+    rows = [[line.label, *(_cell(line.values.get(key), best[key], key) for key in keys)] for line in lines]
+    seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
+    table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
+
+
+def _cell(value: float | None, best: float, key: str) -> str:
+    if value is None:
+        return ""
+    text = f"{value:,.0f}" if key.startswith("IC@") else f"{value:.4f}"
+    return f"[bold]{text}[/bold]" if value == best and "@" in key else text

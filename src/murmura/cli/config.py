@@ -1,0 +1,56 @@
+"""`murmura config`: show what can be set, check a file, print its schema."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import say, table
+
+config_app = typer.Typer(no_args_is_help=True)
+
+
+@config_app.command("show")
+def show(
+    model: Annotated[str, typer.Argument(help="A model; without one, every model is listed.")] = "",
+    protocol: options.ProtocolName = "default",
+    data: options.Data = "*",
+) -> None:
+    """Show a model's settings: type, default, and what `compare` takes under a protocol and data set."""
+    from murmura.engine.config import describe_settings
+    from murmura.engine.defaults import defaults
+    from murmura.engine.methods import names
+
+    if model:
+        chosen = defaults(protocol, data, model)
+        rows = [
+            [key, kind, default, str(chosen.get(key, ""))] for key, kind, default in describe_settings(model)
+        ]
+        table(model, ["setting", "type", "default", f"under {protocol} on {data}"], rows)
+        return
+    table(
+        "models", ["model", "settings"], [[n, ", ".join(r[0] for r in describe_settings(n))] for n in names()]
+    )
+
+
+@config_app.command("check")
+def check(file: Annotated[Path, typer.Argument(help="A YAML configuration.")]) -> None:
+    """Check a file; says nothing and exits 0 when it is right."""
+    from murmura.engine.config import load_config
+
+    load_config(file)
+    say(f"{file}: right")
+
+
+@config_app.command("schema")
+def schema(
+    kind: Annotated[str, typer.Argument(help="fit, compare or a model's name.")] = "compare",
+) -> None:
+    """Print the JSON schema of a configuration file or of a model's settings."""
+    from murmura.engine.config import schema as schema_of
+
+    typer.echo(json.dumps(schema_of(kind), indent=2))

@@ -1,0 +1,90 @@
+"""What a person sees: messages and progress on stderr, tables on stdout. Light until it draws."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from murmura.core.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+
+@dataclass
+class Console:
+    """How the command line speaks; set once from the global flags."""
+
+    quiet: bool = False
+    verbose: bool = False
+    color: bool = True
+
+    def configure(self, quiet: bool, verbose: bool, color: bool) -> None:
+        """Take the global flags."""
+        self.quiet, self.verbose, self.color = quiet, verbose, color
+
+
+CONSOLE = Console()
+
+
+def say(text: str, always: bool = False) -> None:
+    """A message for the person, not part of the data."""
+    if always or not CONSOLE.quiet:
+        sys.stderr.write(text + "\n")
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on stdout."""
+    from rich import box
+    from rich.console import Console as Screen
+    from rich.table import Table
+
+    drawn = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for place, column in enumerate(columns):
+        drawn.add_column(column, justify="left" if place == 0 else "right", no_wrap=place == 0)
+    for row in rows:
+        drawn.add_row(*row)
+    wide = None if sys.stdout.isatty() else 160
+    Screen(no_color=not CONSOLE.color, width=wide, highlight=False).print(drawn)
+
+
+class _Bar:
+    """`core.progress.Progress`, drawn with the time left."""
+
+    def __init__(self, bars: Bars) -> None:
+        self.bars = bars
+        self.task: Any = None
+
+    def begin(self, task: str, total: int) -> None:
+        """A new bar."""
+        self.task = self.bars.add_task(task, total=total)
+
+    def advance(self, steps: int = 1) -> None:
+        """Move it."""
+        if self.task is not None:
+            self.bars.advance(self.task, steps)
+
+    def end(self) -> None:
+        """Take it away."""
+        if self.task is not None:
+            self.bars.remove_task(self.task)
+            self.task = None
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """A progress bar on stderr while the block runs; silent when quiet or when nobody watches."""
+    if CONSOLE.quiet or not sys.stderr.isatty():
+        yield SILENT
+        return
+    from rich.console import Console as Screen
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    screen = Screen(stderr=True, no_color=not CONSOLE.color)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=screen, transient=True) as bars:
+        yield _Bar(bars)

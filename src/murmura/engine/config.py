@@ -1,0 +1,142 @@
+"""YAML in, checked settings out; a mistake is named with its file and line and the nearest key that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field, TypeAdapter, ValidationError
+
+from murmura.core.errors import SettingError
+from murmura.core.settings import field_names, problem, settings, unknown
+from murmura.engine.methods import method, method_class
+
+Count = Annotated[int, Field(ge=1)]
+Path_ = tuple[str, ...]
+Where = Callable[[Path_], str]
+
+
+@settings
+class DataConfig:
+    """Which data: a source's name or a file, and where its folder is."""
+
+    name: str
+    dir: str | None = None  # the folder that holds the data sets; default: MURMURA_DATA
+    skip_bad: bool = False  # keep the good rows of a file and report the others
+
+
+@settings
+class FitConfig:
+    """One model on one data set: what `murmura fit` takes from its flags."""
+
+    data: DataConfig
+    protocol: str = "default"
+    model: dict[str, Any]  # `name` says which model; the rest are its settings
+    seed: Annotated[int, Field(ge=0)] = 0
+    workers: Count = 1
+    cutoffs: tuple[Count, ...] = (10,)
+
+
+@settings
+class CompareConfig:
+    """A comparison as a file: what `murmura compare` takes from its flags."""
+
+    data: DataConfig
+    protocol: str = "default"
+    models: dict[str, dict[str, Any]]  # label -> settings; `name` says which model, the label itself by default
+    seeds: Count = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    workers: Count = 1
+    cutoffs: tuple[Count, ...] = (10,)
+
+
+Config = FitConfig | CompareConfig
+
+
+def load_config(path: Path) -> Config:
+    """Read and check a configuration file: of one model (`model:`) or of several (`models:`)."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        values, lines = yaml.safe_load(text), _lines(yaml.compose(text, Loader=yaml.SafeLoader))
+    except OSError as error:
+        raise SettingError(f"{path} must be a readable file, but: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise SettingError(f"{path} must be UTF-8 text, but it is not; save it as UTF-8.") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise SettingError(f"{where}: not valid YAML ({getattr(error, 'problem', error)}).") from None
+    if not isinstance(values, dict):
+        raise SettingError(f"{path} must hold settings such as 'data:' and 'model:', but holds none.")
+    return check_config(values, str(path), lines)
+
+
+def check_config(values: dict[str, Any], file: str = "", lines: dict[Path_, int] | None = None) -> Config:
+    """Check plain values; `lines` says on which line of `file` each key stands."""
+
+    def where(path: Path_) -> str:
+        line = (lines or {}).get(path)
+        return f"{file}:{line}: " if line else (f"{file}: " if file else "")
+
+    if isinstance(values.get("data"), str):
+        values = {**values, "data": {"name": values["data"]}}
+    cls: type[Config] = CompareConfig if "models" in values else FitConfig
+    try:
+        config: Config = TypeAdapter(cls).validate_python(values)
+    except ValidationError as error:
+        raise SettingError(_sentence(error, cls, where)) from None
+    if isinstance(config, FitConfig):
+        if "name" not in config.model:
+            raise SettingError(where(("model",)) + "model.name must be given: which model is meant?")
+        _check_model(("model",), config.model, str(config.model["name"]), where)
+    else:
+        for label, chosen in config.models.items():
+            _check_model(("models", label), chosen, str(chosen.get("name", label)), where)
+    return config
+
+
+def _sentence(error: ValidationError, cls: type, where: Where) -> str:
+    first = error.errors()[0]
+    path = tuple(str(part) for part in first["loc"])
+    inner = DataConfig if len(path) > 1 and path[0] == "data" else cls
+    if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+        return where(path) + unknown(path[-1], field_names(inner), ".".join(path[:-1]))
+    return where(path) + problem(first, cls, "")
+
+
+def _check_model(path: Path_, chosen: dict[str, Any], name: str, where: Where) -> None:
+    try:
+        known = field_names(method_class(name))
+        for key in chosen:
+            if key != "name" and key not in known:
+                path = (*path, key)
+                raise SettingError(unknown(key, known, ".".join(path[:-1])))
+        method(name, {key: value for key, value in chosen.items() if key != "name"})
+    except SettingError as error:
+        raise SettingError(where(path) + str(error)) from None
+
+
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON schema of a configuration file: kind is `fit`, `compare` or a model's name."""
+    cls = {"fit": FitConfig, "compare": CompareConfig}.get(kind) or method_class(kind)
+    return TypeAdapter(cls).json_schema()
+
+
+def describe_settings(name: str) -> list[tuple[str, str, str]]:
+    """The settings of a model: name, type, default."""
+    return [(field.name, str(field.type), repr(field.default)) for field in fields(method_class(name))]
+
+
+def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
+    """The line each key stands on."""
+    if not isinstance(node, yaml.MappingNode):
+        return {}
+    found: dict[Path_, int] = {}
+    for key, value in node.value:
+        here = (*path, str(key.value))
+        found[here] = key.start_mark.line + 1
+        found |= _lines(value, here)
+    return found

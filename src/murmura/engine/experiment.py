@@ -1,0 +1,101 @@
+"""Fit one method on the training part, rank, and score the held-out part once."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from murmura.core.lists import Lists
+from murmura.core.progress import SILENT, Progress
+from murmura.core.split import Split
+from murmura.engine.methods import Method, Recommender
+from murmura.engine.protocol import Protocol
+from murmura.engine.run import Run
+from murmura.evaluation import Evaluation, evaluate
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one run found."""
+
+    evaluation: Evaluation
+    lists: Lists
+    model: Recommender
+    seconds: dict[str, float]
+    cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
+
+
+def experiment(
+    method: Method,
+    split: Split,
+    rules: Protocol,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = SILENT,
+    cutoffs: tuple[int, ...] | None = None,
+) -> Outcome:
+    """Fit on `split.train`, score on `split.test`. Given `split.selection()`, it never sees the test part."""
+    started = time.perf_counter()
+    model = method.fit(split.train, seed, progress)
+    seconds = time.perf_counter() - started
+    return score(model, split, rules, workers, cutoffs or rules.cutoffs, {"fit": seconds})
+
+
+def score(
+    model: Recommender,
+    split: Split,
+    rules: Protocol,
+    workers: int,
+    cutoffs: tuple[int, ...],
+    seconds: dict[str, float] | None = None,
+) -> Outcome:
+    """Rank every user who has test rows, and score the lists."""
+    started = time.perf_counter()
+    lists = model.recommend(np.unique(split.test.user), max(cutoffs), workers)
+    ranked = time.perf_counter()
+    evaluation = evaluate(
+        lists,
+        split,
+        cutoffs=cutoffs,
+        relevant_from=rules.relevant_from,
+        gini_catalogue=rules.gini_catalogue,
+    )
+    cost = model.cost() if hasattr(model, "cost") else {}
+    return Outcome(evaluation, lists, model, {**(seconds or {}), "rank": ranked - started}, cost)
+
+
+def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:
+    """Write the metrics of a run, averaged and per user."""
+    run.write_json("metrics.json", {**evaluation.values, **cost})
+    people = split.data.users.labels[evaluation.users].tolist()
+    columns = [evaluation.per_user[name].tolist() for name in evaluation.per_user]
+    run.write_table("per_user.csv", ["user", *evaluation.per_user], zip(people, *columns))
+
+
+def record_lists(run: Run, lists: Lists, split: Split) -> None:
+    """Write the recommendations of a run under the owners' own ids."""
+    users, items = split.data.users.labels, split.data.items.labels
+    rows = []
+    for user, row, scores in zip(users[lists.user].tolist(), lists.item, lists.score):
+        kept = row >= 0
+        for place, (item, value) in enumerate(zip(items[row[kept]].tolist(), scores[kept].tolist()), start=1):
+            rows.append((user, place, item, f"{value:.6g}"))
+    run.write_table("recommendations.tsv", ["user", "rank", "item", "score"], rows, "\t")
+
+
+def describe_split(split: Split) -> dict[str, Any]:
+    """Counts and fingerprint: what was learned from, what was held out."""
+    data = split.data
+    return {
+        "split": split.name,
+        "users": data.n_users,
+        "items": data.n_items,
+        "rows": len(data),
+        "train rows": len(split.train),
+        "train items": int((split.train.item_counts > 0).sum()),
+        "test rows": len(split.test),
+        "fingerprint": data.fingerprint,
+    }

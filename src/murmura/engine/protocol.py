@@ -1,0 +1,103 @@
+"""A protocol: which rows take part, how they are cut, what counts as a hit."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from murmura.core.arrays import Bools
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.settings import settings
+from murmura.core.split import Split
+from murmura.data.filters import Binarise, Filter, KCore, LatestPerPair, MinPerUser, apply_filters
+from murmura.data.splits import AnySplit, LegacyRandomHoldout, RandomHoldout, TemporalHoldout
+
+
+@settings
+class Protocol:
+    """A bundle of filter, split, relevance and catalogue; metrics have the same names in every one."""
+
+    name: str
+    filters: tuple[Filter, ...]
+    split: AnySplit
+    with_features: bool = False  # drop items without a feature, where the source has features
+    relevant_from: float | None = None  # a held-out row is a hit from this value on; None: every row
+    gini_catalogue: Literal["all", "train"] = "all"  # the items G@k counts over
+    cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set made ready by a protocol: cut, with the catalogue of its items."""
+
+    data: str
+    protocol: Protocol
+    split: Split
+    catalogue: Catalogue
+
+
+def protocol(name: str, data: Interactions, source: str) -> Protocol:
+    """The protocol of that name for a data set; some differ by data set, as in the papers."""
+    if name not in PROTOCOLS:
+        near = difflib.get_close_matches(name, PROTOCOLS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(PROTOCOLS)}."
+        raise SettingError(f"there is no protocol '{name}': {hint}")
+    return PROTOCOLS[name](data, source)
+
+
+def prepare(dataset: Dataset, rules: Protocol) -> Prepared:
+    """Filter and cut a data set."""
+    data = dataset.interactions
+    if rules.with_features and dataset.catalogue.features is not None:
+        data = data.rows(_featured(dataset.catalogue, data)[data.item])
+    data = apply_filters(data, rules.filters)
+    split = rules.split.apply(data)
+    if not len(split.test):
+        raise DataError(
+            f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of "
+            f"'{dataset.name}' is in training; use more data per user or another protocol."
+        )
+    return Prepared(dataset.name, rules, split, dataset.catalogue.restrict(data.items))
+
+
+def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
+    """Which items of the data have at least one feature in the catalogue."""
+    has: Bools = np.zeros(len(catalogue.items) + 1, np.bool_)  # the last place answers for unknown items
+    if catalogue.features is not None:
+        has[catalogue.features.item] = True
+    return has[catalogue.items.find(data.items.labels)]
+
+
+def _default(data: Interactions, source: str) -> Protocol:
+    split = RandomHoldout(validation=0.2) if data.time is None else TemporalHoldout(validation=0.2)
+    return Protocol(name="default", filters=(LatestPerPair(), Binarise(), MinPerUser(rows=5)), split=split)
+
+
+def _fpl(data: Interactions, source: str) -> Protocol:
+    """FedeRank (ECIR 2021) and FPL: users with 20 items, newest 20 % to test, all of it relevant."""
+    return Protocol(
+        name="fpl",
+        filters=(LatestPerPair(), Binarise(), MinPerUser(rows=20)),
+        split=TemporalHoldout(test=0.2, validation=0.2),
+    )
+
+
+def _kgflex(data: Interactions, source: str) -> Protocol:
+    """KGFlex (thesis chapter 6): k-core, random 80/20, relevant from 3 where there are ratings."""
+    return Protocol(
+        name="kgflex",
+        filters=(KCore(k=5 if source == "facebook-books" else 10),),
+        split=LegacyRandomHoldout(test=0.2, validation=0.2),
+        with_features=True,
+        relevant_from=None if source == "facebook-books" else 3.0,
+        gini_catalogue="train",
+    )
+
+
+PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex}

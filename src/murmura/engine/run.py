@@ -1,0 +1,169 @@
+"""The run folder: everything one run was, did and found, as plain files.
+
+runs/<id>/
+  config.yaml           the whole configuration
+  environment.json      versions, machine, seed, when, how long
+  data.json             counts and the fingerprint of the data and of its cut
+  rounds.csv            one line per epoch or round: loss, bytes, participants, time (methods that have them)
+  metrics.json          the metrics on the held-out part
+  per_user.csv          the same per user, own ids
+  recommendations.tsv   the lists, own ids
+  model.npz             the model, where it was kept
+  ledger.json           what left the devices (federated methods)
+  status.json           running, done, interrupted or failed
+
+A file is there completely or not at all. `report` reads this folder and nothing else.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from murmura import __version__
+from murmura.core.errors import RunError
+
+PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run folder, open for writing or reading."""
+
+    path: Path
+
+    @staticmethod
+    def create(path: Path, config: dict[str, Any]) -> Run:
+        """A new folder, or the same configuration's unfinished one; refuses another configuration's."""
+        run = Run(path)
+        if (path / "config.yaml").exists():
+            if run.config != config:
+                raise RunError(
+                    f"{path} must be new or hold a run of the same configuration, but it holds another; "
+                    "choose another --out or delete it."
+                )
+            return run
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise RunError(
+                f"{path} must be a new or empty folder, but something else is there; choose another --out."
+            )
+        path.mkdir(parents=True, exist_ok=True)
+        run.write("config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        return run
+
+    @staticmethod
+    def open(path: Path) -> Run:
+        """An existing run folder."""
+        if not (path / "config.yaml").is_file():
+            raise RunError(
+                f"{path} must be a run folder, but it has no config.yaml; give the folder a run printed."
+            )
+        return Run(path)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The configuration the run was started with."""
+        try:
+            found = yaml.safe_load((self.path / "config.yaml").read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise RunError(f"{self.path / 'config.yaml'} cannot be read: {error}.") from None
+        if not isinstance(found, dict):
+            raise RunError(f"{self.path / 'config.yaml'} must hold settings, but holds {type(found).__name__}.")
+        return found
+
+    @property
+    def status(self) -> str:
+        """`done`, `running`, `interrupted` or `failed`; `new` before anything was written."""
+        return str(self.read("status.json")["status"]) if self.has("status.json") else "new"
+
+    def mark(self, status: str, **details: Any) -> None:
+        """Say how far the run is."""
+        self.write_json("status.json", {"status": status, "at": now(), **details})
+
+    def has(self, name: str) -> bool:
+        """Whether a part is there."""
+        return (self.path / name).is_file()
+
+    def read(self, name: str) -> Any:
+        """A JSON part."""
+        try:
+            return json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(
+                f"{self.path} has no {name}; the run has not come that far: run it to its end."
+            ) from None
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise RunError(f"{self.path / name} is damaged ({error}); run it again.") from None
+
+    def write(self, name: str, text: str) -> None:
+        """A text part, complete or not at all."""
+        write_atomically(self.path / name, text.encode())
+
+    def write_json(self, name: str, value: Any) -> None:
+        """A JSON part."""
+        self.write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=True) + "\n")
+
+    def write_table(
+        self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ","
+    ) -> None:
+        """A CSV or TSV part."""
+        text = io.StringIO()
+        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+        self.write(name, text.getvalue())
+
+    def read_table(self, name: str, separator: str = ",") -> tuple[list[str], list[list[str]]]:
+        """A CSV or TSV part: its header and its rows as text."""
+        if not self.has(name):
+            raise RunError(f"{self.path} has no {name}; the run has not come that far: run it to its end.")
+        with (self.path / name).open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file, delimiter=separator)
+        return header, rows
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the target, flush to disk, then rename over it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise RunError(
+            f"{path} cannot be written ({error.strerror}); free space or choose another --out."
+        ) from None
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def environment() -> dict[str, Any]:
+    """What the run ran on; no host name, no user name."""
+    return {
+        "murmura": __version__,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in PARTS},
+        "system": platform.system(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "command": ["murmura", *sys.argv[1:]] if sys.argv[:1] and "murmura" in sys.argv[0] else None,
+    }

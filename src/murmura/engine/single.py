@@ -1,0 +1,81 @@
+"""One run from its configuration to its folder: fit first, open the test part only when asked to evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.errors import RunError
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import as_dict
+from murmura.data.sources import load
+from murmura.engine.config import FitConfig, check_config
+from murmura.engine.defaults import defaults
+from murmura.engine.experiment import describe_split, record_lists, record_scores, score
+from murmura.engine.methods import load_model, method, save_model
+from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.run import Run, environment
+
+LISTED = 100  # items kept per user, enough for every usual cut-off
+
+
+def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run:
+    """Fit, keep the model and the lists. A finished fit in the same folder is not repeated."""
+    prepared, settings = _ready(config)
+    name = str(config.model["name"])
+    ready = method(name, settings)
+    run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
+    if run.has("model.npz"):
+        return run
+    run.mark("running")
+    run.write_json("environment.json", environment())
+    run.write_json("data.json", describe_split(prepared.split))
+    try:
+        model = ready.fit(prepared.split.train, config.seed, progress)
+        users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+        record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
+        save_model(run.path / "model.npz", ready, model)
+    except BaseException as error:
+        run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
+        raise
+    run.mark("fitted")
+    return run
+
+
+def evaluate_run(
+    folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None
+) -> dict[str, Any]:
+    """Score a fitted run on the test part and keep the result; the data must have the same fingerprint."""
+    run = Run.open(folder)
+    read = check_config(run.config, str(folder / "config.yaml"))
+    if not isinstance(read, FitConfig):
+        raise RunError(
+            f"{folder} must be the run of one model, but is a comparison, which is evaluated already."
+        )
+    if not run.has("model.npz"):
+        raise RunError(
+            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
+        )
+    prepared, _ = _ready(read, data_dir)
+    if prepared.split.data.fingerprint != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
+        )
+    model = load_model(run.path / "model.npz", prepared.split.train)
+    rules = prepared.protocol
+    outcome = score(model, prepared.split, rules, read.workers, cutoffs or read.cutoffs)
+    record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
+    run.mark("done")
+    values: dict[str, Any] = run.read("metrics.json")
+    return values
+
+
+def _ready(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepared, dict[str, Any]]:
+    where = data_dir or (Path(config.data.dir) if config.data.dir else None)
+    dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
+    rules = protocol(config.protocol, dataset.interactions, dataset.name)
+    name = str(config.model["name"])
+    own = {key: value for key, value in config.model.items() if key != "name"}
+    return prepare(dataset, rules), {**defaults(rules.name, dataset.name, name), **own}

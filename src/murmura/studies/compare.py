@@ -1,0 +1,146 @@
+"""Several models, several seeds, one protocol: a folder with one run each, resumable, and their means."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from murmura.core.catalogue import Dataset
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import as_dict
+from murmura.engine.defaults import defaults
+from murmura.engine.experiment import describe_split, experiment, record_lists, record_scores
+from murmura.engine.methods import Method, method
+from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.run import Run, environment
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a comparison: a model with its settings, under the label the user gave it."""
+
+    label: str
+    model: str
+    settings: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Line:
+    """The means over seeds of one entry."""
+
+    label: str
+    seeds: int
+    values: dict[str, float]
+
+    def flat(self) -> dict[str, Any]:
+        """One flat object, as --json prints it."""
+        return {"model": self.label, "seeds": self.seeds, **self.values}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What is compared: data made ready, the entries, and how often each is run."""
+
+    prepared: Prepared
+    entries: tuple[Entry, ...]
+    seeds: int = 1
+    seed: int = 0
+    cutoffs: tuple[int, ...] = (10,)
+    source: dict[str, Any]  # how the data was named: what `reproduce` needs
+
+    def config(self, entries: tuple[Entry, ...], seeds: int, seed: int) -> dict[str, Any]:
+        """The configuration of the whole, or of one run of it, as kept in its folder."""
+        return {
+            "data": self.source,
+            "protocol": as_dict(self.prepared.protocol),
+            "cutoffs": list(self.cutoffs),
+            "models": {e.label: {"name": e.model, **e.settings} for e in entries},
+            "seeds": seeds,
+            "seed": seed,
+        }
+
+
+def compare(plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT) -> Iterator[Line]:
+    """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated."""
+    ready = [
+        method(entry.model, entry.settings) for entry in plan.entries
+    ]  # refuse bad settings before any work
+    whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
+    whole.write_json("data.json", describe_split(plan.prepared.split))
+    whole.write_json("environment.json", environment())
+    whole.mark("running")
+    try:
+        for entry, each in zip(plan.entries, ready):
+            runs = [
+                _one_run(plan, entry, each, seed, folder, workers, progress)
+                for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
+            ]
+            yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
+    except (KeyboardInterrupt, GeneratorExit):
+        whole.mark("interrupted")
+        raise
+    whole.mark("done")
+
+
+def _one_run(
+    plan: Comparison, entry: Entry, ready: Method, seed: int, folder: Path, workers: int, progress: Progress
+) -> Run:
+    run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
+    if run.status == "done":
+        return run
+    run.mark("running")
+    try:
+        prepared = plan.prepared
+        outcome = experiment(ready, prepared.split, prepared.protocol, seed, workers, progress, plan.cutoffs)
+    except BaseException as error:
+        run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
+        raise
+    run.write_json("data.json", describe_split(prepared.split))
+    run.write_json("environment.json", environment())
+    run.write_json("seconds.json", outcome.seconds)
+    record_lists(run, outcome.lists, prepared.split)
+    record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
+    run.mark("done")
+    return run
+
+
+def run_name(label: str, seed: int) -> str:
+    """The folder of one run inside a comparison."""
+    return f"{re.sub(r'[^A-Za-z0-9.+_-]', '_', label)}-seed{seed}"
+
+
+def mean(found: list[dict[str, float]]) -> dict[str, float]:
+    """Key by key, over seeds."""
+    return {key: math.fsum(one[key] for one in found) / len(found) for key in found[0]}
+
+
+def plan(
+    dataset: Dataset,
+    protocol_name: str,
+    models: dict[str, dict[str, Any]],
+    *,
+    seeds: int = 1,
+    seed: int = 0,
+    cutoffs: tuple[int, ...] | None = None,
+    source: dict[str, Any] | None = None,
+) -> Comparison:
+    """Make the data ready and every model's settings whole: the package's defaults under the given ones."""
+    rules = protocol(protocol_name, dataset.interactions, dataset.name)
+    entries = []
+    for label, given in models.items():
+        name = str(given.get("name", label))
+        own = {key: value for key, value in given.items() if key != "name"}
+        entries.append(Entry(label, name, {**defaults(rules.name, dataset.name, name), **own}))
+        method(name, entries[-1].settings)  # refuse a bad setting before the data is cut
+    return Comparison(
+        prepared=prepare(dataset, rules),
+        entries=tuple(entries),
+        seeds=seeds,
+        seed=seed,
+        cutoffs=cutoffs or rules.cutoffs,
+        source=source or {"name": dataset.name},
+    )
