@@ -1,0 +1,48 @@
+"""One sentence for every bad parameter: what it must be, what it got."""
+
+from typing import Annotated
+
+import pytest
+from pydantic import Field
+
+from murmura.core.errors import SettingError
+from murmura.core.settings import as_dict, changed, from_dict, settings
+
+
+@settings
+class Kettle:
+    name = "kettle"
+    litres: Annotated[float, Field(gt=0)] = 1.5
+    cups: int = 4
+
+
+def test_a_round_trip_changes_nothing() -> None:
+    kettle = Kettle(litres=2)
+    assert from_dict(Kettle, as_dict(kettle)) == kettle
+    assert changed(kettle, cups=5) == Kettle(litres=2, cups=5)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"litres": 0}, "kettle.litres: input should be greater than 0, but it is 0."),
+        ({"cups": "many"}, "kettle.cups: input should be a valid integer"),
+        ({"cup": 3}, "unknown setting 'kettle.cup'. Did you mean 'cups'?"),
+        ({"colour": 3}, "unknown setting 'kettle.colour'. It knows litres, cups."),
+    ],
+)
+def test_what_is_refused_and_how(values: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        from_dict(Kettle, values)
+    assert sentence in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_change_is_checked_too() -> None:
+    with pytest.raises(SettingError, match=r"kettle\.litres"):
+        changed(Kettle(), litres=-1)
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(AttributeError):
+        Kettle().cups = 3  # type: ignore[misc]
