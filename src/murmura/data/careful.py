@@ -1,0 +1,117 @@
+"""The unusual case: a file with something wrong, read line by line, to say what and where."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from murmura.core.errors import DataError
+from murmura.data.layout import BadValueError, Column, Kind, Layout, parse
+from murmura.data.reading import Text
+
+_ADVICE = "correct the line or skip bad rows (skip_bad, --skip-bad)"
+_TYPES = {Kind.NUMBER_ID: pl.Int64, Kind.VALUE: pl.Float64, Kind.TEXT_ID: pl.String, Kind.LABEL: pl.String}
+SHOWN = 40  # characters of a bad field that an error repeats
+
+
+def read_careful(
+    text: Text, layout: Layout, columns: tuple[Column, ...], width: int, skip_bad: bool
+) -> tuple[pl.DataFrame, Counter[str]]:
+    """The good rows and the count of bad ones by reason; without `skip_bad` the first bad row is an error."""
+    kept: list[list[Any]] = [[] for _ in columns]
+    pairs: dict[tuple[Any, Any], int] = {}
+    bad: Counter[str] = Counter()
+    for line, fields in lines(text, layout):
+        try:
+            row = _row(fields, columns, width)
+            _once(row, line, pairs, layout)
+        except BadRowError as problem:
+            if not skip_bad:
+                raise DataError(f"{text.path}, line {line}: {problem.sentence}; {_ADVICE}.") from None
+            bad[problem.reason] += 1
+            continue
+        for column, value in zip(kept, row):
+            column.append(value)
+    schema = {column.part: _TYPES.get(column.kind, pl.Int64) for column in columns}
+    return pl.DataFrame(dict(zip(schema, kept)), schema=schema), bad
+
+
+class BadRowError(ValueError):
+    """A row cannot be used: the reason it is counted under, and the sentence about it."""
+
+    def __init__(self, reason: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+        self.sentence = sentence
+
+
+def lines(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+    """Number and fields of every line that is not blank; None for fields whose quotes are broken."""
+    rows = _quoted(text, layout) if layout.quoted else _plain(text, layout)
+    if layout.header:
+        next(rows, None)
+    return rows
+
+
+def _plain(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+    for number, line in enumerate(_decoded(text), 1):
+        line = line.removesuffix("\n").removesuffix("\r")
+        if line.strip():
+            yield number, line.split(layout.separator)
+
+
+def _decoded(text: Text) -> Iterator[str]:
+    return (line.decode() for line in io.BytesIO(text.content))
+
+
+def _quoted(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+    reader = csv.reader(_decoded(text), delimiter=layout.separator, strict=True)
+    while True:
+        first = reader.line_num + 1
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:
+            yield first, None
+            continue
+        if fields and any(field.strip() for field in fields):
+            yield first, fields
+
+
+def _row(fields: list[str] | None, columns: tuple[Column, ...], width: int) -> list[Any]:
+    if fields is None:
+        raise BadRowError("broken quotes", "a quoted field must be closed by a quote, but this one is not")
+    if len(fields) != width:
+        raise BadRowError(
+            "wrong number of fields", f"a row must have {width} fields, but this has {len(fields)}"
+        )
+    return [_field(column, fields[column.place]) for column in columns]
+
+
+def _field(column: Column, field: str) -> Any:
+    try:
+        if not field and column.kind is not Kind.LABEL:
+            raise BadValueError("empty")
+        return parse(column.kind, field)
+    except BadValueError as error:
+        reason = str(error) if column.part in str(error) else f"{error} {column.part}"
+        shown = repr(field if len(field) <= SHOWN else field[:SHOWN] + "…")
+        sentence = f"the {column.part} ('{column.title}') must be {column.kind.value}, but is {shown}"
+        raise BadRowError(reason, sentence) from None
+
+
+def _once(row: list[Any], line: int, pairs: dict[tuple[Any, Any], int], layout: Layout) -> None:
+    if layout.repeats:
+        return
+    first = pairs.setdefault((row[0], row[1]), line)
+    if first != line:
+        raise BadRowError(
+            "duplicate pair",
+            f"user {row[0]!r} and item {row[1]!r} must meet once, but they already met in line {first}",
+        )

@@ -1,0 +1,115 @@
+"""A text file becomes checked columns, and columns become interactions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.careful import lines, read_careful
+from murmura.data.fast import is_whole, read_fast
+from murmura.data.layout import BadValueError, Column, Kind, Layout, parse
+from murmura.data.reading import Text
+
+PARTS = ("user", "item", "value", "time", "category")
+_DEFAULT_KINDS = {"user": Kind.TEXT_ID, "item": Kind.TEXT_ID, "value": Kind.VALUE, "category": Kind.LABEL}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The checked columns of one file, and what had to be left out of it."""
+
+    frame: pl.DataFrame
+    bad: Counter[str]
+
+
+def read_table(text: Text, layout: Layout, skip_bad: bool = False) -> Table:
+    """The rows of a file: fast when it is clean, line by line when it is not."""
+    columns, width = _resolve(text, layout)
+    frame = read_fast(text, layout, columns, width)
+    bad: Counter[str] = Counter()
+    if frame is None or (not layout.repeats and _has_repeats(frame)):
+        frame, bad = read_careful(text, layout, columns, width, skip_bad)
+    if not len(frame):
+        left = f"; left out: {describe_bad(bad)}" if bad else ""
+        raise DataError(f"{text.path}: the file must hold at least one good row, but it has none{left}.")
+    unsure = [part for part in ("user", "item") if layout.kinds.get(part) is None]
+    whole = [part for part in unsure if is_whole(frame[part])]
+    return Table(frame.with_columns(pl.col(part).cast(pl.Int64) for part in whole), bad)
+
+
+def describe_bad(bad: Counter[str]) -> str:
+    """The reasons and their counts, most frequent first."""
+    return ", ".join(f"{reason} {count:,}" for reason, count in bad.most_common())
+
+
+def interactions_of(frames: Sequence[pl.DataFrame]) -> Interactions:
+    """The rows of one or more files, in their order, over common vocabularies."""
+    frame = frames[0] if len(frames) == 1 else pl.concat(frames)
+    users, user = encode(frame["user"])
+    items, item = encode(frame["item"])
+    value: Floats = frame["value"].to_numpy() if "value" in frame.columns else np.ones(len(frame))
+    time: Longs | None = frame["time"].to_numpy() if "time" in frame.columns else None
+    return Interactions(users, items, user, item, value, time)
+
+
+def encode(column: pl.Series) -> tuple[Vocabulary, Ints]:
+    """The vocabulary of a column of ids (whole numbers, or text by code point) and the column as codes."""
+    labels = column.unique().sort()
+    if column.dtype == pl.String:
+        codes = column.cast(pl.Enum(labels)).to_physical().to_numpy()
+        return Vocabulary(labels.to_numpy().astype(np.str_)), codes.astype(np.int32)
+    known, ids = labels.to_numpy(), column.to_numpy()
+    low, span = int(known[0]), int(known[-1]) - int(known[0]) + 1
+    if span > 8 * len(ids):
+        return Vocabulary(known), np.searchsorted(known, ids).astype(np.int32)
+    places: Ints = np.zeros(span, np.int32)
+    places[known - low] = np.arange(len(known), dtype=np.int32)
+    return Vocabulary(known), places[ids - low]
+
+
+def _has_repeats(frame: pl.DataFrame) -> bool:
+    (_, user), (items, item) = encode(frame["user"]), encode(frame["item"])
+    pairs = np.sort(user.astype(np.int64) * len(items) + item)
+    return bool((pairs[1:] == pairs[:-1]).any())
+
+
+def _resolve(text: Text, layout: Layout) -> tuple[tuple[Column, ...], int]:
+    """Which column is where, by the header or by the layout, and how many fields a row has."""
+    header = _header(text, layout)
+    first = next((fields for _, fields in lines(text, layout) if fields), [])
+    columns = []
+    for part in (part for part in PARTS if part in layout.names):
+        name = layout.names[part]
+        if isinstance(name, str) and name not in header:
+            raise DataError(
+                f"{text.path}, line 1: the header must name the column '{name}' ({part}), but names "
+                f"{', '.join(header) or 'none'}; correct the header or say which column is the {part}."
+            )
+        place = header.index(name) if isinstance(name, str) else name
+        kind = layout.kinds.get(part) or _DEFAULT_KINDS.get(part) or _kind_of_time(first, place)
+        columns.append(Column(part, place, kind, str(name) if header else f"field {place + 1}"))
+    return tuple(columns), len(header) if layout.header else layout.width
+
+
+def _header(text: Text, layout: Layout) -> list[str]:
+    if not layout.header:
+        return []
+    headed = Layout(layout.separator, {}, header=False, quoted=layout.quoted)
+    return next((fields or [] for _, fields in lines(text, headed)), [])
+
+
+def _kind_of_time(first: list[str], place: int) -> Kind:
+    for kind in (Kind.CHECK_IN, Kind.ISO):
+        try:
+            parse(kind, first[place])
+        except (BadValueError, IndexError):
+            continue
+        return kind
+    return Kind.SECONDS

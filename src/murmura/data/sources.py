@@ -1,0 +1,112 @@
+"""The data sets Murmura knows by name, and the one door to all of them: `load`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import DataError, SettingError
+from murmura.data import amazon, embedded, facebook_books, movielens, table, yahoo_movies
+from murmura.data.source import Folder, Source
+
+# a new source is one file and one row here
+SOURCES: dict[str, Source] = {
+    source.name: source
+    for source in (
+        embedded.EMBEDDED,
+        movielens.ML_1M,
+        movielens.ML_100K,
+        movielens.ML_LATEST_SMALL,
+        movielens.ML_LATEST,
+        amazon.DIGITAL_MUSIC,
+        yahoo_movies.YAHOO_MOVIES,
+        facebook_books.FACEBOOK_BOOKS,
+    )
+}
+ALIASES = {"embedded": embedded.EMBEDDED.name, "demo": embedded.EMBEDDED.name}
+DATA_DIR = "MURMURA_DATA"
+
+
+def load(
+    name_or_path: str | Path,
+    data_dir: Path | None = None,
+    *,
+    skip_bad: bool = False,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    repeats: bool = False,
+) -> Dataset:
+    """A data set by its name, or from a file or folder of your own.
+
+    Args:
+        name_or_path: A name of `SOURCES`, a table (CSV, TSV, Parquet), or a folder shaped like a source's.
+        data_dir: Where the folders of the sources lie; without it the environment variable MURMURA_DATA.
+        skip_bad: Leave bad rows out and report them in `Dataset.notes`, instead of refusing the file.
+        columns: For a table: which column is the user, item, value, time, category.
+        separator: For a table in text: what separates fields, when the file's name does not say.
+        repeats: For a table: whether a user may meet an item in several rows.
+    """
+    name = str(name_or_path)
+    source = SOURCES.get(ALIASES.get(name, name))
+    if source is not None:
+        return _read(source, _folder_of(source, data_dir), skip_bad)
+    path = Path(name_or_path)
+    if path.is_dir():
+        return _read(recognise(path), path, skip_bad)
+    if isinstance(name_or_path, Path) or table.looks_like_a_file(name) or path.exists():
+        return table.read(path, columns=columns, separator=separator, repeats=repeats, skip_bad=skip_bad)
+    raise SettingError(unknown_name(name))
+
+
+def source_named(name: str) -> Source:
+    """The description of a source; refuses a name nobody knows."""
+    source = SOURCES.get(ALIASES.get(name, name))
+    if source is None:
+        raise SettingError(unknown_name(name))
+    return source
+
+
+def unknown_name(name: str) -> str:
+    """The sentence for a data set nobody knows, with the nearest name that somebody does."""
+    near = difflib.get_close_matches(name, [*SOURCES, *ALIASES], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(SOURCES)}, or a file."
+    return f"there is no data set '{name}': {hint}"
+
+
+def data_folder(data_dir: Path | None) -> Path | None:
+    """The folder with the folders of the sources: the one given, or that of MURMURA_DATA."""
+    named = os.environ.get(DATA_DIR)
+    return data_dir or (Path(named) if named else None)
+
+
+def recognise(folder: Path) -> Source:
+    """The source a folder is shaped like: by its name first, then by the files in it."""
+    by_name = [source for source in SOURCES.values() if source.place == folder.name]
+    for source in [*by_name, *SOURCES.values()]:
+        if source.files and not source.missing(folder):
+            return source
+    raise DataError(
+        f"{folder}: it must be a file, or a folder shaped like one of {', '.join(SOURCES)}, but it is a folder "
+        "with other files; name a file inside it."
+    )
+
+
+def _folder_of(source: Source, data_dir: Path | None) -> Path:
+    folder = data_folder(data_dir)
+    if folder is not None:
+        return folder / source.place
+    if not source.files:
+        return Path()
+    raise DataError(
+        f"{source.name} is read from a data folder, but none is given: set {DATA_DIR} or pass --data-dir, "
+        f"then {source.advice(Path('<data folder>') / source.place)}."
+    )
+
+
+def _read(source: Source, path: Path, skip_bad: bool) -> Dataset:
+    folder = Folder(path, source, skip_bad)
+    folder.refuse_if_missing()
+    return source.read(folder)

@@ -1,0 +1,48 @@
+"""Yahoo! Movies, the subset of KGFlex (Anelli et al., RecSys 2021): ratings, links, numbered features."""
+
+from __future__ import annotations
+
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.data.knowledge import column_for, number_ids, relation_for, side_rows
+from murmura.data.layout import Kind, Layout
+from murmura.data.rows import interactions_of
+from murmura.data.source import Folder, Source, SourceFile, side
+
+RATINGS = Layout(
+    "\t",
+    {"user": 0, "item": 1, "value": 2},
+    {"user": Kind.NUMBER_ID, "item": Kind.NUMBER_ID, "value": Kind.VALUE},
+    header=False,
+    width=3,
+)
+
+
+def read(folder: Folder) -> Dataset:
+    """`dataset.tsv`, `item-features.map.tsv` (an item, then its features) and `mappingLinkedData.tsv`."""
+    interactions = interactions_of([folder.rows("dataset.tsv", RATINGS)])
+    items = interactions.items
+    links, features = None, None
+    linked = folder.optional("mappingLinkedData.tsv")
+    if linked is not None:
+        rows = list(side_rows(linked, "\t", 2))
+        links = column_for(items, number_ids(linked, [row[0] for row in rows]), [row[1] for row in rows])
+    mapped = folder.optional("item-features.map.tsv")
+    if mapped is not None:
+        rows = list(side_rows(mapped, "\t", 1))
+        ids = number_ids(mapped, [row[0] for row in rows])
+        pairs = [(item, label) for item, row in zip(ids, rows) for label in row[1:] if label]
+        features = relation_for(items, [item for item, _ in pairs], [label for _, label in pairs])
+    return folder.dataset(interactions, Catalogue(items, features=features, links=links))
+
+
+YAHOO_MOVIES = Source(
+    "yahoo-movies", "Yahoo! Movies, the subset of KGFlex (RecSys 2021)",
+    "Yahoo! Research Webscope", "research use; ask Yahoo! Webscope for the original",
+    "https://github.com/sisinflab/KGFlex",
+    (
+        SourceFile("dataset.tsv", "dcfe5ed44628d18d19bb6bbdbc7ce7d018a7bb5f7a146f231ad207d8769ce84f"),
+        side("item-features.map.tsv", "017d01e1c7695a19fb91004c64f58fe2eacd414c31d0362eb5502ece22fce0f8"),
+        side("mappingLinkedData.tsv", "33ddcc56312d04ee3f4dc87f7aaa4635722fab0368461fafddccb7ebe75e6fd6"),
+    ),
+    read,
+)  # fmt: skip
