@@ -1,1 +1,21 @@
-"""Metrics and the tests between them: pure functions of lists and held-out rows."""
+"""Metrics and the tests between them: pure functions of lists and held-out rows.
+
+`evaluate` turns lists and a split into an `Evaluation`; `METRICS` is the table of what it can compute;
+`intervals` and `significance` say how sure the numbers are. docs/metrics.md has every formula.
+"""
+
+from murmura.evaluation.measure import evaluate, measure
+from murmura.evaluation.registry import ALL_METRICS, DEFAULT_METRICS, METRICS, metric_of
+from murmura.evaluation.relevance import Relevance
+from murmura.evaluation.result import Evaluation
+
+__all__ = [
+    "ALL_METRICS",
+    "DEFAULT_METRICS",
+    "METRICS",
+    "Evaluation",
+    "Relevance",
+    "evaluate",
+    "measure",
+    "metric_of",
+]

@@ -1,0 +1,119 @@
+"""Is the difference more than chance? Paired tests on per-user values, corrected for how many are made.
+
+Paired t-test (Student, 1908), Wilcoxon signed-rank test (1945), Bonferroni and Holm (1979) corrections. Two-sided.
+docs/significance.md says when to use which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from murmura.core.arrays import Floats
+from murmura.core.errors import DataError, SettingError
+from murmura.evaluation.result import Evaluation
+
+Test = Literal["t", "wilcoxon"]
+Correction = Literal["holm", "bonferroni", "none"]
+PLACES = 12  # differences are rounded to this many decimals: 0.3 - 0.2 and 0.2 - 0.1 are a tie
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One method against another on the users both have a value for."""
+
+    users: int  # the common users
+    difference: float  # mean of first - second
+    statistic: float  # t, or the smaller of Wilcoxon's two rank sums
+    p: float  # two-sided
+    adjusted: float  # p after the correction; p itself where none was made
+
+
+def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wilcoxon") -> Comparison:
+    """Test first - second on the per-user values of `metric` ("nDCG@10") over their common users."""
+    for one in (first, second):
+        if metric not in one.per_user:
+            known = ", ".join(one.per_user) or "none"
+            raise SettingError(
+                f"a test needs a metric with a value per user, but '{metric}' is not among {known}."
+            )
+    _, here, there = np.intersect1d(first.users, second.users, assume_unique=True, return_indices=True)
+    return compare_values(first.per_user[metric][here], second.per_user[metric][there], test)
+
+
+def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> Comparison:
+    """Test first - second, aligned by user; a user with NaN on either side takes no part.
+
+    All differences zero: p = 1. Fewer than two users, or nothing to rank: p = NaN.
+    """
+    difference = np.round(first - second, PLACES)
+    difference = difference[~np.isnan(difference)]
+    if not len(difference):
+        raise DataError("a paired test needs users with a value on both sides, but there are none.")
+    if len(difference) < 2:
+        statistic, p = math.nan, math.nan
+    elif not difference.any():
+        statistic, p = 0.0, 1.0
+    else:
+        statistic, p = _paired_t(difference) if test == "t" else _signed_rank(difference)
+    return Comparison(len(difference), float(difference.mean()), statistic, p, p)
+
+
+def compare_all(
+    reference: Evaluation,
+    others: Mapping[str, Evaluation],
+    metric: str,
+    test: Test = "wilcoxon",
+    correction: Correction = "holm",
+) -> dict[str, Comparison]:
+    """Each of `others` against the reference, the p-values corrected for their number."""
+    made = {name: compare(other, reference, metric, test) for name, other in others.items()}
+    adjusted = adjust([one.p for one in made.values()], correction)
+    return {name: replace(one, adjusted=float(p)) for (name, one), p in zip(made.items(), adjusted)}
+
+
+def adjust(p: Sequence[float], correction: Correction = "holm") -> Floats:
+    """The p-values corrected for how many tests were made; a NaN is no test and stays NaN."""
+    if correction == "none":
+        return np.asarray(p, np.float64)
+    return holm(p) if correction == "holm" else bonferroni(p)
+
+
+def bonferroni(p: Sequence[float]) -> Floats:
+    """min(1, m p) for m tests."""
+    column = np.asarray(p, np.float64)
+    return np.minimum(1.0, column * np.count_nonzero(~np.isnan(column)))
+
+
+def holm(p: Sequence[float]) -> Floats:
+    """Step-down: the i-th smallest of m p-values times m - i + 1, never below the one before, at most 1."""
+    column = np.asarray(p, np.float64)
+    adjusted = np.full(len(column), np.nan)
+    order = np.argsort(column, kind="stable")[: np.count_nonzero(~np.isnan(column))]  # NaN sorts last
+    scaled = column[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return adjusted
+
+
+def _paired_t(difference: Floats) -> tuple[float, float]:
+    """t = mean / (s / sqrt(n)) with n - 1 degrees of freedom; the same difference for all: p = 0."""
+    from scipy.special import stdtr
+
+    n = len(difference)
+    spread = float(difference.std(ddof=1)) if np.ptp(difference) else 0.0
+    if not spread:
+        return math.copysign(math.inf, difference[0]), 0.0
+    t = float(difference.mean()) / (spread / math.sqrt(n))
+    return t, float(2 * stdtr(n - 1, -abs(t)))
+
+
+def _signed_rank(difference: Floats) -> tuple[float, float]:
+    """Zero differences are dropped; exact where scipy can (few users, no ties), else the normal approximation."""
+    from scipy.stats import wilcoxon
+
+    found = wilcoxon(difference, zero_method="wilcox", correction=False, alternative="two-sided")
+    return float(found.statistic), float(found.pvalue)
