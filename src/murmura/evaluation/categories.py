@@ -1,10 +1,10 @@
 """Bias disparity: do the lists prefer a category more than the users did?
 
-Tsintzou et al., RMSE workshop at RecSys 2019; Ferrara's thesis, equations 2.13 to 2.15. The bias towards a
-category C is its share among interactions, over its share among items: B = (n of C / n) / (|C| / |I|). B_S (the
-thesis: B_T) reads the training rows, B_R the lists, and BD = (B_R - B_S) / B_S. Items without a category take no
-part, neither among interactions nor in |I|. An item with several categories counts fully in each; where categories
-are a partition this is the thesis's definition.
+Tsintzou et al. and Mansoury et al., RMSE workshop at RecSys 2019; Ferrara's thesis, equations 2.13 to 2.15. The
+bias towards a category C is its share among interactions, over its share among items:
+B = (n of C / n) / (|C| / |I|). B_S (the thesis: B_T) reads the training rows, B_R the lists, and
+BD = (B_R - B_S) / B_S. Items without a category take no part, neither among interactions nor in |I|. An item
+with several categories counts fully in each; where categories are a partition this is the thesis's definition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure a number is: bootstrap intervals over users (Efron, 1979), t intervals over seeds (Student, 1908)."""
+"""How sure a number is: bootstrap intervals over users (Efron, 1979), t intervals over seeds (Student)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bootstrap_interval(
 def bootstrap_intervals(
     per_user: Mapping[str, Floats], *, level: float = 0.95, resamples: int = 2000, seed: int = 0
 ) -> dict[str, Interval]:
-    """The interval of every metric of an `Evaluation.per_user`; metrics of the same users share their resamples.
+    """The interval of every metric of an `Evaluation.per_user`; metrics of the same users share resamples.
 
     A resample draws as many users as there are, with replacement; the bounds are the (1 - level) / 2 and
     (1 + level) / 2 quantiles of the resamples' means. The same seed gives the same bounds.
