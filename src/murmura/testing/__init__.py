@@ -1,0 +1,5 @@
+"""The conformance kit: what every algorithm inherits as tests, one's own and a stranger's alike.
+
+It needs no test framework: every check is a plain function that raises AssertionError. `AlgorithmKit` gathers
+them in a class that pytest collects once a test module inherits it.
+"""
