@@ -13,6 +13,10 @@ _PUBLIC = {
     "Split": "core.split",
     "Vocabulary": "core.interactions",
     "baseline": "baselines",
+    "evaluate": "evaluation",
+    "load": "data.sources",
+    "prepare": "engine.protocol",
+    "protocol": "engine.protocol",
 }
 
 

@@ -33,12 +33,13 @@ Cutoffs = Annotated[
 
 
 def parse_value(text: str) -> Any:
-    """A value as YAML reads it: numbers, true, null, text, [lists]."""
+    """A value as YAML reads it (numbers, true, null, text, [lists]), and 1e-3 as the number it is."""
     import yaml
 
     try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
+        value = yaml.safe_load(text)
+        return float(value) if isinstance(value, str) else value
+    except (yaml.YAMLError, ValueError):
         return text
 
 

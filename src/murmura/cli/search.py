@@ -41,7 +41,7 @@ def search(
     fixed = options.parse_settings(settings, [model])[model]
     candidates = [{**fixed, **one} for one in every(_axes(grid))]
     dataset = load(data, data_dir)
-    prepared = prepare(dataset, protocol_of(protocol, dataset.interactions, dataset.name))
+    prepared = prepare(dataset, protocol_of(protocol, dataset))
     trials = []
     with progress() as listener:
         for trial in run(

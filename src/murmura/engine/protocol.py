@@ -42,13 +42,13 @@ class Prepared:
     catalogue: Catalogue
 
 
-def protocol(name: str, data: Interactions, source: str) -> Protocol:
+def protocol(name: str, dataset: Dataset) -> Protocol:
     """The protocol of that name for a data set; some differ by data set, as in the papers."""
     if name not in PROTOCOLS:
         near = difflib.get_close_matches(name, PROTOCOLS, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(PROTOCOLS)}."
         raise SettingError(f"there is no protocol '{name}': {hint}")
-    return PROTOCOLS[name](data, source)
+    return PROTOCOLS[name](dataset)
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> Prepared:
@@ -74,12 +74,12 @@ def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
     return has[catalogue.items.find(data.items.labels)]
 
 
-def _default(data: Interactions, source: str) -> Protocol:
-    split = RandomHoldout(validation=0.2) if data.time is None else TemporalHoldout(validation=0.2)
+def _default(dataset: Dataset) -> Protocol:
+    split = RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)
     return Protocol(name="default", filters=(LatestPerPair(), Binarise(), MinPerUser(rows=5)), split=split)
 
 
-def _fpl(data: Interactions, source: str) -> Protocol:
+def _fpl(dataset: Dataset) -> Protocol:
     """FedeRank (ECIR 2021) and FPL: users with 20 items, newest 20 % to test, all of it relevant."""
     return Protocol(
         name="fpl",
@@ -88,14 +88,14 @@ def _fpl(data: Interactions, source: str) -> Protocol:
     )
 
 
-def _kgflex(data: Interactions, source: str) -> Protocol:
+def _kgflex(dataset: Dataset) -> Protocol:
     """KGFlex (thesis chapter 6): k-core, random 80/20, relevant from 3 where there are ratings."""
     return Protocol(
         name="kgflex",
-        filters=(KCore(k=5 if source == "facebook-books" else 10),),
+        filters=(KCore(k=5 if dataset.name == "facebook-books" else 10),),
         split=LegacyRandomHoldout(test=0.2, validation=0.2),
         with_features=True,
-        relevant_from=None if source == "facebook-books" else 3.0,
+        relevant_from=None if dataset.name == "facebook-books" else 3.0,
         gini_catalogue="train",
     )
 

@@ -75,7 +75,7 @@ def evaluate_run(
 def _ready(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepared, dict[str, Any]]:
     where = data_dir or (Path(config.data.dir) if config.data.dir else None)
     dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
-    rules = protocol(config.protocol, dataset.interactions, dataset.name)
+    rules = protocol(config.protocol, dataset)
     name = str(config.model["name"])
     own = {key: value for key, value in config.model.items() if key != "name"}
     return prepare(dataset, rules), {**defaults(rules.name, dataset.name, name), **own}

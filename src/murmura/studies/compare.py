@@ -129,7 +129,7 @@ def plan(
     source: dict[str, Any] | None = None,
 ) -> Comparison:
     """Make the data ready and every model's settings whole: the package's defaults under the given ones."""
-    rules = protocol(protocol_name, dataset.interactions, dataset.name)
+    rules = protocol(protocol_name, dataset)
     entries = []
     for label, given in models.items():
         name = str(given.get("name", label))
