@@ -18,7 +18,9 @@ _STAND_IN = "\x1f"  # a separator of several characters becomes this one before 
 
 def read_fast(text: Text, layout: Layout, columns: tuple[Column, ...], width: int) -> pl.DataFrame | None:
     """The checked columns of a clean file, named by their part; None when anything looks wrong."""
-    content = text.content.rstrip(b"\r\n")
+    content = text.content
+    if content.endswith((b"\n\n", b"\n\r\n")):
+        content = content.rstrip(b"\r\n")
     separator = layout.separator
     if layout.quoted and b'"' in content:
         return None

@@ -11,6 +11,7 @@ from pydantic import Field
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
+from murmura.data.ordering import order_by
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -24,7 +25,7 @@ class LatestPerPair:
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""
         time = np.zeros(len(data), np.int64) if data.time is None else data.time
-        order = np.lexsort((time, data.item, data.user))
+        order = order_by(data.user, data.item, time)
         user, item = data.user[order], data.item[order]
         last = np.ones(len(data), np.bool_)
         last[:-1] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])

@@ -28,7 +28,7 @@ def read_text(path: Path, encoding: str = "utf-8") -> Text:
     """Read, unpack and decode a file; refuses what is absent, a folder, empty, cut short or not text."""
     raw = read_raw(path)
     content = _unpacked(path, raw) if raw.startswith(GZIP_MAGIC) else raw
-    if not content.strip():
+    if not content or content.isspace():
         raise DataError(f"{path}: the file must hold rows, but it is empty; get it again or name another.")
     return Text(path, _as_utf8(path, content, encoding), hashlib.sha256(raw).hexdigest())
 
@@ -91,6 +91,8 @@ def _as_utf8(path: Path, content: bytes, encoding: str) -> bytes:
             f"{path}, line {line_of(content, zero)}: the file must be {encoding} text, but holds a zero byte; "
             f"save it as {encoding} text."
         )
+    if content.isascii():
+        return content
     try:
         decoded = content.decode(encoding)
     except UnicodeDecodeError as error:
