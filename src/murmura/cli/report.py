@@ -1,0 +1,29 @@
+"""`murmura report`: a run folder becomes one page to look at, print and send."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from murmura.cli.console import say
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder `murmura compare` or `murmura fit` wrote.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The page; default FOLDER/report.html.")] = None,
+    show: Annotated[
+        Literal["yes", "no"], typer.Option("--open", help="Open the page in the web browser.")
+    ] = "no",
+) -> None:
+    """Write one self-contained HTML page, and its tables as CSV, Markdown, LaTeX and JSON beside it."""
+    from murmura.report import build
+
+    page = build(folder, out)
+    typer.echo(page)
+    say(f"tables: {page.with_name(f'{page.stem}-tables')}")
+    if show == "yes":
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
