@@ -61,7 +61,7 @@ def lines(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
 def _plain(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
     for number, line in enumerate(_decoded(text), 1):
         line = line.removesuffix("\n").removesuffix("\r")
-        if line.strip():
+        if line:
             yield number, line.split(layout.separator)
 
 
@@ -80,7 +80,7 @@ def _quoted(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]
         except csv.Error:
             yield first, None
             continue
-        if fields and any(field.strip() for field in fields):
+        if fields:
             yield first, fields
 
 

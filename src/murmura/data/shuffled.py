@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from murmura.core.arrays import Bools, Bytes, Longs
+from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.core.split import TEST, VALIDATION, Split
@@ -94,7 +95,9 @@ class KFold:
     @model_validator(mode="after")
     def _fold_exists(self) -> Self:
         if self.fold >= self.k or (self.validation and self.k < 3):
-            raise ValueError(f"a fold is below k and validation needs k >= 3; k is {self.k}")
+            raise SettingError(
+                f"k-fold: fold must be below k (validation needs k >= 3), but they are {self.fold}, {self.k}."
+            )
         return self
 
     def apply(self, data: Interactions) -> Split:
