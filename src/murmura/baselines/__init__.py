@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # name on the command line -> module and class; a new baseline adds one row and inherits every test
 BASELINES: dict[str, str] = {
     "mostpop": "mostpop:MostPop",
+    "user-knn": "user_knn:UserKnn",
+    "item-knn": "item_knn:ItemKnn",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Ints
+from murmura.core.arrays import Bools, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, Rows
 from murmura.core.lists import Lists
@@ -40,8 +40,8 @@ class Model(ABC):
 
     @classmethod
     @abstractmethod
-    def restore(cls, train: Interactions, arrays: Arrays) -> Self:
-        """The model that `arrays` came from."""
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """The model that `arrays` came from; `method` is the baseline that was fitted."""
 
     @property
     def candidates(self) -> Bools:
@@ -49,10 +49,13 @@ class Model(ABC):
         return self.train.item_counts > 0
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> Lists:
-        """The k best items a known user has not interacted with; ties go to the lower item id."""
+        """The k best items a known user has not interacted with; ties go to the lower item id.
+
+        A user without a training row is answered like an empty history.
+        """
         from murmura.kernels.ranking import rank
 
-        return rank(self.score, users, k, self.train.by_user, self.candidates, workers)
+        return rank(self._answer, users, k, self.train.by_user, self.candidates, workers)
 
     def recommend_history(self, items: Ints, k: int = 10) -> Lists:
         """The k best items for someone unknown, her own items excluded."""
@@ -65,11 +68,22 @@ class Model(ABC):
         )
 
     def recommend_ids(self, users: Iterable[Any], k: int = 10) -> dict[Any, list[Any]]:
-        """The same with own ids in and out."""
+        """The same with own ids in and out; a user never met is answered like an empty history."""
         wanted = list(users)
-        lists = self.recommend(self.train.users.index(wanted, "user"), k)
+        codes = self.train.users.find(wanted)
+        known = self.recommend(np.maximum(codes, 0), k).item
+        stranger = self.recommend_history(np.zeros(0, np.int32), k).item[0]
         labels = self.train.items.labels
-        return {who: labels[row[row >= 0]].tolist() for who, row in zip(wanted, lists.item)}
+        rows = (row if code >= 0 else stranger for code, row in zip(codes, known))
+        return {who: labels[row[row >= 0]].tolist() for who, row in zip(wanted, rows)}
+
+    def _answer(self, users: Ints) -> NDArray[Any]:
+        """The scores of a block, with those of an empty history for users without a row."""
+        scores = self.score(users)
+        without = self.train.user_counts[users] == 0
+        if without.any():
+            scores[without] = self.score_history(np.zeros(0, np.int32))
+        return scores
 
 
 class Baseline(ABC):
@@ -84,6 +98,11 @@ class Baseline(ABC):
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> Model:
         """Learn from the training part. Methods that learn in epochs call `watch` after each."""
+
+
+def popularity(train: Interactions) -> Singles:
+    """What someone is shown of whom nothing is known: the number of training rows of each item."""
+    return train.item_counts.astype(np.float32)
 
 
 def require_rows(train: Interactions, name: str) -> None:

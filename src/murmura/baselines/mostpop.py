@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch
+from murmura.baselines.base import Arrays, Baseline, Model, Watch, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
@@ -26,14 +26,14 @@ class PopularityModel(Model):
 
     def score_history(self, items: Ints) -> Floats:
         """The counts: popularity asks nothing of the user."""
-        return self.count
+        return self.count.copy()
 
     def arrays(self) -> Arrays:
         """The counts."""
         return {"count": self.count}
 
     @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays) -> Self:
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
         """From the counts."""
         return cls(train, arrays["count"])
 
@@ -50,4 +50,5 @@ class MostPop(Baseline):
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> PopularityModel:
         """Count."""
+        require_rows(train, self.name)
         return PopularityModel(train, train.item_counts.astype(np.float64))

@@ -10,22 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from murmura.core.arrays import Bools, Ints, Longs, Singles
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import Rows
 from murmura.core.lists import NO_ITEM, Lists
 from murmura.kernels.compiled import compiled
 
 Block = NDArray[Any]  # (users of the block, items) float32 or float64
 BLOCK = 256  # users scored at once: 256 x 4,000 float32 stays in the cache
+CELLS = 1 << 23  # scores held at once: a large catalogue gets smaller blocks
 
 
 @compiled
 def select_top(
-    scores: Block, users: Ints, start: Longs, seen: Ints, allowed: Bools, items: Ints, best: Singles
+    scores: Block, users: Ints, start: Longs, seen: Ints, allowed: Bools, items: Ints, best: Block
 ) -> None:
     """Write each row's k best allowed, unseen items to `items` and `best`; ties go to the lower item code.
 
-    `scores` is overwritten: what may not be recommended becomes -inf.
+    `scores` is overwritten: what has been seen becomes -inf. `best` has the precision of `scores`, so that two
+    scores tie only when they are equal.
     """
     k = items.shape[1]
     for row in range(scores.shape[0]):
@@ -34,7 +36,7 @@ def select_top(
         for place in range(start[user], start[user + 1]):
             line[seen[place]] = -np.inf
         filled = 0
-        floor = -np.inf
+        floor = line.dtype.type(-np.inf)
         for item in range(line.shape[0]):
             score = line[item]
             if score > floor and allowed[item]:
@@ -61,18 +63,19 @@ def rank(
 ) -> Lists:
     """The top k of every user in `users`: `score` answers a block of users, BLAS on one thread per worker."""
     users = np.ascontiguousarray(users, np.int32)
+    size = max(1, min(BLOCK, CELLS // max(1, len(allowed))))
     items = np.full((len(users), k), NO_ITEM, np.int32)
     best = np.full((len(users), k), -np.inf, np.float32)
 
     def one_block(first: int) -> None:
-        block = slice(first, first + BLOCK)
-        scores = np.array(score(users[block]), copy=None)
-        if not scores.flags.writeable:
-            scores = scores.copy()
-        select_top(scores, users[block], seen.start, seen.index, allowed, items[block], best[block])
+        block = slice(first, first + size)
+        scores = np.require(score(users[block]), requirements=["C", "W"])
+        top = np.full((len(scores), k), -np.inf, scores.dtype)
+        select_top(scores, users[block], seen.start, seen.index, allowed, items[block], top)
+        best[block] = top
 
     with threadpool_limits(1, "blas"):
-        starts = range(0, len(users), BLOCK)
+        starts = range(0, len(users), size)
         if workers == 1:
             for first in starts:
                 one_block(first)
