@@ -70,7 +70,7 @@ def cut_at(lists: Lists, truth: Relevance, k: int) -> Cut:
     repeated = find_hits(item, truth.start, truth.item, truth.n_items, entry)
     if repeated >= 0:
         who = truth.train.users.labels[truth.users[repeated]]
-        raise DataError(f"a list must not show an item twice, but the list of user {who!r} does.")
+        raise DataError(f"a list must not show an item twice, but the list of user {who} does.")
     return Cut(truth, item, entry)
 
 

@@ -1,0 +1,133 @@
+"""Small examples worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from murmura.core.catalogue import Relation
+from murmura.evaluation import evaluate
+from murmura.evaluation.categories import category_bias, disparity, list_bias, source_bias
+from murmura.evaluation.coverage import gini_index
+from murmura.evaluation.popularity import long_tail, short_head
+from murmura.evaluation.registry import ALL_METRICS
+from tests.evaluation.worlds import lists_of, split_of
+
+# Two users, lists of 4. User 0 likes {0, 5} and sees 5 second: one hit of two. User 1 likes {1, 2, 3}, rated
+# 5, 4, 3, and sees 3 first and 1 third: two hits of three.
+TRAIN = {0: {6}, 1: {6, 7}}
+TEST = {0: {0: 4.0, 5: 5.0}, 1: {1: 5.0, 2: 4.0, 3: 3.0}}
+SHOWN = {0: [7, 5, 8, 9], 1: [3, 8, 1, 9]}
+SECOND, THIRD = 1 / math.log2(3), 1 / math.log2(4)
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, float]:
+    lists = lists_of(SHOWN, 4)
+    return evaluate(lists, split_of(TRAIN, TEST, 10), cutoffs=(4,), relevant_from=3, metrics=ALL_METRICS).values
+
+
+@pytest.mark.parametrize(
+    ("key", "by_hand"),
+    [
+        ("P@4", (1 / 4 + 2 / 4) / 2),
+        ("R@4", (1 / 2 + 2 / 3) / 2),
+        ("F1@4", 2 * 0.375 * (7 / 12) / (0.375 + 7 / 12)),
+        ("F1u@4", (2 / 6 + 4 / 7) / 2),
+        ("HR@4", 1.0),
+        ("nDCG@4", (SECOND / (1 + SECOND) + (1 + THIRD) / (1 + SECOND + THIRD)) / 2),
+        ("nDCGg@4", (7 * SECOND / (7 + 3 * SECOND) + (1 + 7 * THIRD) / (7 + 3 * SECOND + THIRD)) / 2),
+        ("nDCGt@4", (SECOND + 1 + THIRD) / 2),
+        ("MRR@4", (1 / 2 + 1) / 2),
+        ("MAP@4", ((1 / 2) / 2 + (1 + 2 / 3) / 3) / 2),
+        ("IC@4", 6.0),  # 1, 3, 5, 7 once, 8 and 9 twice
+        ("Gini@4", (-1 + 1 + 3 + 5 + 2 * 7 + 2 * 9) / (9 * 8)),
+        ("SE@4", 4 * (1 / 8) * 3 + 2 * (2 / 8) * 2),
+    ],
+)
+def test_two_users_by_hand(found: dict[str, float], key: str, by_hand: float) -> None:
+    assert found[key] == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_the_thesis_equation_is_not_normalised() -> None:
+    split = split_of({0: {4}}, {0: {0: 1.0, 1: 1.0, 2: 1.0}}, 5)
+    perfect = evaluate(lists_of({0: [0, 1, 2]}, 3), split, cutoffs=(3,), metrics=("nDCG", "nDCGt")).values
+    assert perfect["nDCG@3"] == pytest.approx(1.0)
+    assert perfect["nDCGt@3"] == pytest.approx(1 + SECOND + THIRD)
+
+
+def test_graded_gain_survives_values_of_thousands() -> None:
+    split = split_of({0: {4}}, {0: {0: 5000.0, 1: 4999.0}}, 5)
+    second_first = evaluate(lists_of({0: [1, 0]}, 2), split, cutoffs=(2,), metrics=("nDCGg",)).values
+    assert second_first["nDCGg@2"] == pytest.approx((0.5 + SECOND) / (1 + 0.5 * SECOND))
+
+
+@pytest.mark.parametrize(
+    ("counts", "n", "by_hand"),
+    [
+        ([3, 3, 3, 3], 4, 0.0),  # everything equally often
+        ([8, 0, 0, 0], 4, 1.0),  # one item to everyone
+        ([1, 3], 2, 0.5),  # (-1 * 1 + 1 * 3) / (1 * 4)
+        ([2, 0, 1], 3, (0 * 1 + 2 * 2) / (2 * 3)),
+        ([5], 1, 0.0),
+    ],
+)
+def test_gini_by_hand(counts: list[int], n: int, by_hand: float) -> None:
+    assert gini_index(np.array(counts), n) == pytest.approx(by_hand)
+
+
+def test_gini_counts_items_never_shown_as_zero_over_the_chosen_catalogue() -> None:
+    split = split_of({0: {0, 1, 2}}, {0: {3: 1.0, 4: 1.0}}, 5)  # 3 training items in a catalogue of 5
+    lists = lists_of({0: [0]}, 1)
+    whole = evaluate(lists, split, cutoffs=(1,), metrics=("Gini", "G")).values
+    assert whole == {"Gini@1": 1.0, "G@1": 0.0}
+    two = lists_of({0: [0, 1]}, 2)
+    assert evaluate(two, split, cutoffs=(2,), metrics=("Gini",)).values["Gini@2"] == pytest.approx(6 / 8)
+    trained = evaluate(two, split, cutoffs=(2,), metrics=("Gini",), gini_catalogue="train").values
+    assert trained["Gini@2"] == pytest.approx(2 / 4)
+
+
+def test_the_head_takes_the_item_that_crosses_and_the_lower_id_of_a_tie() -> None:
+    # counts 4, 1, 2, 2, 1 of 10: item 0 reaches 4, item 2 reaches 6, item 3 (same count, higher id) exactly 8
+    train = {0: {0, 1, 2, 3}, 1: {0, 2, 3}, 2: {0, 4}, 3: {0}}
+    split = split_of(train, {0: {5: 1.0}}, 6)
+    assert np.flatnonzero(short_head(split.train)).tolist() == [0, 2, 3]
+    assert np.flatnonzero(long_tail(split.train)).tolist() == [
+        1,
+        4,
+    ]  # 5 is in neither: nobody has trained on it
+
+
+def test_popularity_metrics_by_hand() -> None:
+    train = {0: {0, 1, 2, 3}, 1: {0, 2, 3}, 2: {0, 4}, 3: {0}}  # head {0, 2, 3}, tail {1, 4}
+    test = {2: {2: 1.0, 3: 1.0, 1: 1.0}, 3: {4: 1.0, 2: 1.0}}
+    lists = lists_of({2: [2, 1], 3: [3, 1]}, 2)
+    found = evaluate(lists, split_of(train, test, 6), cutoffs=(2,), metrics=("ACLT", "PopREO", "PopRSP")).values
+    assert found["ACLT@2"] == 1.0
+    head, tail = 1 / 3, 1 / 2  # hits among relevant: 2 of {2, 3; 2}, 1 of {1; 4}
+    assert found["PopREO@2"] == pytest.approx((tail - head) / (tail + head))
+    head, tail = 2 / (2 + 2), 2 / (1 + 2)  # shown among unseen pairs of users 2 and 3
+    assert found["PopRSP@2"] == pytest.approx((tail - head) / (tail + head))
+
+
+FOOD = Relation(("food", "night"), np.array([0, 1, 2, 2], np.int32), np.array([0, 0, 0, 1], np.int32))
+
+
+def test_bias_by_hand_with_an_item_of_two_categories_and_one_of_none() -> None:
+    # items 0, 1 food; 2 food and night; 3 unlabelled: food is 3 of 3 items, night 1 of 3
+    times = np.array([2, 0, 2, 9])
+    assert category_bias(times, FOOD) == pytest.approx([1.0, (2 / 4) / (1 / 3)])
+    split = split_of({0: {0, 1, 2}, 1: {0, 3}}, {0: {3: 1.0}}, 4)
+    source = source_bias(split.train, FOOD)
+    assert source == pytest.approx([1.0, (1 / 4) / (1 / 3)])
+    lists = list_bias(np.array([[2, 3], [2, -1]]), FOOD, 4)
+    assert lists == pytest.approx([1.0, 3.0])
+    assert disparity(source, lists) == pytest.approx([0.0, (3 - 0.75) / 0.75])
+
+
+def test_bias_disparity_is_keyed_by_category_and_cutoff() -> None:
+    split = split_of({0: {0, 1, 2}, 1: {0, 3}}, {0: {3: 1.0}, 1: {1: 1.0}}, 4)
+    lists = lists_of({0: [2, 3], 1: [2]}, 2)
+    found = evaluate(lists, split, cutoffs=(1, 2), metrics=("BD",), categories=FOOD).values
+    assert list(found) == ["BD/food@1", "BD/night@1", "BD/food@2", "BD/night@2"]
+    assert found["BD/night@2"] == pytest.approx(3.0)
