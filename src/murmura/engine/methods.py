@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from murmura.baselines import BASELINES, baseline
@@ -27,8 +28,14 @@ class Method(Protocol):
     name: str
     seeded: bool
 
-    def fit(self, train: Interactions, seed: int = 0, progress: Progress = SILENT) -> Recommender:
-        """Learn from the training part."""
+    def fit(
+        self,
+        train: Interactions,
+        seed: int = 0,
+        progress: Progress = SILENT,
+        watch: Callable[[int, Any], bool] | None = None,
+    ) -> Recommender:
+        """Learn from the training part; methods that learn in epochs call `watch` after each."""
 
 
 def names() -> tuple[str, ...]:

@@ -75,7 +75,9 @@ def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
 
 
 def _default(dataset: Dataset) -> Protocol:
-    split = RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)
+    split = (
+        RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)
+    )
     return Protocol(name="default", filters=(LatestPerPair(), Binarise(), MinPerUser(rows=5)), split=split)
 
 
