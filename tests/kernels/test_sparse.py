@@ -1,12 +1,21 @@
 """Nearest rows and sums of rows against dense matrices and plain sorting."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from murmura.kernels.sparse import Sparse, nearest_rows, product_rows
+from murmura.kernels.sparse import (
+    Sparse,
+    dense_times_sparse,
+    gram,
+    nearest_rows,
+    product_rows,
+    sparse_times_dense,
+)
 
 Matrix = NDArray[np.float64]
 
@@ -82,3 +91,16 @@ def test_products_transposes_and_squares_equal_numpy(seed: int) -> None:
     assert np.array_equal(product_rows(wanted, sparse(A), sparse(B), 9), (A @ B)[wanted])
     assert np.array_equal(dense(sparse(A).transpose(5), 7), A.T)
     assert np.array_equal(sparse(A).squares(), (A**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_products_with_a_dense_side_equal_numpy(kind: str) -> None:
+    A = matrix(1, 7, 5, signed=True)
+    D: NDArray[Any] = matrix(2, 5, 4).astype(kind)
+    out: NDArray[Any] = np.zeros((2, 4), kind)
+    sparse_times_dense(np.array([6, 1], np.int32), sparse(A), D, out)
+    assert np.array_equal(out, (A @ D)[[6, 1]])
+    out = np.zeros((4, 5), kind)
+    dense_times_sparse(matrix(3, 4, 7).astype(kind), sparse(A), out)
+    assert np.array_equal(out, matrix(3, 4, 7) @ A)
+    assert np.array_equal(gram(sparse(A), sparse(A.T)), A @ A.T)

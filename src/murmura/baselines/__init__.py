@@ -16,6 +16,7 @@ BASELINES: dict[str, str] = {
     "mostpop": "mostpop:MostPop",
     "user-knn": "user_knn:UserKnn",
     "item-knn": "item_knn:ItemKnn",
+    "ease": "ease:Ease",
 }
 
 

@@ -12,6 +12,7 @@ from murmura.core.interactions import Rows
 from murmura.core.progress import SILENT, Progress
 from murmura.kernels.compiled import compiled
 
+Table = NDArray[Any]  # a dense matrix, float32 or float64
 STRIDE = 512  # rows between two reports of progress
 
 
@@ -149,7 +150,7 @@ def nearest_rows(
 
 
 @compiled
-def _sums(wanted: Ints, left: Sparse, right: Sparse, out: Singles) -> None:
+def _sums(wanted: Ints, left: Sparse, right: Sparse, out: Table) -> None:
     for row in range(len(wanted)):
         line, who = out[row], wanted[row]
         for place in range(left.start[who], left.start[who + 1]):
@@ -163,3 +164,34 @@ def product_rows(wanted: Ints, left: Sparse, right: Sparse, n_columns: int) -> S
     out: Singles = np.zeros((len(wanted), n_columns), np.float32)
     _sums(np.ascontiguousarray(wanted, np.int32), left, right, out)
     return out
+
+
+def gram(rows: Sparse, columns: Sparse) -> Floats:
+    """rows @ rows.T, dense; `columns` is the same matrix by columns."""
+    n = len(rows.start) - 1
+    out: Floats = np.zeros((n, n))
+    _sums(np.arange(n, dtype=np.int32), rows, columns, out)
+    return out
+
+
+@compiled
+def dense_times_sparse(left: Table, right: Sparse, out: Table) -> None:
+    """Add left @ right to `out`: (rows, n) @ (n, columns)."""
+    for row in range(left.shape[0]):
+        line = out[row]
+        for source in range(left.shape[1]):
+            weight = left[row, source]
+            for place in range(right.start[source], right.start[source + 1]):
+                line[right.column[place]] += weight * right.value[place]
+
+
+@compiled
+def sparse_times_dense(wanted: Ints, left: Sparse, right: Table, out: Table) -> None:
+    """Add some rows of left @ right to `out`: whole rows of `right` are added, no zero is touched."""
+    for row in range(len(wanted)):
+        who = wanted[row]
+        for place in range(left.start[who], left.start[who + 1]):
+            weight = out.dtype.type(left.value[place])
+            source = left.column[place]
+            for column in range(right.shape[1]):
+                out[row, column] += weight * right[source, column]

@@ -1,0 +1,155 @@
+"""Steck: Embarrassingly shallow autoencoders for sparse data (WWW 2019).
+
+The item-item weights B with zero diagonal that best rebuild X from X B under a ridge are closed-form:
+P = (X'X + reg I)^-1,  B_ij = -P_ij / P_jj for i != j,  so that  X B = X - (X P) / diag(P).
+With fewer users than items the same model is solved on the users' side, by the push-through identity:
+K = (X X' + reg I)^-1,  X P = K X,  P = (I - X'K X) / reg; no items x items matrix is ever made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field
+from threadpoolctl import threadpool_limits
+
+from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.core.arrays import Floats, Ints, Singles
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import settings
+from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
+
+USERS_AT_ONCE = 128
+
+
+@dataclass(frozen=True, eq=False)
+class EaseModel(Model):
+    """Solved on the items' side `weights` is B; on the users' side it is K, and `diagonal` is diag(P)."""
+
+    history: Sparse  # (users, items)
+    weights: Singles  # B (items, items), or K (users, users)
+    diagonal: Singles | None  # None: B; else (items,) diag(P)
+    reg: float
+
+    def score(self, users: Ints) -> Singles:
+        """The rows of X B."""
+        out = self._nothing(len(users))
+        if self.diagonal is None:
+            sparse_times_dense(np.ascontiguousarray(users, np.int32), self.history, self.weights, out)
+            return out
+        dense_times_sparse(self.weights[users], self.history, out)
+        out /= -self.diagonal
+        for row, user in enumerate(users):
+            mine = slice(self.history.start[user], self.history.start[user + 1])
+            out[row, self.history.column[mine]] += self.history.value[mine]
+        return out
+
+    def score_history(self, items: Ints) -> Singles:
+        """h B for the history h of someone new, as for a user of the training part; popularity if empty."""
+        own = np.unique(items)
+        if not len(own):
+            return popularity(self.train)
+        if self.diagonal is None:
+            return np.asarray(self.weights[own].sum(axis=0), np.float32)
+        user = np.repeat(np.arange(self.train.n_users), np.diff(self.history.start))
+        mine = np.isin(self.history.column, own)
+        shared = np.bincount(user[mine], self.history.value[mine], minlength=self.train.n_users)  # h X'
+        out = self._nothing(1)
+        dense_times_sparse((shared @ self.weights)[None, :].astype(np.float32), self.history, out)
+        h = self._nothing(1)
+        h[0, own] = 1
+        scores: Singles = (h - (h - out) / (np.float32(self.reg) * self.diagonal))[0]
+        return scores
+
+    def arrays(self) -> Arrays:
+        """The solved side, and x."""
+        found: Arrays = {"weights": self.weights, "history": self.history.value}
+        return found if self.diagonal is None else found | {"diagonal": self.diagonal}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the solved side."""
+        history = Sparse.of(train.by_user.start, train.by_user.index, arrays["history"])
+        return cls(train, history, arrays["weights"], arrays.get("diagonal"), method.reg)
+
+    def _nothing(self, rows: int) -> Singles:
+        return np.zeros((rows, self.train.n_items), np.float32)
+
+
+@settings
+class Ease(Baseline):
+    """A linear item-item model, solved exactly on the smaller side of users and items."""
+
+    name = "ease"
+    model = EaseModel
+    seeded = False
+
+    reg: Annotated[float, Field(gt=0)] = 500.0
+    values: Literal["raw", "binary"] = "binary"
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> EaseModel:
+        """Invert one symmetric matrix, on one thread: the result does not depend on the machine's cores."""
+        require_rows(train, self.name)
+        self._refuse_too_large(min(train.n_users, train.n_items))
+        users = Sparse.of_rows(train.by_user, self.values == "binary")
+        items = Sparse.of_rows(train.by_item, self.values == "binary")
+        progress.begin("solving", 1)
+        with threadpool_limits(1, "blas"):
+            model = self._on_users(train, users, items) if train.n_users < train.n_items else None
+            model = model or self._on_items(train, users, items)
+        progress.advance()
+        progress.end()
+        return model
+
+    def _on_items(self, train: Interactions, users: Sparse, items: Sparse) -> EaseModel:
+        P = inverse(gram(items, users), self.reg)
+        P /= -P.diagonal().copy()
+        B = P.astype(np.float32)
+        np.fill_diagonal(B, 0)
+        return EaseModel(train, users, B, None, self.reg)
+
+    def _on_users(self, train: Interactions, users: Sparse, items: Sparse) -> EaseModel:
+        K = inverse(gram(users, items), self.reg)
+        explained = np.zeros(train.n_items)  # diag(X'K X)
+        for first in range(0, train.n_users, USERS_AT_ONCE):
+            block = slice(first, first + USERS_AT_ONCE)
+            KX = np.zeros((len(K[block]), train.n_items))
+            dense_times_sparse(K[block], users, KX)
+            mine = slice(users.start[first], users.start[first + len(KX)])
+            row = np.repeat(np.arange(len(KX)), np.diff(users.start[first : first + len(KX) + 1]))
+            column = users.column[mine]
+            explained += np.bincount(column, users.value[mine] * KX[row, column], minlength=train.n_items)
+        diagonal = ((1 - explained) / self.reg).astype(np.float32)
+        return EaseModel(train, users, K.astype(np.float32), diagonal, self.reg)
+
+    def _refuse_too_large(self, side: int) -> None:
+        needed = 12 * side**2 / 1e9  # one table in float64, solved in place, and one in float32 to keep
+        if needed > self.memory_gb:
+            raise SettingError(
+                f"ease.memory_gb must be at least {needed:.1f} for a table of {side} x {side} (the smaller of "
+                f"users and items), but it is {self.memory_gb:g}; raise it, or choose another model."
+            )
+
+
+def inverse(G: Floats, ridge: float) -> Floats:
+    """(G + ridge I)^-1 of a symmetric positive semi-definite G, which is overwritten (Cholesky)."""
+    from scipy.linalg import lapack
+
+    G.flat[:: len(G) + 1] += ridge
+    factor, failed = lapack.dpotrf(G.T, lower=0, overwrite_a=1)  # G.T: LAPACK's own order, no copy
+    if failed:
+        raise SettingError(
+            f"ease.reg must be large enough to invert the table, but {ridge:g} is not; raise it."
+        )
+    upper, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    for row in range(len(upper)):
+        upper[row + 1 :, row] = upper[row, row + 1 :]
+    full: Floats = upper.T
+    return full
