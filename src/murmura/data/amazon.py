@@ -28,6 +28,7 @@ DIGITAL_MUSIC = Source(
     (
         SourceFile(
             "AmazonDigitalMusic.tsv", "f2f01d03c9f62d703f6d883ca6cd7029af09de62fbf25399e13a1c31475cab47",
+            url="https://raw.githubusercontent.com/sisinflab/FedBPR/master/raw_datasets/AmazonDigitalMusic.tsv",
         ),
     ),
     read,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
-from murmura.data import amazon, embedded, facebook_books, movielens, table, yahoo_movies
+from murmura.data import amazon, embedded, facebook_books, foursquare, movielens, table, yahoo_movies
 from murmura.data.source import Folder, Source
 
 # a new source is one file and one row here
@@ -22,6 +22,9 @@ SOURCES: dict[str, Source] = {
         movielens.ML_LATEST_SMALL,
         movielens.ML_LATEST,
         amazon.DIGITAL_MUSIC,
+        foursquare.ITALY,
+        foursquare.BRAZIL,
+        foursquare.CANADA,
         yahoo_movies.YAHOO_MOVIES,
         facebook_books.FACEBOOK_BOOKS,
     )
@@ -85,13 +88,21 @@ def data_folder(data_dir: Path | None) -> Path | None:
 def recognise(folder: Path) -> Source:
     """The source a folder is shaped like: by its name first, then by the files in it."""
     by_name = [source for source in SOURCES.values() if source.place == folder.name]
-    for source in [*by_name, *SOURCES.values()]:
+    by_files = [source for source in SOURCES.values() if not any("*" in file.name for file in source.files)]
+    for source in [*by_name, *by_files]:
         if source.files and not source.missing(folder):
             return source
+    if any(_starts_with(path, foursquare.HEADER) for path in folder.glob("*.tsv")):
+        return foursquare.country(folder.name)
     raise DataError(
         f"{folder}: it must be a file, or a folder shaped like one of {', '.join(SOURCES)}, but it is a folder "
         "with other files; name a file inside it."
     )
+
+
+def _starts_with(path: Path, header: str) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(header)) == header.encode()
 
 
 def _folder_of(source: Source, data_dir: Path | None) -> Path:

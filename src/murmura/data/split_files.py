@@ -38,8 +38,8 @@ def load_split(path: Path, data: Interactions) -> Split:
     about, part = _read(path)
     if about.get("fingerprint") != data.fingerprint:
         raise DataError(
-            f"{path}: the split belongs to data with fingerprint {str(about.get('fingerprint'))[:12]}…, but this "
-            f"data has {data.fingerprint[:12]}…; load and filter the data as it was, or split it again."
+            f"{path}: the split belongs to data with fingerprint {str(about.get('fingerprint'))[:12]}…, but "
+            f"this data has {data.fingerprint[:12]}…; load and filter the data as it was, or split it again."
         )
     if part.dtype != np.uint8 or part.shape != (len(data),) or (part > TEST).any():
         raise DataError(f"{path}: the split must say the part of {len(data)} rows, but does not; split again.")
