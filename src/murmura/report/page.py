@@ -1,0 +1,149 @@
+"""One self-contained page from a run folder, and its tables as files beside it."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from murmura.engine.run import write_atomically
+from murmura.report.curves import training_curves
+from murmura.report.drawing import Picture, require_matplotlib
+from murmura.report.plots import metric_dots, people_shares
+from murmura.report.read import Folder, printable, read_folder
+from murmura.report.reproduce import reproduce
+from murmura.report.summary import Results, summarise
+from murmura.report.table import FORMATS, Table, to_html, written
+from murmura.report.tables import every_table
+from murmura.report.trade_offs import cost_plot, coverage_plot
+from murmura.report.words import headline, outcome, subline, unfinished
+
+MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
+NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
+OURS = re.compile(r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment)\.\w+")
+
+
+def build(folder: Path, out: Path | None = None) -> Path:
+    """Write the report of a comparison or a run; reads the folder and nothing else.
+
+    Args:
+        folder: What `murmura compare` or `murmura fit` wrote, finished or not.
+        out: The page, or a folder for it; by default `report.html` in the folder itself.
+
+    Returns:
+        The page. The tables are in `<its name>-tables/` beside it, as CSV, Markdown, LaTeX and JSON.
+    """
+    require_matplotlib()
+    record = read_folder(folder)
+    results = summarise(record)
+    tables = every_table(record, results)
+    text = render(record, results, tables)
+    page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
+    _write_tables(page.with_name(f"{page.stem}-tables"), tables.values())
+    write_atomically(page, text.encode())
+    return page
+
+
+def _write_tables(place: Path, tables: Iterable[Table]) -> None:
+    """Write every table in every format; a table of an earlier report that has gone is taken away."""
+    fresh = {f"{table.name}.{form}": written(table, form) for table in tables for form in FORMATS}
+    for name, text in fresh.items():
+        write_atomically(place / name, text.encode())
+    for old in place.iterdir():
+        if old.name not in fresh and OURS.fullmatch(old.name):
+            old.unlink()
+
+
+def render(record: Folder, results: Results, tables: dict[str, Table]) -> str:
+    """The whole page as text; the same folder gives the same text."""
+    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
+    sections = [
+        ("results", "Results", _results(record, results, tables)),
+        ("plots", "Plots", _figures([*metric_dots(results), coverage_plot(results), people_shares(results)])),
+        ("cost", "What left the devices", _figures([cost_plot(results)]) + _tables(tables, "ledger")),
+        ("training", "Training", _figures([training_curves(record)])),
+        ("tests", "Differences and seeds", _tables(tables, "tests", "seeds", "categories")),
+        ("data", "Data", _tables(tables, "data")),
+        ("configuration", "Configuration", _configuration(record, tables)),
+        ("environment", "Environment", _tables(tables, "environment", "seconds")),
+        ("reproduce", "How to reproduce", _reproduce(record)),
+    ]
+    kept = [(name, title, body) for name, title, body in sections if body]
+    contents = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in kept)
+    body = "".join(
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(title)}</h2>\n{body}</section>\n'
+        for name, title, body in kept
+    )
+    title = escape(headline(record))
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{title}</h1>
+<p class="sub">{escape(subline(record))}</p>
+<nav aria-label="Contents"><ul>{contents}</ul></nav></header>
+<main>
+{body}</main>
+</body>
+</html>
+"""
+
+
+def _results(record: Folder, results: Results, tables: dict[str, Table]) -> str:
+    missing = unfinished(record)
+    banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
+    said = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in outcome(results))
+    names = [name for name in tables if name.startswith("results")]
+    return banner + said + _tables(tables, *names, "unfinished")
+
+
+def _tables(tables: dict[str, Table], *names: str) -> str:
+    return "".join(to_html(tables[name], _files(tables[name])) for name in names if name in tables)
+
+
+def _files(table: Table) -> str:
+    """Links that save the table from the page itself, wherever it was sent."""
+    links = []
+    for form in FORMATS:
+        coded = base64.b64encode(written(table, form).encode()).decode()
+        links.append(
+            f'<a download="{table.name}.{form}" href="data:{MEDIA[form]};base64,{coded}">{NAMES[form]}</a>'
+        )
+    return f' <span class="files">{" ".join(links)}</span>'
+
+
+def _figures(pictures: Iterable[Picture | None]) -> str:
+    return "".join(picture.html() for picture in pictures if picture is not None)
+
+
+def _configuration(record: Folder, tables: dict[str, Table]) -> str:
+    rest = {key: value for key, value in record.config.items() if key not in {"models", "model"}}
+    return f"{_tables(tables, 'settings')}<h3>Everything else</h3>\n<pre>{_yaml(rest)}</pre>\n"
+
+
+def _yaml(value: Any) -> str:
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    return escape("\n".join(map(printable, text.rstrip().split("\n"))))
+
+
+def _reproduce(record: Folder) -> str:
+    script = escape("\n".join(map(printable, reproduce(record).split("\n"))))
+    fingerprint = record.data.get("fingerprint")
+    same = f" The data is the same when its fingerprint is {printable(fingerprint)}." if fingerprint else ""
+    return (
+        f"<pre>{script}</pre>\n<p>Data sets are looked for in the folder that --data-dir or MURMURA_DATA names."
+        f"{escape(same)} The number of workers changes no result.</p>\n"
+    )
