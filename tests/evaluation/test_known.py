@@ -9,7 +9,7 @@ from murmura.core.catalogue import Relation
 from murmura.evaluation import evaluate
 from murmura.evaluation.categories import category_bias, disparity, list_bias, source_bias
 from murmura.evaluation.coverage import gini_index
-from murmura.evaluation.popularity import long_tail, short_head
+from murmura.evaluation.popularity import popularity_groups
 from murmura.evaluation.registry import ALL_METRICS
 from tests.evaluation.worlds import lists_of, split_of
 
@@ -91,11 +91,15 @@ def test_the_head_takes_the_item_that_crosses_and_the_lower_id_of_a_tie() -> Non
     # counts 4, 1, 2, 2, 1 of 10: item 0 reaches 4, item 2 reaches 6, item 3 (same count, higher id) exactly 8
     train = {0: {0, 1, 2, 3}, 1: {0, 2, 3}, 2: {0, 4}, 3: {0}}
     split = split_of(train, {0: {5: 1.0}}, 6)
-    assert np.flatnonzero(short_head(split.train)).tolist() == [0, 2, 3]
-    assert np.flatnonzero(long_tail(split.train)).tolist() == [
-        1,
-        4,
-    ]  # 5 is in neither: nobody has trained on it
+    groups = popularity_groups(split.train)
+    assert np.flatnonzero(groups.head).tolist() == [0, 2, 3]
+    assert np.flatnonzero(groups.tail).tolist() == [1, 4]  # item 5 has no training row: it is in neither
+
+
+def test_another_order_breaks_ties_of_popularity_when_asked() -> None:
+    split = split_of({0: {0, 1, 2, 3, 4}}, {0: {5: 1.0}}, 6)  # five equal items: four make 80 %
+    groups = popularity_groups(split.train, np.array([4, 5, 0, 3, 2, 1]))
+    assert np.flatnonzero(groups.tail).tolist() == [1]
 
 
 def test_popularity_metrics_by_hand() -> None:

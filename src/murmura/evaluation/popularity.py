@@ -9,61 +9,68 @@ item without a training interaction is in neither group. (Abdollahpouri et al., 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.interactions import Interactions
 from murmura.evaluation.cut import Cut
 
 HEAD_PERCENT = 80
 
 
-def short_head(train: Interactions) -> Bools:
-    """Which items are in the short head."""
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which items are popular, which are rare; (items,) each, no item in both."""
+
+    head: Bools
+    tail: Bools
+
+
+def popularity_groups(train: Interactions, ties: Longs | None = None) -> Groups:
+    """The short head and the long tail; `ties` lists all items in the order that breaks equal popularity."""
     counts = train.item_counts
-    order = np.argsort(-counts, kind="stable")
+    order = np.arange(train.n_items) if ties is None else ties
+    order = order[np.argsort(-counts[order], kind="stable")]
     before = np.cumsum(counts[order]) - counts[order]
     head: Bools = np.zeros(train.n_items, np.bool_)
     # an item belongs to the head while the ones before it hold less than 80 %; in whole numbers, so exactly
     head[order[100 * before < HEAD_PERCENT * counts.sum()]] = True
-    return head & (counts > 0)
+    return Groups(head & (counts > 0), ~head & (counts > 0))
 
 
-def long_tail(train: Interactions) -> Bools:
-    """Which items are in the long tail."""
-    return (train.item_counts > 0) & ~short_head(train)
-
-
-def long_tail_count(cut: Cut) -> Floats:
+def long_tail_count(cut: Cut, groups: Groups | None = None) -> Floats:
     """ACLT: how many items of the long tail each user is shown (thesis, equation 2.12), not which share."""
-    tail = np.append(long_tail(cut.truth.train), False)  # the last place is for NO_ITEM
+    groups = groups or popularity_groups(cut.truth.train)
+    tail = np.append(groups.tail, False)  # the last place is for NO_ITEM
     return tail[cut.item].astype(np.float64) @ np.ones(cut.k)
 
 
-def equal_opportunity(cut: Cut) -> float:
+def equal_opportunity(cut: Cut, groups: Groups | None = None) -> float:
     """PopREO: |a - b| / (a + b) of the two groups' shares a, b of relevant test items that are shown."""
-    head, tail = short_head(cut.truth.train), long_tail(cut.truth.train)
+    groups = groups or popularity_groups(cut.truth.train)
     found = cut.truth.item[cut.entry[cut.entry >= 0]]
-    return _contrast(
-        _ratio(np.count_nonzero(head[found]), np.count_nonzero(head[cut.truth.item])),
-        _ratio(np.count_nonzero(tail[found]), np.count_nonzero(tail[cut.truth.item])),
+    head, tail = (
+        _ratio(np.count_nonzero(group[found]), np.count_nonzero(group[cut.truth.item]))
+        for group in (groups.head, groups.tail)
     )
+    return _contrast(head, tail)
 
 
-def statistical_parity(cut: Cut) -> float:
+def statistical_parity(cut: Cut, groups: Groups | None = None) -> float:
     """PopRSP: |a - b| / (a + b) of the two groups' shares of (user, unseen item) pairs that are shown."""
-    train = cut.truth.train
+    groups = groups or popularity_groups(cut.truth.train)
     seen = _seen_items(cut)
-    shares = [
+    head, tail = (
         _ratio(
             np.count_nonzero(group[cut.shown]),
             len(cut.truth.users) * np.count_nonzero(group) - np.count_nonzero(group[seen]),
         )
-        for group in (short_head(train), long_tail(train))
-    ]
-    return _contrast(*shares)
+        for group in (groups.head, groups.tail)
+    )
+    return _contrast(head, tail)
 
 
 def _seen_items(cut: Cut) -> Ints:
