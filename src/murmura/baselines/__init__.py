@@ -17,6 +17,7 @@ BASELINES: dict[str, str] = {
     "user-knn": "user_knn:UserKnn",
     "item-knn": "item_knn:ItemKnn",
     "ease": "ease:Ease",
+    "ials": "ials:Ials",
 }
 
 

@@ -1,0 +1,57 @@
+"""What every model of user and item vectors shares: the answer p_u . q_i + b_i."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from murmura.baselines.base import Arrays, Model, popularity
+from murmura.core.arrays import Ints, Singles
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Purpose, Rng, server_secret
+
+
+@dataclass(frozen=True, eq=False)
+class FactorModel(Model):
+    """One vector per user, one vector and one bias per item, and the settings they were learned with."""
+
+    P: Singles  # (users, factors)
+    Q: Singles  # (items, factors)
+    b: Singles  # (items,)
+    method: Any
+
+    def score(self, users: Ints) -> Singles:
+        """score(u, i) = p_u . q_i + b_i."""
+        scores: Singles = self.P[users] @ self.Q.T
+        scores += self.b
+        return scores
+
+    def score_history(self, items: Ints) -> Singles:
+        """The same with a vector found for the given items, the item vectors held; popularity for none."""
+        own = np.unique(items).astype(np.int32)
+        if not len(own):
+            return popularity(self.train)
+        scores: Singles = self.Q @ self.fold_in(own) + self.b
+        return scores
+
+    @abstractmethod
+    def fold_in(self, own: Ints) -> Singles:
+        """The vector of someone new who likes `own` (ascending, at least one): (factors,)."""
+
+    def arrays(self) -> Arrays:
+        """The vectors and the biases."""
+        return {"P": self.P, "Q": self.Q, "b": self.b}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the vectors."""
+        return cls(train, arrays["P"], arrays["Q"], arrays["b"], method)
+
+
+def normal_tables(seed: int, std: float, *shapes: tuple[int, ...]) -> list[Singles]:
+    """Tables of independent normals, one after the other from the stream a seed has for first models."""
+    stream = Rng(server_secret(seed)).stream(Purpose.INIT)
+    return [(std * stream.normals(int(np.prod(shape)))).reshape(shape).astype(np.float32) for shape in shapes]
