@@ -39,11 +39,11 @@ def training_curves(folder: Folder) -> Picture | None:
 
     ends = "; ".join(f"{model.label} from {first:.4g} to {last:.4g}" for model, first, last in _ends(models))
     return Picture(
-        "training",
-        "Training",
+        "loss",
+        "Loss",
         "Loss over epochs or rounds, one line per seed. The losses of different methods are not comparable.",
         f"Loss of the first seed, first to last line: {ends}.",
-        draw("training", height, paint),
+        draw("loss", height, paint),
     )
 
 

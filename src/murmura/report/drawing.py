@@ -112,7 +112,7 @@ def draw(name: str, height: float, paint: Callable[[Figure], None], width: float
     look: Any = {**STYLE, "svg.hashsalt": name}
     with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
         warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
-        figure = Figure(figsize=(width, height))
+        figure = Figure(figsize=(width, height), dpi=72)  # SVG counts in points
         paint(figure)
         figure.savefig(out, format="svg", metadata={"Date": None})
     return inlined(out.getvalue(), name)

@@ -66,7 +66,11 @@ def data_table(folder: Folder) -> Table:
         facts["rows per user"] = round(rows / users, 1)  # type: ignore[operator]
         facts["density"] = f"{100 * rows / (users * items):.3g} %"  # type: ignore[operator]
     facts["fingerprint"] = facts.pop("fingerprint", None)
-    return _pairs("data", "Data", {key: value for key, value in facts.items() if value is not None})
+    return _pairs(
+        "data",
+        "What was learned from, and what was held out",
+        {key: value for key, value in facts.items() if value is not None},
+    )
 
 
 def settings_table(folder: Folder) -> Table:
@@ -93,7 +97,7 @@ def time_table(folder: Folder) -> Table | None:
             found = [part.seconds[key] for part in model.done if key in part.seconds]
             cells.append(number_cell(math.fsum(found) / len(found) if found else None, 2))
         rows.append((text_cell(model.label), *cells))
-    columns = (NAME, *(Column(f"{key} [s]") for key in keys))
+    columns = (NAME, *(Column(f"{key} (s)") for key in keys))
     return Table("seconds", "Time per run, in seconds", columns, tuple(rows))
 
 
@@ -103,7 +107,7 @@ def environment_table(folder: Folder) -> Table | None:
     if isinstance(facts.get("command"), list):
         facts["command"] = " ".join(map(str, facts["command"]))
     facts |= {"status": folder.status} | ({"at": folder.at} if folder.at else {})
-    return _pairs("environment", "Environment", facts)
+    return _pairs("environment", "What it ran on", facts)
 
 
 def _pairs(name: str, heading: str, facts: dict[str, Any]) -> Table:
@@ -120,8 +124,17 @@ def _value_cell(value: Any) -> Cell:
 
 
 def inline(value: Any) -> str:
-    """A plain value on one line, as YAML and `-S` read it."""
+    """A plain value on one line, as YAML and `-S` read it; text that looks like a number is quoted."""
+    style = "'" if isinstance(value, str) and _like_a_number(value) else None
     text: str = yaml.safe_dump(
-        value, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False
+        value, default_flow_style=True, default_style=style, width=math.inf, allow_unicode=True, sort_keys=False
     )
     return text.removesuffix("...\n").strip()
+
+
+def _like_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

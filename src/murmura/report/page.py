@@ -122,7 +122,7 @@ def _files(table: Table) -> str:
         links.append(
             f'<a download="{table.name}.{form}" href="data:{MEDIA[form]};base64,{coded}">{NAMES[form]}</a>'
         )
-    return f' <span class="files">{" ".join(links)}</span>'
+    return f' <span class="files">{" · ".join(links)}</span>'
 
 
 def _figures(pictures: Iterable[Picture | None]) -> str:

@@ -96,7 +96,7 @@ def _paint_dots(figure: Figure, keys: Sequence[str], lines: Sequence[Line]) -> N
 
     height = 0.75 + ROW * len(lines)
     left = label_space([line.label for line in lines])
-    panels = figure.subplots(1, PER_ROW if len(keys) > 2 else max(2, len(keys)), squeeze=False)[0]
+    panels = figure.subplots(1, max(3, len(keys)), squeeze=False)[0]
     figure.subplots_adjust(left, 0.3 / height, 0.985, 1 - 0.42 / height, wspace=0.16)
     for place, axes in enumerate(panels):
         if place >= len(keys):

@@ -46,6 +46,8 @@ def _result(results: Results, line: Line | None, key: str) -> Cell:
         return Cell(None, NONE)
     best = results.best(key)
     is_best = not is_cost(key) and best is not None and badness(key, estimate.mean) == badness(key, best)
+    if is_cost(key):
+        return number_cell(estimate.mean, decimals)
     return estimate_cell(estimate, decimals, _mark(results, line, key), is_best and len(results.lines) > 1)
 
 
@@ -54,7 +56,7 @@ def estimate_cell(estimate: Estimate, decimals: int, mark: str = "", best: bool 
     if not math.isfinite(estimate.mean):
         return Cell(None, NONE)
     text = number(estimate.mean, decimals)
-    if not (math.isfinite(estimate.low) and math.isfinite(estimate.high)):
+    if not estimate.low < estimate.high:  # none, or of no width
         return Cell(estimate.mean, text, mark=mark, best=best)
     low, high = number(estimate.low, decimals), number(estimate.high, decimals)
     between = "–" if estimate.low >= 0 else " to "
@@ -76,14 +78,14 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     metrics = [key for key in keys if not is_cost(key)]
     tested = [key for key in metrics if any(key in line.people.per_user for line in results.lines)]
     untested = [key for key in metrics if key not in tested]
-    notes = []
+    notes = ["A method that no seed changes is run once."] if several and _some_once(results) else []
     if tested:
         notes.append(
             f"In small type the 95 % interval: bootstrap over users (2,000 resamples) for {', '.join(tested)}"
             + (f"; Student's t over seeds for {', '.join(untested)}." if several and untested else ".")
         )
     if any(test.metric in keys for test in results.against_best):
-        apart = f" {', '.join(untested)} have no value per user and are not tested." if untested else ""
+        apart = f" Without values per user, so not tested: {', '.join(untested)}." if untested else ""
         notes.append(
             "Bold: the best value. † worse than the best model by more than chance: paired t-test on the "
             f"users' values{' (means over seeds)' if several else ''}, two-sided, Holm-corrected over the "
@@ -92,6 +94,10 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     if any(test.metric in keys for test in results.against_baseline):
         notes.append("↑ ↓ a federated model better or worse than the best centralised one, by the same test.")
     return tuple(notes)
+
+
+def _some_once(results: Results) -> bool:
+    return any(len(line.model.parts) == 1 for line in results.lines)
 
 
 def category_table(results: Results) -> Table | None:

@@ -109,7 +109,11 @@ def summarise(folder: Folder) -> Results:
     baseline: list[Tested] = []
     for key in (key for key in metrics if key in tested):
         having = [line for line in results.ranked(key) if key in line.people.per_user]
-        best += tests_against(key, having[:1], having[1:])
+        best += (found := tests_against(key, having[:1], having[1:]))
         base = [line for line in having if line in central][:1]
-        baseline += tests_against(key, base, [line for line in having if line in federated])
+        rivals = [line for line in having if line in federated]
+        if base == having[:1]:  # the same question, asked and corrected once
+            baseline += [test for test in found if test.label in {line.label for line in rivals}]
+        else:
+            baseline += tests_against(key, base, rivals)
     return Results(lines, metrics, results.costs, tuple(best), tuple(baseline))

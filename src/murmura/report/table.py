@@ -79,9 +79,11 @@ def number(value: float, decimals: int) -> str:
 
 
 def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6) -> int:
-    """How many decimals give the largest of the values `digits` digits."""
+    """How many decimals give the largest of the values `digits` digits; none from 100 on."""
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
-    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes))))) if sizes else digits - 1
+    if not sizes or max(sizes) >= 100:
+        return 0
+    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes)))))
 
 
 def to_csv(table: Table) -> str:

@@ -45,7 +45,7 @@ def coverage_plot(results: Results) -> Picture | None:
 def cost_plot(results: Results) -> Picture | None:
     """The primary metric against each cost, with the Pareto front and the best centralised model as a line."""
     key = results.primary
-    costs = [cost for cost in results.costs if key and len(both(results, key, cost)) > 1][:4]
+    costs = [cost for cost in results.costs if key and _differs(both(results, key, cost), cost)][:4]
     if key is None or not costs:
         return None
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
@@ -59,7 +59,7 @@ def cost_plot(results: Results) -> Picture | None:
                 continue
             lines = both(results, key, costs[place])
             _front(axes, front(lines, costs[place], key), costs[place], key)
-            scatter(axes, lines, costs[place], key, name_y=place == 0)
+            scatter(axes, lines, costs[place], key, name_y=place == 0, lift=6)
             if free:
                 _reference(axes, free[0], key)
 
@@ -73,6 +73,11 @@ def cost_plot(results: Results) -> Picture | None:
         f"On the Pareto front of {key} and {costs[0]}: {names}.",
         draw("costs", HEIGHT, paint),
     )
+
+
+def _differs(lines: Sequence[Line], cost: str) -> bool:
+    """Whether the cost tells the lines apart."""
+    return len({line.values[cost].mean for line in lines}) > 1
 
 
 def both(results: Results, key: str, other: str) -> list[Line]:
@@ -105,8 +110,8 @@ def _reference(axes: Axes, line: Line, key: str) -> None:
     axes.axhline(line.values[key].mean, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
 
 
-def scatter(axes: Axes, lines: Sequence[Line], x: str, y: str, name_y: bool = True) -> None:
-    """One marker per model with its interval in y, each named beside it without overlap."""
+def scatter(axes: Axes, lines: Sequence[Line], x: str, y: str, name_y: bool = True, lift: float = 0) -> None:
+    """One marker per model with its interval in y, each named beside it, `lift` points higher."""
     from matplotlib.ticker import MaxNLocator
 
     for line in lines:
@@ -115,15 +120,15 @@ def scatter(axes: Axes, lines: Sequence[Line], x: str, y: str, name_y: bool = Tr
             axes.vlines(here, there.low, there.high, colors=colour(line), linewidth=1)
         axes.plot([here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=PAPER)
     axes.margins(x=0.09, y=0.12)
-    axes.set_xlabel(f"{x} ({title(x)})" if title(x) != x else x, labelpad=2)
+    axes.set_xlabel(f"{x}: {title(x)}" if title(x) != x else x, labelpad=3)
     if name_y:
-        axes.set_ylabel(f"{y} ({title(y)})" if title(y) != y else y)
+        axes.set_ylabel(f"{y}: {title(y)}" if title(y) != y else y)
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    _names(axes, lines, x, y)
+    _names(axes, lines, x, y, lift)
 
 
-def _names(axes: Axes, lines: Sequence[Line], x: str, y: str) -> None:
+def _names(axes: Axes, lines: Sequence[Line], x: str, y: str, lift: float) -> None:
     """Names to the right of their markers; a name that would lie on another is moved down."""
     axes.autoscale_view()
     points = axes.transData.transform([(line.values[x].mean, line.values[y].mean) for line in lines])
@@ -135,7 +140,7 @@ def _names(axes: Axes, lines: Sequence[Line], x: str, y: str) -> None:
         wide = (5.2 * len(text) + 4) * unit
         flip = px + 8 * unit + wide > right
         start = px - 8 * unit - wide if flip else px + 8 * unit
-        level = py
+        level = py + lift * unit
         for left, end, height in sorted(placed, key=lambda one: -one[2]):
             if start < end and left < start + wide and abs(level - height) < 10 * unit:
                 level = height - 10 * unit

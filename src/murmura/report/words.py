@@ -24,7 +24,7 @@ def subline(folder: Folder) -> str:
         f"protocol {folder.protocol}",
         "one seed" if seeds == 1 else f"{seeds} seeds",
         f"Murmura {version}" if version else "",
-        f"{folder.status} {folder.at}" if folder.at else folder.status,
+        f"{folder.status} {folder.at.replace('T', ' ').replace('+00:00', ' UTC')}".strip(),
     ]
     return printable(" · ".join(filter(None, parts)))
 
@@ -75,4 +75,4 @@ def _rest(tests: list[Tested], models: int) -> str:
     if not near:
         return " Every other model is worse by more than chance."
     named = near[0] if len(near) == 1 else ", ".join(near[:-1]) + " and " + near[-1]
-    return f" {named} cannot be told from it."
+    return f" Its lead over {named} may be chance."

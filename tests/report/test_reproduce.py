@@ -1,0 +1,118 @@
+"""The printed commands are parsed by the real command line and give the configuration back."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murmura.cli import options
+from murmura.report.fact_tables import inline
+from murmura.report.read import Folder, Model
+from murmura.report.reproduce import FILE, reproduce
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def folder_of(config: dict[str, Any]) -> Folder:
+    kind: Any = "comparison" if "models" in config else "run"
+    return Folder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", (Model("a", "a", {}, ()),))
+
+
+def commands(config: dict[str, Any]) -> list[list[str]]:
+    script = reproduce(folder_of(config)).replace("\\\n", " ")
+    return [shlex.split(line) for line in script.splitlines() if not line.startswith("#")]
+
+
+def flags(command: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    rest = iter(command)
+    for word in rest:
+        if word in {"--skip-bad"}:
+            found[word] = []
+        elif word.startswith("-"):
+            found.setdefault(word, []).append(next(rest))
+    return found
+
+
+@given(plain)
+def test_a_setting_comes_back_as_it_was(value: Any) -> None:
+    assert options.parse_value(inline(value)) == value
+
+
+def test_compare_gives_the_configuration_back() -> None:
+    models = {
+        "mostpop": {"name": "mostpop"},
+        "knn, no: it's": {"name": "user-knn", "k": 100},
+        "b.1": {"name": "bpr-mf", "rate": 1e-05, "kind": "yes", "layers": [8, 4], "limit": None},
+    }
+    models["knn: it's"] = models.pop("knn, no: it's")
+    config = {
+        "data": {"name": "my data.csv", "skip_bad": True, "dir": "/some where"},
+        "protocol": {"name": "fpl"},
+        "cutoffs": [1, 10],
+        "models": models,
+        "seeds": 3,
+        "seed": 7,
+    }
+    (first, *_), last = commands(config)[:1], commands(config)[-1]
+    given_flags = flags(first)
+    read = options.parse_models(given_flags["--models"][0])
+    for label, own in options.parse_settings(given_flags["-S"], list(read)).items():
+        read[label] |= own
+    assert read == models
+    assert options.parse_cutoffs(given_flags["--at"][0]) == (1, 10)
+    assert given_flags["--data"] == ["my data.csv"]
+    assert given_flags["--data-dir"] == ["/some where"]
+    assert given_flags["--protocol"] == ["fpl"]
+    assert given_flags["--seeds"] == ["3"]
+    assert given_flags["--seed"] == ["7"]
+    assert "--skip-bad" in given_flags
+    assert first[:2] == ["murmura", "compare"]
+    assert last == ["murmura", "report", "again"]
+
+
+@pytest.mark.parametrize("label", ["a,b", "a=b", " a", "", "a\nb"])
+def test_a_label_no_flag_can_carry_goes_through_a_file(label: str, tmp_path: Path) -> None:
+    from murmura.engine.config import CompareConfig, load_config
+
+    models = {label: {"name": "mostpop"}}
+    config = {
+        "data": {"name": "d", "skip_bad": False},
+        "protocol": {"name": "fpl"},
+        "cutoffs": [5],
+        "models": models,
+    }
+    script = reproduce(folder_of(config))
+    assert f"murmura compare --config {FILE} --out again" in script
+    text = script.split("<<'END'\n")[1].split("\nEND\n")[0]
+    assert yaml.safe_load(text)["models"] == models
+    (tmp_path / FILE).write_text(text)
+    read = load_config(tmp_path / FILE)
+    assert isinstance(read, CompareConfig)
+    assert (read.models, read.protocol, read.cutoffs) == (models, "fpl", (5,))
+
+
+def test_fit_and_evaluate_give_a_single_run_back() -> None:
+    config = {
+        "data": {"name": "ml-1m", "dir": None, "skip_bad": False},
+        "protocol": "fpl",
+        "model": {"name": "ease", "l2": 250.0},
+        "seed": 2,
+        "cutoffs": [10],
+    }
+    fit, evaluate, report = commands(config)
+    assert options.parse_settings(flags(fit)["-S"], ["ease"]) == {"ease": {"l2": 250.0}}
+    assert flags(fit)["--model"] == ["ease"]
+    assert flags(fit)["--seed"] == ["2"]
+    assert evaluate == ["murmura", "evaluate", "again", "--at", "10"]
+    assert report == ["murmura", "report", "again"]
