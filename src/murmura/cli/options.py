@@ -38,9 +38,12 @@ def parse_value(text: str) -> Any:
 
     try:
         value = yaml.safe_load(text)
-        return float(value) if isinstance(value, str) else value
-    except (yaml.YAMLError, ValueError):
+    except yaml.YAMLError:
         return text
+    try:
+        return float(text) if isinstance(value, str) else value
+    except ValueError:
+        return value  # quotes are taken off; '1e-3' in quotes stays text
 
 
 def parse_settings(given: list[str], labels: list[str]) -> dict[str, dict[str, Any]]:
