@@ -72,7 +72,7 @@ def _plan(
 def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     from murmura.core.errors import SettingError
     from murmura.core.settings import as_dict
-    from murmura.engine.config import CompareConfig, load_config
+    from murmura.studies.config import CompareConfig, load_config
 
     read = load_config(path)
     if not isinstance(read, CompareConfig):

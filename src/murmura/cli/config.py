@@ -21,9 +21,9 @@ def show(
     data: options.Data = "*",
 ) -> None:
     """Show a model's settings: type, default, and what `compare` takes under a protocol and data set."""
-    from murmura.engine.config import describe_settings
-    from murmura.engine.defaults import defaults
-    from murmura.engine.methods import names
+    from murmura.studies.config import describe_settings
+    from murmura.studies.defaults import defaults
+    from murmura.studies.methods import names
 
     if model:
         chosen = defaults(protocol, data, model)
@@ -40,7 +40,7 @@ def show(
 @config_app.command("check")
 def check(file: Annotated[Path, typer.Argument(help="A YAML configuration.")]) -> None:
     """Check a file; says nothing and exits 0 when it is right."""
-    from murmura.engine.config import load_config
+    from murmura.studies.config import load_config
 
     load_config(file)
     say(f"{file}: right")
@@ -51,6 +51,6 @@ def schema(
     kind: Annotated[str, typer.Argument(help="fit, compare or a model's name.")] = "compare",
 ) -> None:
     """Print the JSON schema of a configuration file or of a model's settings."""
-    from murmura.engine.config import schema as schema_of
+    from murmura.studies.config import schema as schema_of
 
     typer.echo(json.dumps(schema_of(kind), indent=2))

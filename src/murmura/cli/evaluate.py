@@ -19,7 +19,7 @@ def evaluate(
     as_json: options.Json = False,
 ) -> None:
     """Score a fitted run on its test part; the metrics are kept in the run folder."""
-    from murmura.engine.single import evaluate_run
+    from murmura.studies.single import evaluate_run
 
     values = evaluate_run(run, options.parse_cutoffs(at), data_dir)
     if as_json:

@@ -24,8 +24,8 @@ def fit(
     out: options.Out = None,
 ) -> None:
     """Fit one model and write its run folder: model and recommendations. The test part stays closed."""
-    from murmura.engine.config import FitConfig, check_config, load_config
-    from murmura.engine.single import fit_run
+    from murmura.studies.config import FitConfig, check_config, load_config
+    from murmura.studies.single import fit_run
 
     if config is not None:
         read = load_config(config)

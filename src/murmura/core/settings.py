@@ -18,6 +18,10 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from murmura.core.errors import SettingError
 
 T = TypeVar("T")
+UNKNOWN = (
+    "unexpected_keyword_argument",
+    "extra_forbidden",
+)  # pydantic's names for a setting that does not exist
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, dataclasses.field))
@@ -36,7 +40,7 @@ def _one_sentence(init: Callable[..., None], cls: type) -> Callable[..., None]:
         try:
             init(self, **values)
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
+            first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
             raise SettingError(problem(first, cls, getattr(cls, "name", cls.__name__))) from None
 
     checked_init.__wrapped__ = init  # type: ignore[attr-defined]
@@ -46,7 +50,7 @@ def _one_sentence(init: Callable[..., None], cls: type) -> Callable[..., None]:
 def problem(error: Any, cls: type, owner: str) -> str:
     """One sentence for one pydantic error: the setting, what it must be, what it got."""
     where = ".".join([*([owner] if owner else []), *(str(part) for part in error["loc"])])
-    if error["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+    if error["type"] in UNKNOWN:
         return unknown(str(error["loc"][-1]), field_names(cls), owner)
     if error["type"] in {"missing", "missing_keyword_only_argument"}:
         return f"{where} must be given."

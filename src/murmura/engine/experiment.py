@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.lists import Lists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
-from murmura.engine.methods import Method, Recommender
+from murmura.engine.method import Method, Recommender
 from murmura.engine.protocol import Protocol
 from murmura.engine.run import Run
 from murmura.evaluation import Evaluation, evaluate

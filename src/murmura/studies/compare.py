@@ -12,11 +12,12 @@ from typing import Any
 from murmura.core.catalogue import Dataset
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.engine.defaults import defaults
 from murmura.engine.experiment import describe_split, experiment, record_lists, record_scores
-from murmura.engine.methods import Method, method
+from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
+from murmura.studies.defaults import defaults
+from murmura.studies.methods import method
 
 
 @dataclass(frozen=True)

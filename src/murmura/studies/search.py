@@ -15,8 +15,9 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import Outcome, experiment, score
-from murmura.engine.methods import Recommender, method
+from murmura.engine.method import Recommender
 from murmura.engine.protocol import Prepared
+from murmura.studies.methods import method
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
 

@@ -17,5 +17,5 @@ def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
 
 @cache
 def _all() -> dict[str, Any]:
-    text = resources.files("murmura.engine").joinpath("defaults.yaml").read_text(encoding="utf-8")
+    text = resources.files("murmura.studies").joinpath("defaults.yaml").read_text(encoding="utf-8")
     return yaml.safe_load(text) or {}

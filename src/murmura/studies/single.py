@@ -11,12 +11,12 @@ from murmura.core.errors import RunError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
-from murmura.engine.config import FitConfig, check_config
-from murmura.engine.defaults import defaults
 from murmura.engine.experiment import describe_split, record_lists, record_scores, score
-from murmura.engine.methods import load_model, method, save_model
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
+from murmura.studies.config import FitConfig, check_config
+from murmura.studies.defaults import defaults
+from murmura.studies.methods import load_model, method, save_model
 
 LISTED = 100  # items kept per user, enough for every usual cut-off
 

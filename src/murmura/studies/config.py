@@ -11,8 +11,8 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from murmura.core.errors import SettingError
-from murmura.core.settings import field_names, problem, settings, unknown
-from murmura.engine.methods import method, method_class
+from murmura.core.settings import UNKNOWN, field_names, problem, settings, unknown
+from murmura.studies.methods import method, method_class
 
 Count = Annotated[int, Field(ge=1)]
 Path_ = tuple[str, ...]
@@ -99,10 +99,11 @@ def check_config(values: dict[str, Any], file: str = "", lines: dict[Path_, int]
 
 
 def _sentence(error: ValidationError, cls: type, where: Where) -> str:
-    first = error.errors()[0]
+    # a key that does not exist explains a key that is missing, so it is named first
+    first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
     path = tuple(str(part) for part in first["loc"])
     inner = DataConfig if len(path) > 1 and path[0] == "data" else cls
-    if first["type"] in {"unexpected_keyword_argument", "extra_forbidden"}:
+    if first["type"] in UNKNOWN:
         return where(path) + unknown(path[-1], field_names(inner), ".".join(path[:-1]))
     return where(path) + problem(first, cls, "")
 
