@@ -125,11 +125,12 @@ def _value_cell(value: Any) -> Cell:
 
 def inline(value: Any) -> str:
     """A plain value on one line, as YAML and `-S` read it; text that looks like a number is quoted."""
-    style = "'" if isinstance(value, str) and _like_a_number(value) else None
-    text: str = yaml.safe_dump(
-        value, default_flow_style=True, default_style=style, width=math.inf, allow_unicode=True, sort_keys=False
-    )
-    return text.removesuffix("...\n").strip()
+    look: dict[str, Any] = {"default_flow_style": True, "width": math.inf, "sort_keys": False}
+    look["default_style"] = "'" if isinstance(value, str) and _like_a_number(value) else None
+    text = yaml.safe_dump(value, allow_unicode=True, **look).removesuffix("...\n").strip()
+    if not text.isprintable():  # PyYAML leaves line breaks of other alphabets as they are, and loses them
+        text = yaml.safe_dump(value, allow_unicode=False, **look).removesuffix("...\n").strip()
+    return str(text)
 
 
 def _like_a_number(text: str) -> bool:
