@@ -11,13 +11,13 @@ from typing import Any
 
 from murmura.core.catalogue import Dataset
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict
+from murmura.core.settings import as_dict, from_dict
 from murmura.engine.experiment import describe_split, experiment, record_lists, record_scores
 from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.defaults import defaults
-from murmura.studies.methods import method
+from murmura.studies.methods import method, method_class
 
 
 @dataclass(frozen=True)
@@ -135,8 +135,8 @@ def plan(
     for label, given in models.items():
         name = str(given.get("name", label))
         own = {key: value for key, value in given.items() if key != "name"}
-        entries.append(Entry(label, name, {**defaults(rules.name, dataset.name, name), **own}))
-        method(name, entries[-1].settings)  # refuse a bad setting before the data is cut
+        whole = from_dict(method_class(name), {**defaults(rules.name, dataset.name, name), **own})
+        entries.append(Entry(label, name, as_dict(whole)))  # a bad setting is refused before the data is cut
     return Comparison(
         prepared=prepare(dataset, rules),
         entries=tuple(entries),
