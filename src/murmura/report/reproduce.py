@@ -43,7 +43,7 @@ def _compare(folder: Folder) -> str:
         name = str(own.get("name", label))
         named.append(str(label) if name == str(label) else f"{label}={name}")
         settings = {key: value for key, value in own.items() if key != "name"}
-        flags += [f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items()]
+        flags += [_settings(str(label), settings)] if settings else []
     lines = [
         f"murmura compare {_data(folder)}",
         f"--models {shlex.quote(','.join(named))}",
@@ -53,13 +53,18 @@ def _compare(folder: Folder) -> str:
     return " \\\n  ".join(lines)
 
 
+def _settings(label: str, settings: dict[str, Any]) -> str:
+    """The settings of one model on one line."""
+    return " ".join(f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items())
+
+
 def _fit(folder: Folder) -> list[str]:
     config = folder.config
     name = str(config["model"]["name"])
     settings = {key: value for key, value in config["model"].items() if key != "name"}
     lines = [
         f"murmura fit --model {shlex.quote(name)} {_data(folder)}",
-        *(f"-S {shlex.quote(f'{name}.{key}={inline(value)}')}" for key, value in settings.items()),
+        *([_settings(name, settings)] if settings else []),
         f"--seed {config.get('seed', 0)} --out {AGAIN}",
     ]
     return [" \\\n  ".join(lines), f"murmura evaluate {AGAIN}{_cutoffs(config)}"]
