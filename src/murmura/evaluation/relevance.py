@@ -42,7 +42,7 @@ class Relevance:
             raise DataError("an evaluation needs at least one test row, but the test part is empty.")
         if relevant_from is None:
             keep = np.ones(len(owner), np.bool_)
-            # gains start from 0 (as WarpRec's 2^(r + 1) - 1), or lower where values are negative: all are positive
+            # gains start from 0, as WarpRec's, or lower where values are negative: all are positive
             relevant_from = min(0.0, float(value.min()))
         else:
             keep = value >= relevant_from
