@@ -18,6 +18,8 @@ BASELINES: dict[str, str] = {
     "item-knn": "item_knn:ItemKnn",
     "ease": "ease:Ease",
     "ials": "ials:Ials",
+    "multvae": "multvae:MultVae",
+    "neumf": "neumf:NeuMf",
 }
 
 

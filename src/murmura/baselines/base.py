@@ -92,6 +92,7 @@ class Baseline(ABC):
     name: ClassVar[str]
     model: ClassVar[type[Model]]
     seeded: ClassVar[bool] = True  # False: the seed changes nothing, one run is enough
+    extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
 
     @abstractmethod
     def fit(

@@ -1,0 +1,115 @@
+"""Liang, Krishnan, Hoffman and Jebara: Variational autoencoders for collaborative filtering (WWW 2018).
+
+Mult-VAE^PR. The network is trained with torch (`murmura.neural.multvae` has the formulas); it answers in
+numpy, without noise: z is the mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import settings
+from murmura.neural import require_torch
+from murmura.neural.histories import Histories
+
+
+@dataclass(frozen=True, eq=False)
+class MultVaeModel(Model):
+    """An encoder and a decoder; a user is what her history is encoded to, known or unknown."""
+
+    histories: Histories
+    network: Arrays
+
+    def score(self, users: Ints) -> Singles:
+        """The logits of every item, decoded from the mean of the user's code."""
+        start, column = self.histories.start, self.histories.column
+        own = [column[start[user] : start[user + 1]] for user in users.tolist()]
+        return self._decode(self.histories.lengths[users], np.concatenate([column[:0], *own]))
+
+    def score_history(self, items: Ints) -> Singles:
+        """The same for any history: there is nothing to fold in. Popularity when it is empty."""
+        own = np.flatnonzero(np.isin(self.histories.item, items))
+        if not len(own):
+            return popularity(self.train)
+        scores: Singles = self._decode(np.array([len(own)]), own)[0]
+        return scores
+
+    def _decode(self, size: Longs, column: Longs) -> Singles:
+        """Encode users with `size` items each, one after the other in `column`, and decode; -inf: untrained."""
+        from scipy.sparse import csr_array
+
+        net, n = self.network, len(self.histories.item)
+        weight = np.repeat(1 / np.sqrt(np.maximum(size, 1)), size).astype(np.float32)
+        x = csr_array((weight, column, np.concatenate(([0], np.cumsum(size)))), shape=(len(size), n))
+        hidden = np.tanh(x @ net["input_weight"] + net["input_bias"])
+        code = hidden @ net["code_weight"] + net["code_bias"]
+        z = code[:, : len(net["decoder_weight"])]
+        hidden = np.tanh(z @ net["decoder_weight"] + net["decoder_bias"])
+        logits = np.full((len(size), self.train.n_items), -np.inf, np.float32)
+        logits[:, self.histories.item] = hidden @ net["output_weight"] + net["output_bias"]
+        return logits
+
+    def arrays(self) -> Arrays:
+        """The weights and biases of the four layers."""
+        return self.network
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the layers."""
+        return cls(train, Histories.of(train), arrays)
+
+
+@settings
+class MultVae(Baseline):
+    """Encode what a user has, decode what else she is likely to have.
+
+    `topology` is the width of the encoder's hidden layer, of the code and of the decoder's hidden layer; the
+    FPL and FedeRank papers try 200-100-200, 300-100-300 and 600-200-600. `l2` weighs the squared weights.
+    """
+
+    name = "multvae"
+    model = MultVaeModel
+    extra: ClassVar[str | None] = "neural"
+
+    topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "600-200-600"
+    epochs: Annotated[int, Field(ge=1)] = 100
+    batch: Annotated[int, Field(ge=1)] = 500
+    learning_rate: Annotated[float, Field(gt=0)] = 0.001
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
+    anneal_cap: Annotated[float, Field(ge=0)] = 0.2
+    anneal_epochs: Annotated[int, Field(ge=0)] = 50
+    l2: Annotated[float, Field(ge=0)] = 0.0
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> MultVaeModel:
+        """Train the network on one thread; needs the extra `neural`."""
+        require_torch(self.name)
+        require_rows(train, self.name)
+        from murmura.neural import multvae
+        from murmura.neural.training import Schedule
+
+        encoder, latent, decoder = map(int, self.topology.split("-"))
+        histories = Histories.of(train)
+
+        def seen(epoch: int, network: Arrays) -> bool:
+            return watch is None or watch(epoch, MultVaeModel(train, histories, network))
+
+        network = multvae.train(
+            histories,
+            (encoder, latent, decoder),
+            Schedule(self.epochs, self.batch, self.learning_rate, self.l2),
+            multvae.Noise(self.dropout, self.anneal_cap, self.anneal_epochs),
+            seed,
+            progress,
+            None if watch is None else seen,
+        )
+        return MultVaeModel(train, histories, network)

@@ -1,0 +1,14 @@
+"""Everything that needs torch: networks and their training, arrays in and arrays out.
+
+The modules that import torch are imported only to fit; a fitted model answers in numpy, without torch.
+"""
+
+from importlib.util import find_spec
+
+from murmura.core.errors import MissingExtraError
+
+
+def require_torch(what: str) -> None:
+    """Refuse in one sentence where torch is not installed."""
+    if find_spec("torch") is None:
+        raise MissingExtraError(what, "neural")

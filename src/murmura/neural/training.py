@@ -1,0 +1,90 @@
+"""The one training loop of the networks: Adam over shuffled batches, with a generator of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from murmura.core.errors import SettingError
+from murmura.core.progress import Progress
+
+Arrays = dict[str, NDArray[Any]]
+Params = dict[str, Tensor]
+Watch = Callable[[int, Arrays], bool]  # (epochs done, the parameters so far) -> go on?
+Loss = Callable[[Tensor, float], Tensor]  # (numbers of the batch's examples, epochs done so far) -> mean loss
+
+
+class Schedule(NamedTuple):
+    """How long and how fast a network learns."""
+
+    epochs: int
+    batch: int
+    learning_rate: float
+    l2: float  # times the sum of squares of all weights, biases excepted, is added to the mean loss
+
+
+@contextmanager
+def alone(seed: int) -> Iterator[torch.Generator]:
+    """A generator of its own and one thread.
+
+    On one thread every sum has one order: the result depends neither on the cores of the machine nor on what
+    else runs. The caller's generator is not touched, its number of threads is restored.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield torch.Generator().manual_seed(seed)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def optimise(
+    params: Params,
+    loss: Loss,
+    n: int,
+    schedule: Schedule,
+    generator: torch.Generator,
+    progress: Progress,
+    watch: Watch | None,
+) -> Arrays:
+    """Minimise the mean loss over n examples by Adam (Kingma and Ba 2015), in place; the parameters as arrays.
+
+    Adam's `weight_decay` w adds w * p to the gradient of p: with w = 2 * l2 that is the gradient of l2 * |p|^2.
+    """
+    weights = [p for p in params.values() if p.dim() > 1]
+    biases = [p for p in params.values() if p.dim() <= 1]
+    groups = [
+        {"params": weights, "weight_decay": 2 * schedule.l2},
+        {"params": biases, "weight_decay": 0.0},
+    ]
+    adam = torch.optim.Adam([g for g in groups if g["params"]], lr=schedule.learning_rate, fused=True)
+    progress.begin("epochs", schedule.epochs)
+    for epoch in range(schedule.epochs):
+        order, total = torch.randperm(n, generator=generator), 0.0
+        for first in range(0, n, schedule.batch):
+            value = loss(order[first : first + schedule.batch], epoch + first / n)
+            adam.zero_grad()
+            value.backward()
+            adam.step()
+            total += float(value.detach())
+        if not math.isfinite(total):
+            raise SettingError(
+                f"learning_rate must keep the loss finite, but {schedule.learning_rate:g} lost it in epoch "
+                f"{epoch + 1}; lower it."
+            )
+        progress.advance()
+        if watch is not None and not watch(epoch + 1, as_arrays(params)):
+            break
+    progress.end()
+    return as_arrays(params)
+
+
+def as_arrays(params: Params) -> Arrays:
+    """A copy of the parameters, out of the reach of further training."""
+    return {name: p.detach().numpy().copy() for name, p in params.items()}
