@@ -63,12 +63,22 @@ def write_comparison(
             run = Run.create(path / run_name(made.label, seed), config([made], 1, seed))
             run.write_json("status.json", {"status": made.status, "error": made.error})
             if made.losses:
-                run.write_table(
-                    "rounds.csv", ["epoch", "loss", "note"], [(e, x, "") for e, x in enumerate(made.losses)]
-                )
+                write_rounds(run, made)
             if made.status == "done":
                 write_scores(run, values, made, cutoffs)
     return path
+
+
+def write_rounds(run: Run, made: Made) -> None:
+    """A loss that falls, and for a federated method a disclosure that grows to its own end."""
+    header = ["epoch", "loss", "note"]
+    rows: list[list[Any]] = [[epoch, loss, ""] for epoch, loss in enumerate(made.losses)]
+    if made.cost:
+        header += ["disclosed_mean", "disclosed_q10", "disclosed_q90"]
+        for row in rows:
+            so_far = made.cost["disclosed"] * (1 - 0.8 ** (row[0] + 1))
+            row += [so_far, 0.8 * so_far, min(1.0, 1.2 * so_far)]
+    run.write_table("rounds.csv", header, rows)
 
 
 def write_scores(run: Run, values: Floats, made: Made, cutoffs: tuple[int, ...] = (10,)) -> None:
@@ -108,12 +118,12 @@ def federation(path: Path) -> Path:
                 300 + 100 * place,
                 "sfpl+",
                 {"pi": pi, "epochs": 20},
-                {"disclosed": pi, "kB up": 120 * pi + 3, "kB down": 410.0},
+                {"disclosed": pi, "kB up/client": 120 * pi + 3, "kB down/client": 410.0},
                 [0.69 * 0.93**epoch + 0.01 * place for epoch in range(20)],
                 {
-                    "rows": {"up": 1234, "down": 99},
-                    "disclosed": [pi * x / 20 for x in range(20)],
-                    "mode": "sticky",
+                    "rows_up": 1234,
+                    "disclosed": {"mean": pi, "q10": 0.9 * pi},
+                    "each": [x / 20 for x in range(20)],
                 },
             )
         )

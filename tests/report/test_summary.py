@@ -94,7 +94,7 @@ def test_several_seeds_are_averaged_per_user_and_spread_over_seeds(tmp_path: Pat
 def test_federated_models_are_tested_against_the_best_baseline_too(tmp_path: Path) -> None:
     folder = read_folder(federation(tmp_path / "c"))
     results = summarise(folder)
-    assert results.costs == ("disclosed", "kB up", "kB down")
+    assert results.costs == ("disclosed", "kB up/client", "kB down/client")
     assert {test.reference for test in results.against_baseline} == {"ease"}
     assert {test.label for test in results.against_baseline} == {"sfpl+ 1", "sfpl+ 0.5", "sfpl+ 0.1"}
     table = result_tables(folder, results)[0]

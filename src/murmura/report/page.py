@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from murmura.engine.run import write_atomically
-from murmura.report.curves import training_curves
+from murmura.report.curves import disclosure_curves, loss_curves
 from murmura.report.drawing import Picture, require_matplotlib
 from murmura.report.plots import metric_dots, people_shares
 from murmura.report.read import Folder, printable, read_folder
@@ -66,8 +66,8 @@ def render(record: Folder, results: Results, tables: dict[str, Table]) -> str:
     sections = [
         ("results", "Results", _results(record, results, tables)),
         ("plots", "Plots", _figures([*metric_dots(results), coverage_plot(results), people_shares(results)])),
-        ("cost", "What left the devices", _figures([cost_plot(results)]) + _tables(tables, "ledger")),
-        ("training", "Training", _figures([training_curves(record)])),
+        ("cost", "What left the devices", _cost(record, results, tables)),
+        ("training", "Training", _figures([loss_curves(record)])),
         ("tests", "Differences and seeds", _tables(tables, "tests", "seeds", "categories")),
         ("data", "Data", _tables(tables, "data")),
         ("configuration", "Configuration", _configuration(record, tables)),
@@ -108,6 +108,10 @@ def _results(record: Folder, results: Results, tables: dict[str, Table]) -> str:
     said = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in outcome(results))
     names = [name for name in tables if name.startswith("results")]
     return banner + said + _tables(tables, *names, "unfinished")
+
+
+def _cost(record: Folder, results: Results, tables: dict[str, Table]) -> str:
+    return _figures([cost_plot(results), disclosure_curves(record)]) + _tables(tables, "ledger")
 
 
 def _tables(tables: dict[str, Table], *names: str) -> str:
