@@ -26,7 +26,7 @@ def test_every_id_comes_back_as_it_was(own: list[int] | list[str]) -> None:
     vocabulary, codes = Vocabulary.of(np.array(own))
     assert vocabulary.labels[codes].tolist() == own
     assert vocabulary.find(own).tolist() == codes.tolist()
-    assert vocabulary.labels.tolist() == sorted(set(own))
+    assert vocabulary.labels.tolist() == sorted(set(own))  # type: ignore[type-var]
 
 
 def test_an_unknown_id_is_named() -> None:

@@ -10,7 +10,7 @@ from murmura.core.split import TEST, TRAIN, VALIDATION, Split
 
 def cut(*parts: int) -> Split:
     n = len(parts)
-    data = Interactions.of(np.zeros(n, int), np.arange(n), np.arange(n) * 1.0)
+    data = Interactions.of(np.zeros(n, int), np.arange(n), np.ones(n))
     return Split("by hand", data, np.array(parts, np.uint8))
 
 

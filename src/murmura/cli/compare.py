@@ -105,13 +105,15 @@ def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> 
 def show(plan: Comparison, lines: list[Line]) -> None:
     """The comparison as a table; the best of each metric is marked."""
     keys = list(dict.fromkeys(key for line in lines for key in line.values))
-    best = {key: max(line.values.get(key, float("-inf")) for line in lines) for key in keys}
+    best = {
+        key: max((v for line in lines if (v := line.values.get(key)) is not None), default=None) for key in keys
+    }
     rows = [[line.label, *(_cell(line.values.get(key), best[key], key) for key in keys)] for line in lines]
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
 
 
-def _cell(value: float | None, best: float, key: str) -> str:
+def _cell(value: float | None, best: float | None, key: str) -> str:
     if value is None:
         return ""
     text = f"{value:,.0f}" if key.startswith("IC@") else f"{value:.4f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,7 +70,8 @@ def score(
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:
     """Write the metrics of a run, averaged and per user."""
-    run.write_json("metrics.json", {**evaluation.values, **cost})
+    found = {**evaluation.values, **cost}
+    run.write_json("metrics.json", {key: None if math.isnan(value) else value for key, value in found.items()})
     people = split.data.users.labels[evaluation.users].tolist()
     columns = [evaluation.per_user[name].tolist() for name in evaluation.per_user]
     run.write_table("per_user.csv", ["user", *evaluation.per_user], zip(people, *columns))

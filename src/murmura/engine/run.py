@@ -113,7 +113,7 @@ class Run:
 
     def write_json(self, name: str, value: Any) -> None:
         """A JSON part."""
-        self.write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=True) + "\n")
+        self.write(name, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
     def write_table(
         self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]], separator: str = ","

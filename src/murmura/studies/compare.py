@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Line:
 
     label: str
     seeds: int
-    values: dict[str, float]
+    values: dict[str, float | None]  # None: not defined, e.g. the Gini index of no lists
 
     def flat(self) -> dict[str, Any]:
         """One flat object, as --json prints it."""
@@ -65,7 +65,9 @@ class Comparison:
         }
 
 
-def compare(plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT) -> Iterator[Line]:
+def compare(
+    plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT
+) -> Generator[Line, None, None]:
     """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated."""
     ready = [
         method(entry.model, entry.settings) for entry in plan.entries
@@ -114,9 +116,13 @@ def run_name(label: str, seed: int) -> str:
     return f"{re.sub(r'[^A-Za-z0-9.+_-]', '_', label)}-seed{seed}"
 
 
-def mean(found: list[dict[str, float]]) -> dict[str, float]:
-    """Key by key, over seeds."""
-    return {key: math.fsum(one[key] for one in found) / len(found) for key in found[0]}
+def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
+    """Key by key, over seeds; None where a metric is not defined."""
+    means: dict[str, float | None] = {}
+    for key in found[0]:
+        known = [value for one in found if (value := one[key]) is not None]
+        means[key] = math.fsum(known) / len(known) if known else None
+    return means
 
 
 def plan(
