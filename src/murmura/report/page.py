@@ -146,7 +146,8 @@ def _yaml(value: Any) -> str:
 def _reproduce(record: Folder) -> str:
     script = escape("\n".join(map(printable, reproduce(record).split("\n"))))
     fingerprint = record.data.get("fingerprint")
-    same = f" The data is the same when its fingerprint is {printable(fingerprint)}." if fingerprint else ""
+    starts = printable(str(fingerprint)[:12])
+    same = f" The data is the same when its fingerprint begins with {starts}." if fingerprint else ""
     return (
         f"<pre>{script}</pre>\n<p>Data sets are looked for in the folder that --data-dir or MURMURA_DATA names."
         f"{escape(same)} The number of workers changes no result.</p>\n"
