@@ -83,13 +83,10 @@ def write_rounds(run: Run, made: Made) -> None:
 
 def write_scores(run: Run, values: Floats, made: Made, cutoffs: tuple[int, ...] = (10,)) -> None:
     """The parts of a finished run; recall is half the precision."""
-    metrics: dict[str, float] = {}
+    metrics: dict[str, float | None] = {}
+    mean = None if np.isnan(values).all() else float(values.mean())  # undefined is null
     for k in cutoffs:
-        metrics |= {
-            f"P@{k}": float(values.mean()),
-            f"R@{k}": float(values.mean()) / 2,
-            f"IC@{k}": made.coverage,
-        }
+        metrics |= {f"P@{k}": mean, f"R@{k}": mean and mean / 2, f"IC@{k}": made.coverage}
     run.write_json("metrics.json", metrics | made.cost)
     header = ["user", *(f"{m}@{k}" for k in cutoffs for m in "PR")]
     rows = [(f"u{i}", *((v, v / 2) * len(cutoffs))) for i, v in enumerate(values.tolist())]

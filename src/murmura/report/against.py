@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.intervals import bootstrap_interval
+from murmura.evaluation.intervals import bootstrap_intervals
 from murmura.evaluation.significance import compare_all
 from murmura.report.lines import LEVEL, Estimate, Line
 
@@ -46,10 +46,13 @@ def tests_against(key: str, reference: Sequence[Line], others: Sequence[Line]) -
     rivals = {label: pair[0].people for label, pair in pairs.items()}
     by_t = compare_all(first.people, rivals, key, "t", "holm")
     by_rank = compare_all(first.people, rivals, key, "wilcoxon", "holm")
+    differences = {  # rounded as the tests round: 0.3 - 0.2 and 0.2 - 0.1 are equal
+        label: np.round(here - there, 12) for label, (_, here, there) in pairs.items()
+    }
+    intervals = bootstrap_intervals(differences, level=LEVEL)
     tests = []
-    for label, (_, here, there) in pairs.items():
-        difference = np.round(here - there, 12)  # as the tests round: 0.3 - 0.2 and 0.2 - 0.1 are equal
-        interval = bootstrap_interval(difference, level=LEVEL)
+    for label, difference in differences.items():
+        interval = intervals[label]
         tests.append(
             Tested(
                 key,

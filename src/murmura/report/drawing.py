@@ -89,8 +89,8 @@ class Picture:
         drawn = self.svg.replace("<svg", opening, 1)
         place = drawn.index(">") + 1
         return (
-            f'<figure id="{self.name}"><h3>{escape(printable(self.title))}</h3><div class="scroll">'
-            f"{drawn[:place]}{words}{drawn[place:]}</div>"
+            f'<figure id="{self.name}"><h3>{escape(printable(self.title))}</h3>'
+            f'<div class="scroll" tabindex="0">{drawn[:place]}{words}{drawn[place:]}</div>'
             f"<figcaption>{escape(printable(self.caption))}</figcaption></figure>\n"
         )
 
