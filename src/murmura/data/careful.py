@@ -6,6 +6,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,20 +20,24 @@ _TYPES = {Kind.NUMBER_ID: pl.Int64, Kind.VALUE: pl.Float64, Kind.TEXT_ID: pl.Str
 SHOWN = 40  # characters of a bad field that an error repeats
 
 
+Rows = Iterator[tuple[int, list[str] | None]]  # number and fields of a line; None for fields that are broken
+
+
 def read_careful(
-    text: Text, layout: Layout, columns: tuple[Column, ...], width: int, skip_bad: bool
+    path: Path, rows: Rows, columns: tuple[Column, ...], width: int, repeats: bool, skip_bad: bool
 ) -> tuple[pl.DataFrame, Counter[str]]:
     """The good rows and the count of bad ones by reason; without `skip_bad` the first bad row is an error."""
     kept: list[list[Any]] = [[] for _ in columns]
     pairs: dict[tuple[Any, Any], int] = {}
     bad: Counter[str] = Counter()
-    for line, fields in lines(text, layout):
+    for line, fields in rows:
         try:
             row = _row(fields, columns, width)
-            _once(row, line, pairs, layout)
+            if not repeats:
+                _once(row, line, pairs)
         except BadRowError as problem:
             if not skip_bad:
-                raise DataError(f"{text.path}, line {line}: {problem.sentence}; {_ADVICE}.") from None
+                raise DataError(f"{path}, line {line}: {problem.sentence}; {_ADVICE}.") from None
             bad[problem.reason] += 1
             continue
         for column, value in zip(kept, row):
@@ -50,15 +55,15 @@ class BadRowError(ValueError):
         self.sentence = sentence
 
 
-def lines(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
-    """Number and fields of every line that is not blank; None for fields whose quotes are broken."""
+def lines(text: Text, layout: Layout) -> Rows:
+    """The lines of a file that are not blank, cut as the layout says."""
     rows = _quoted(text, layout) if layout.quoted else _plain(text, layout)
     if layout.header:
         next(rows, None)
     return rows
 
 
-def _plain(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+def _plain(text: Text, layout: Layout) -> Rows:
     for number, line in enumerate(_decoded(text), 1):
         line = line.removesuffix("\n").removesuffix("\r")
         if line:
@@ -69,7 +74,7 @@ def _decoded(text: Text) -> Iterator[str]:
     return (line.decode() for line in io.BytesIO(text.content))
 
 
-def _quoted(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]]:
+def _quoted(text: Text, layout: Layout) -> Rows:
     reader = csv.reader(_decoded(text), delimiter=layout.separator, strict=True)
     while True:
         first = reader.line_num + 1
@@ -86,7 +91,7 @@ def _quoted(text: Text, layout: Layout) -> Iterator[tuple[int, list[str] | None]
 
 def _row(fields: list[str] | None, columns: tuple[Column, ...], width: int) -> list[Any]:
     if fields is None:
-        raise BadRowError("broken quotes", "a quoted field must be closed by a quote, but this one is not")
+        raise BadRowError("broken line", "a line must be cut into fields by its quotes, but this one is broken")
     if len(fields) != width:
         raise BadRowError(
             "wrong number of fields", f"a row must have {width} fields, but this has {len(fields)}"
@@ -106,9 +111,7 @@ def _field(column: Column, field: str) -> Any:
         raise BadRowError(reason, sentence) from None
 
 
-def _once(row: list[Any], line: int, pairs: dict[tuple[Any, Any], int], layout: Layout) -> None:
-    if layout.repeats:
-        return
+def _once(row: list[Any], line: int, pairs: dict[tuple[Any, Any], int]) -> None:
     first = pairs.setdefault((row[0], row[1]), line)
     if first != line:
         raise BadRowError(

@@ -35,7 +35,7 @@ def read_table(text: Text, layout: Layout, skip_bad: bool = False) -> Table:
     frame = read_fast(text, layout, columns, width)
     bad: Counter[str] = Counter()
     if frame is None or (not layout.repeats and _has_repeats(frame)):
-        frame, bad = read_careful(text, layout, columns, width, skip_bad)
+        frame, bad = read_careful(text.path, lines(text, layout), columns, width, layout.repeats, skip_bad)
     if not len(frame):
         left = f"; left out: {describe_bad(bad)}" if bad else ""
         raise DataError(f"{text.path}: the file must hold at least one good row, but it has none{left}.")

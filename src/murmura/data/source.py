@@ -55,9 +55,13 @@ class Source:
         """The required files that are not in `folder`."""
         return [file.name for file in self.files if file.required and not _present(folder / file.name)]
 
+    def fits(self, folder: Path) -> bool:
+        """Whether a folder holds what this source needs, and something of it at all."""
+        return not self.missing(folder) and any(_present(folder / file.name) for file in self.files)
+
     def advice(self, folder: Path) -> str:
         """What to get, from whom, and where to put it."""
-        names = ", ".join(file.name for file in self.files if file.required) or "its files"
+        names = ", ".join(file.name for file in self.files if file.required) or "it"
         get = self.how or f"get it from {self.owner} ({self.url})"
         return f"{get} and put {names} into {folder}"
 

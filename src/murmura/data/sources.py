@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
-from murmura.data import amazon, embedded, facebook_books, foursquare, movielens, table, yahoo_movies
+from murmura.data import (
+    amazon,
+    embedded,
+    facebook_books,
+    foursquare,
+    librarything,
+    movielens,
+    synth,
+    table,
+    yahoo_movies,
+)
 from murmura.data.source import Folder, Source
 
 # a new source is one file and one row here
@@ -27,9 +37,11 @@ SOURCES: dict[str, Source] = {
         foursquare.CANADA,
         yahoo_movies.YAHOO_MOVIES,
         facebook_books.FACEBOOK_BOOKS,
+        librarything.LIBRARYTHING,
     )
 }
 ALIASES = {"embedded": embedded.EMBEDDED.name, "demo": embedded.EMBEDDED.name}
+MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synth.synth, "checkerboard": synth.board}
 DATA_DIR = "MURMURA_DATA"
 
 
@@ -45,7 +57,8 @@ def load(
     """A data set by its name, or from a file or folder of your own.
 
     Args:
-        name_or_path: A name of `SOURCES`, a table (CSV, TSV, Parquet), or a folder shaped like a source's.
+        name_or_path: A name of `SOURCES`, `synth` or `checkerboard`, a table (CSV, TSV, Parquet), or a folder
+            shaped like a source's.
         data_dir: Where the folders of the sources lie; without it the environment variable MURMURA_DATA.
         skip_bad: Leave bad rows out and report them in `Dataset.notes`, instead of refusing the file.
         columns: For a table: which column is the user, item, value, time, category.
@@ -53,6 +66,8 @@ def load(
         repeats: For a table: whether a user may meet an item in several rows.
     """
     name = str(name_or_path)
+    if name in MADE_UP:
+        return MADE_UP[name]()
     source = SOURCES.get(ALIASES.get(name, name))
     if source is not None:
         return _read(source, _folder_of(source, data_dir), skip_bad)
@@ -74,7 +89,7 @@ def source_named(name: str) -> Source:
 
 def unknown_name(name: str) -> str:
     """The sentence for a data set nobody knows, with the nearest name that somebody does."""
-    near = difflib.get_close_matches(name, [*SOURCES, *ALIASES], n=1)
+    near = difflib.get_close_matches(name, [*SOURCES, *ALIASES, *MADE_UP], n=1)
     hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(SOURCES)}, or a file."
     return f"there is no data set '{name}': {hint}"
 
@@ -90,7 +105,7 @@ def recognise(folder: Path) -> Source:
     by_name = [source for source in SOURCES.values() if source.place == folder.name]
     by_files = [source for source in SOURCES.values() if not any("*" in file.name for file in source.files)]
     for source in [*by_name, *by_files]:
-        if source.files and not source.missing(folder):
+        if source.fits(folder):
             return source
     if any(_starts_with(path, foursquare.HEADER) for path in folder.glob("*.tsv")):
         return foursquare.country(folder.name)
