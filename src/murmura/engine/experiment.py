@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from murmura.core.catalogue import Relation
 from murmura.core.lists import Lists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
@@ -86,6 +87,27 @@ def record_lists(run: Run, lists: Lists, split: Split) -> None:
         for place, (item, value) in enumerate(zip(items[row[kept]].tolist(), scores[kept].tolist()), start=1):
             rows.append((user, place, item, f"{value:.6g}"))
     run.write_table("recommendations.tsv", ["user", "rank", "item", "score"], rows, "\t")
+
+
+def record_training(run: Run, model: Recommender) -> None:
+    """Write what the model kept about its training: objects, or tables as (header, rows), by file name."""
+    records = model.records() if hasattr(model, "records") else {}
+    for name, record in records.items():
+        if isinstance(record, tuple):
+            run.write_table(name, *record)
+        else:
+            run.write_json(name, record)
+
+
+def record_items(run: Run, split: Split, categories: Relation | None) -> None:
+    """Write how often each item occurs in either part, and the categories it has, under the owners' own ids."""
+    items = split.data.items.labels.tolist()
+    counts = (split.train.item_counts.tolist(), split.test.item_counts.tolist())
+    run.write_table("items.csv", ["item", "train", "test"], zip(items, *counts))
+    if categories is not None:
+        pairs = zip(categories.item.tolist(), categories.label.tolist())
+        rows = ((items[item], categories.labels[label]) for item, label in pairs)
+        run.write_table("categories.csv", ["item", "category"], rows)
 
 
 def describe_split(split: Split) -> dict[str, Any]:

@@ -10,6 +10,8 @@ runs/<id>/
   recommendations.tsv   the lists, own ids
   model.npz             the model, where it was kept
   ledger.json           what left the devices (federated methods)
+  item_rows.csv         how often a row of each item left a device (federated methods)
+  items.csv             of a comparison: how often each item occurs in training and test; categories.csv beside it
   status.json           running, done, interrupted or failed
 
 A file is there completely or not at all. `report` reads this folder and nothing else.

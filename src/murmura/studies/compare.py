@@ -12,7 +12,14 @@ from typing import Any
 from murmura.core.catalogue import Dataset
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
-from murmura.engine.experiment import describe_split, experiment, record_lists, record_scores
+from murmura.engine.experiment import (
+    describe_split,
+    experiment,
+    record_items,
+    record_lists,
+    record_scores,
+    record_training,
+)
 from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
@@ -75,6 +82,7 @@ def compare(
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", describe_split(plan.prepared.split))
     whole.write_json("environment.json", environment())
+    record_items(whole, plan.prepared.split, plan.prepared.catalogue.categories)
     whole.mark("running")
     try:
         for entry, each in zip(plan.entries, ready):
@@ -105,6 +113,7 @@ def _one_run(
     run.write_json("data.json", describe_split(prepared.split))
     run.write_json("environment.json", environment())
     run.write_json("seconds.json", outcome.seconds)
+    record_training(run, outcome.model)
     record_lists(run, outcome.lists, prepared.split)
     record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
     run.mark("done")

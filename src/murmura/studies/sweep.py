@@ -1,0 +1,187 @@
+"""One setting takes one value after the other, for several models: a resumable comparison that knows its curves.
+
+The thesis sweeps pi (figures 4.2, 4.3 and 4.6, table 4.4); any other setting can be swept the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import RunError, SettingError
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import field_names, unknown
+from murmura.engine.run import Run
+from murmura.studies.compare import Comparison, Line, compare, mean, plan, run_name
+from murmura.studies.methods import method_class
+
+FILE = "sweep.json"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is varied: the setting, its values, and the entries of a comparison that make each curve."""
+
+    key: str
+    values: tuple[Any, ...]
+    curves: dict[str, tuple[str, ...]]  # model -> the labels of its entries, in the order of the values
+    beside: tuple[str, ...] = ()  # models that do not have the setting, run once: horizontal lines
+
+
+@dataclass(frozen=True)
+class Point:
+    """One entry of a comparison: the means over its finished seeds."""
+
+    curve: str
+    value: Any  # of the swept setting; None for a model beside the curves
+    label: str
+    seeds: int
+    found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
+
+
+def plan_sweep(
+    dataset: Dataset,
+    protocol: str,
+    models: dict[str, dict[str, Any]],
+    key: str,
+    values: Iterable[Any],
+    *,
+    beside: dict[str, dict[str, Any]] | None = None,
+    **rest: Any,
+) -> tuple[Comparison, Sweep]:
+    """Every model with every value, as entries labelled `model key=value`; `rest` is for `compare.plan`.
+
+    Refuses what cannot be run before anything is: a key a model does not have, a value it does not allow.
+    """
+    swept, others = tuple(values), dict(beside or {})
+    _check(models, key, swept, others)
+    curves = {label: tuple(entry_label(label, key, value) for value in swept) for label in models}
+    entries = {
+        entry: {"name": label, **given, key: value}
+        for label, given in models.items()
+        for entry, value in zip(curves[label], swept)
+    }
+    chosen = plan(dataset, protocol, {**others, **entries}, **rest)
+    _check_cohorts(chosen)
+    return chosen, Sweep(key, swept, curves, tuple(others))
+
+
+def sweep(
+    chosen: Comparison, what: Sweep, folder: Path, *, workers: int = 1, progress: Progress = SILENT
+) -> Generator[Line, None, None]:
+    """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
+    whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
+    curves = {label: list(entries) for label, entries in what.curves.items()}
+    whole.write_json(
+        FILE, {"key": what.key, "values": list(what.values), "curves": curves, "beside": list(what.beside)}
+    )
+    yield from compare(chosen, folder, workers=workers, progress=progress)
+
+
+def entry_label(label: str, key: str, value: Any) -> str:
+    """The label of one entry: `sfpl+ pi=0.3`."""
+    return f"{label} {key}={value_text(value)}"
+
+
+def value_text(value: Any) -> str:
+    """A value as it is shown: 0.3, 500, all."""
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def read_sweep(folder: Path) -> Sweep | None:
+    """What a folder sweeps; None where it is an ordinary comparison."""
+    run = Run.open(folder)
+    if not run.has(FILE):
+        return None
+    found = run.read(FILE)
+    try:
+        curves = {str(label): tuple(map(str, entries)) for label, entries in found["curves"].items()}
+        return Sweep(str(found["key"]), tuple(found["values"]), curves, tuple(map(str, found["beside"])))
+    except (KeyError, TypeError, AttributeError):
+        raise RunError(f"{folder / FILE} is damaged: run the sweep again with the same --out.") from None
+
+
+def points(folder: Path) -> list[Point]:
+    """The entries of a comparison that have a finished seed; of a sweep with their curve and value."""
+    whole, what = Run.open(folder), read_sweep(folder)
+    places: dict[str, tuple[str, Any]] = {}
+    for curve, entries in what.curves.items() if what else ():
+        places |= {entry: (curve, value) for entry, value in zip(entries, what.values if what else ())}
+    made = []
+    for label in whole.config.get("models", {}):
+        each = [_numbers(run) for run in finished(whole, str(label))]
+        if each:
+            curve, value = places.get(str(label), (str(label), None))
+            known = {key: found for key, found in mean(each).items() if found is not None}
+            made.append(Point(curve, value, str(label), len(each), known))
+    return made
+
+
+def finished(whole: Run, label: str) -> list[Run]:
+    """The finished runs of one entry, by seed."""
+    config = whole.config
+    first, seeds = int(config.get("seed", 0)), int(config.get("seeds", 1))
+    runs = [Run(whole.path / run_name(label, seed)) for seed in range(first, first + seeds)]
+    return [run for run in runs if run.has("config.yaml") and run.status == "done"]
+
+
+def main_cutoff(whole: Run) -> int:
+    """The list length the analyses look at: 10 where the comparison has it, otherwise its largest."""
+    cutoffs = [int(k) for k in whole.config.get("cutoffs") or [10]]
+    return 10 if 10 in cutoffs else max(cutoffs)
+
+
+def _numbers(run: Run) -> dict[str, float | None]:
+    """Metrics with F1 = 2PR / (P + R) of the means (thesis, figure 4.2), and what the ledger adds up."""
+    found: dict[str, float | None] = dict(run.read("metrics.json"))
+    for key in [key for key in found if key.startswith("P@")]:
+        P, R = found[key], found.get(f"R@{key[2:]}")
+        if P is not None and R is not None:
+            found[f"F1@{key[2:]}"] = 2 * P * R / (P + R) if P + R else 0.0
+    ledger = run.read("ledger.json") if run.has("ledger.json") else {}
+    return found | {key: value for key, value in ledger.items() if isinstance(value, int | float)}
+
+
+def _check(
+    models: dict[str, dict[str, Any]], key: str, values: tuple[Any, ...], beside: dict[str, dict[str, Any]]
+) -> None:
+    if not models or not values:
+        raise SettingError(
+            "a sweep needs at least one model and one value, but has "
+            f"{len(models)} and {len(values)}; give --models and --values."
+        )
+    texts = [value_text(value) for value in values]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise SettingError(f"the values of a sweep must differ, but {twice} is there twice; leave one out.")
+    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
+        raise SettingError(f"the values of a sweep must be finite, but they are {', '.join(texts)}.")
+    for label, given in models.items():
+        name = str(given.get("name", label))
+        known = field_names(method_class(name))
+        if key not in known:
+            raise SettingError(unknown(key, known, name))
+        if key in given:
+            raise SettingError(
+                f"{label}.{key} is what the sweep varies, but it is also set to {given[key]}; leave that out."
+            )
+    same = next((label for label in beside if label in models), None)
+    if same is not None:
+        raise SettingError(f"'{same}' must be swept or stand beside the sweep, but is named for both.")
+
+
+def _check_cohorts(chosen: Comparison) -> None:
+    """Refuse more clients per round than there are before the first run, not when their turn comes."""
+    from murmura.core.federation import Public
+    from murmura.core.schedule import Schedule
+    from murmura.core.settings import from_dict
+
+    public = Public.of(chosen.prepared.split.train)
+    for entry in chosen.entries:
+        settings = from_dict(method_class(entry.model), entry.settings)
+        if isinstance(settings, Schedule):
+            settings.cohort(public)
