@@ -1,0 +1,232 @@
+"""Ammad-ud-din, Ivannikova, Khan, Oyomno, Fu, Tan, Flanagan: Federated Collaborative Filtering for
+Privacy-Preserving Personalized Recommendation System (arXiv 1901.09888, 2019).
+
+The server holds item vectors Q, a client its own vector p_u; the score is p_u . q_i. A visited client solves its
+vector in closed form against the received Q (Hu, Koren and Volinsky, ICDM 2008) and sends gradients of item rows;
+the server adds them up and steps. p_u never leaves.
+
+Two variants. `FCFPaper` is the paper: every item counts, confidence 1 + alpha r where there is an interaction and
+1 elsewhere, Adam on the server. `FCF` is the baseline in the tables of FedeRank (ECIR 2021) and FPL (SAC 2021) as
+their authors' public code computes it: confidence 1 and 0, so a client fits and sends its own items alone, and the
+server takes plain steps. docs/papers/fcf.md tells where text, code and this file part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.algorithms import optimisers
+from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.errors import DataError, FederationError
+from murmura.core.federation import (
+    Algorithm,
+    Answers,
+    Call,
+    ClientState,
+    History,
+    Letters,
+    Phase,
+    Public,
+    ServerState,
+    Total,
+)
+from murmura.core.rng import Purpose, Rng
+from murmura.core.settings import settings
+from murmura.core.update import Arrays, SparseRows, Update
+
+if TYPE_CHECKING:
+    from murmura.core.compiled_path import Kernel
+
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0)]
+Values = NDArray[Any]
+SPREAD = 0.1  # p and q start as N(0, 0.1^2), as in the authors' code
+
+
+@settings
+class FCF(Algorithm):
+    """Own items only, target 1: ridge regression on the client, summed gradients and plain steps on the server."""
+
+    name: ClassVar[str] = "fcf"
+
+    factors: Count = 20
+    gamma: Rate = 0.0005  # the server's learning rate
+    reg: Rate = 1.0  # lambda, of both sides
+    refresh: bool = False  # solve p_u once more against the final model before ranking
+    precision: Literal["float32", "float64"] = "float32"
+
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        """One repeating sum of gradient rows."""
+        return (Phase("train", Disclosure((self._sends(public),))),)
+
+    def publishes(self, public: Public) -> Disclosure:
+        """Q."""
+        return Disclosure((Table("Q", "item", public.items, self.factors, self.precision),))
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """Q from N(0, 0.1^2)."""
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(public.items * self.factors)
+        Q = draws.reshape(public.items, self.factors).astype(self.precision)
+        return ServerState({"Q": Q}, self._memory(public, Q))
+
+    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+        """p_u from N(0, 0.1^2); the first visit replaces it."""
+        p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
+        return {"p": p.astype(self.precision)}
+
+    def client_step(
+        self, call: Call, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """p_u is solved from the whole history; gradients of item rows leave, of positives the shared ones."""
+        p = self._solve(call, history)
+        shared = rng.stream(Purpose.COINS).coins(history.share)
+        return {"p": p}, Update({"items": self._gradients(call, p, history, shared)})
+
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """q_i + gamma times the sum - 2 gamma lambda q_i, the decay for every item once a round."""
+        assert isinstance(inbox, Total)
+        sent = inbox.update.tables["items"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            Q = server.model["Q"] * (1 - 2 * self.gamma * self.reg)
+            Q[sent.index] += self.gamma * sent.values
+        return ServerState({"Q": self._finite(Q)}, server.private), {}
+
+    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+        """The vector of the last visit, as in the authors' code; with `refresh` it is solved once more."""
+        return {"p": self._solve(call, history)} if self.refresh else state
+
+    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+        """The closed form, as for everyone; without any item zero."""
+        return {"p": self._solve(call, history)}
+
+    def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
+        """p_u . q_i of every item."""
+        scores: Values = state["p"][None, :] @ model["Q"].T
+        return scores
+
+    def kernel(self) -> Kernel:
+        """The compiled twin."""
+        from murmura.algorithms.fcf_kernel import FCFKernel
+
+        return FCFKernel(self)
+
+    def check_values(self, values: Floats) -> None:
+        """Refuse values of interactions that cannot be used."""
+
+    def _sends(self, public: Public) -> Table:
+        return Table("items", "item", public.items, self.factors, self.precision)
+
+    def _memory(self, public: Public, Q: Values) -> dict[str, Values]:
+        return {}
+
+    def _solve(self, call: Call, history: History) -> Values:
+        """p_u; an item that is not on offer has no vector to learn from."""
+        here = np.isin(history.item, call.public.listed)
+        A, right = self._normal_equations(call, history.item[here], history.value[here])
+        p: Values = np.linalg.solve(A + self.reg * np.eye(self.factors), right).astype(self.precision)
+        return p
+
+    def _normal_equations(self, call: Call, own: Ints, values: Floats) -> tuple[Floats, Floats]:
+        """sum q q' and sum q over the own items."""
+        Y = call.model["Q"][own].astype(np.float64)
+        return Y.T @ Y, Y.sum(axis=0)
+
+    def _gradients(self, call: Call, p: Values, history: History, shared: Bools) -> SparseRows:
+        """2 (1 - p_u . q_i) p_u of the shared items, at the received model."""
+        own = history.item[shared]
+        errors = 1 - call.model["Q"][own] @ p
+        return SparseRows(own, 2 * errors[:, None] * p)
+
+    def _finite(self, Q: Values) -> Values:
+        if not np.isfinite(Q).all():
+            raise FederationError(
+                f"the item vectors of {self.name} must stay finite, but steps of gamma = {self.gamma:g} "
+                "grew without end; lower gamma."
+            )
+        return Q
+
+
+@settings
+class FCFPaper(FCF):
+    """All items, confidence 1 + alpha r, Adam on the server; an update is dense over the items on offer.
+
+    Consent in a dense update: a positive that is not shared this time is sent as if it had not been observed
+    (confidence 1, target 0), while p_u, which stays, is solved with it.
+    """
+
+    name: ClassVar[str] = "fcf-paper"
+
+    gamma: Rate = 0.05
+    alpha: Rate = 4.0  # confidence of an interaction of value r: 1 + alpha r
+    values: Literal["binary", "raw"] = "binary"  # r: 1, or the value of the interaction
+    refresh: bool = True
+
+    def visit_examples(self, public: Public) -> float:
+        """Every item on offer."""
+        return float(len(public.listed))
+
+    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+        """p_u from N(0, 0.1^2); refuses a history whose values cannot be confidences."""
+        self.check_values(history.value)
+        return super().client_init(public, history, rng)
+
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """Adam against dJ/dq_i = -2 sum f(u, i) + 2 lambda q_i."""
+        assert isinstance(inbox, Total)
+        Q, listed = server.model["Q"], server.private["listed"]
+        climb = 2 * (inbox.update.tables["items"].values - self.reg * Q[listed])
+        moved, memory = optimisers.move("adam", self.gamma, Q, server.private, SparseRows(listed, climb))
+        return ServerState({"Q": self._finite(moved)}, memory), {}
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """The positives sent as positives; their rows alone do not tell, as every item has one."""
+        return rng.stream(Purpose.COINS).coins(history.share)
+
+    def kernel(self) -> Kernel:
+        """The compiled twin."""
+        from murmura.algorithms.fcf_kernel import FCFPaperKernel
+
+        return FCFPaperKernel(self)
+
+    def check_values(self, values: Floats) -> None:
+        """Confidences must be above that of an item never met."""
+        if self.values == "raw" and len(values) and values.min() <= 0:
+            raise DataError(
+                f"fcf-paper.values 'raw' needs values above 0, but one is {values.min():g}; use 'binary'."
+            )
+
+    def strength(self, values: Floats) -> Floats:
+        """r of interactions with these values."""
+        return values if self.values == "raw" else np.ones(len(values))
+
+    def _sends(self, public: Public) -> Table:
+        return Table("items", "dense", len(public.listed), self.factors, self.precision)
+
+    def _memory(self, public: Public, Q: Values) -> dict[str, Values]:
+        return {**optimisers.begin("adam", Q), "listed": public.listed}
+
+    def _normal_equations(self, call: Call, own: Ints, values: Floats) -> tuple[Floats, Floats]:
+        """sum c q q' = Y'Y + sum alpha r q q' over the own items, and sum c q over the own items."""
+        Q = call.model["Q"].astype(np.float64)
+        Y, extra = Q[own], self.alpha * self.strength(values)
+        everything = Q[call.public.listed]
+        return everything.T @ everything + (Y * extra[:, None]).T @ Y, (1 + extra) @ Y
+
+    def _gradients(self, call: Call, p: Values, history: History, shared: Bools) -> SparseRows:
+        """f(u, i) = c_ui (x_ui - p_u . q_i) p_u of every item on offer, at the received model."""
+        listed = call.public.listed
+        scores = call.model["Q"][listed] @ p
+        errors = -scores
+        own = np.searchsorted(listed, history.item[shared])
+        confidence = 1 + self.alpha * self.strength(history.value[shared])
+        errors[own] = (confidence * (1 - scores[own])).astype(self.precision)
+        return SparseRows(np.arange(len(listed), dtype=np.int32), errors[:, None] * p)

@@ -1,0 +1,181 @@
+"""The compiled twin of FCF: a round of all clients at once.
+
+Clients are solved in blocks whose size does not depend on the number of workers, and sums are taken in the order
+of the clients, so that workers change no bit.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from murmura.algorithms.fcf import FCF, SPREAD, FCFPaper
+from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.compiled_path import Population, States, Stretch, Tally
+from murmura.core.federation import Call, Phase, Public, ServerState, Total
+from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.als import solve_own_rows, solve_rows
+from murmura.kernels.draws import initial_rows
+from murmura.kernels.fcf import COINS, CONSENT, Weights, add_shared, share_rows
+from murmura.kernels.sparse import Sparse
+
+BLOCK = 1024  # clients solved in one call, at least
+
+
+@dataclass(frozen=True, eq=False)
+class Visits:
+    """The clients of a round, with their rows one after the other."""
+
+    clients: Ints | slice  # a slice: everyone, without a copy of anything
+    place: Longs | slice  # of their rows among the rows of all clients
+    start: Longs  # client number k of the round holds rows start[k] to start[k + 1]
+
+    @staticmethod
+    def of(people: Population, cohort: int, server_secret: Words, round: int) -> Visits:
+        """The clients the server draws for a round."""
+        if cohort == people.clients:
+            return Visits(slice(None), slice(None), people.start)
+        clients = Rng(server_secret, round).stream(Purpose.SELECT).choose(people.clients, cohort)
+        first, lengths = people.start[clients], people.start[clients + 1] - people.start[clients]
+        start: Longs = np.concatenate([[0], np.cumsum(lengths)])
+        return Visits(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
+
+
+@dataclass(frozen=True)
+class FCFKernel:
+    """All clients of a round at once, own items only."""
+
+    method: FCF
+
+    def covers(self, phase: Phase, cohort: int) -> bool:
+        """Whether it can run rounds of this phase with so many clients: always."""
+        return True
+
+    def init_clients(self, public: Public, people: Population) -> States:
+        """`client_init` of everyone."""
+        self.method.check_values(people.value)
+        P = np.empty((people.clients, self.method.factors), self.method.precision)
+        initial_rows(people.secrets, SPREAD, P)
+        return {"p": P}
+
+    def run(
+        self,
+        public: Public,
+        server: ServerState,
+        states: States,
+        people: Population,
+        tally: Tally,
+        stretch: Stretch,
+    ) -> ServerState:
+        """The rounds of a stretch."""
+        (phase,) = stretch.phases
+        for round in range(stretch.first, stretch.first + stretch.rounds):
+            visits = Visits.of(people, stretch.cohort, stretch.server_secret, round)
+            Q, rows = server.model["Q"].astype(np.float64), self.rows(people, visits)
+            P = self.solve_all(public, Q, rows, stretch.workers).astype(self.method.precision)
+            states["p"][visits.clients] = P
+            send = disclose(people, visits, round, tally)
+            with threadpool_limits(1, "blas"):
+                sent = self.total(public, Q, P.astype(np.float64), rows, send)
+            counts = self.count(rows, send, len(P), len(sent.index), tally)
+            tally.count(public, self.method.publishes(public), phase.sends, len(P), {"items": counts})
+            total = Total(Update({"items": sent}), len(P))
+            server, _ = self.method.server_step(phase.name, server, total)
+        return server
+
+    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+        """`client_ready` of everyone, in new arrays."""
+        if not self.method.refresh:
+            return {"p": states["p"].copy()}
+        everyone = Visits(slice(None), slice(None), people.start)
+        Q, rows = call.model["Q"].astype(np.float64), self.rows(people, everyone)
+        return {"p": self.solve_all(call.public, Q, rows, workers).astype(self.method.precision)}
+
+    def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
+        """`client_score` of a block of clients: (users, items)."""
+        scores: NDArray[Any] = states["p"][users] @ model["Q"].T
+        return scores
+
+    def solve_all(self, public: Public, Q: Floats, rows: Sparse, workers: int) -> Floats:
+        """The vector of every client, in float64."""
+        size = max(BLOCK, len(public.listed) // 8)  # what all clients share is worked out once per block
+        blocks = [
+            Sparse(rows.start[a : a + size + 1], rows.column, rows.value)
+            for a in range(0, len(rows.start) - 1, size)
+        ]
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
+            solved = pool.map(lambda block: self.solve(public, Q, block), blocks)
+            return np.concatenate(list(solved))
+
+    def rows(self, people: Population, visits: Visits) -> Sparse:
+        """The items of the clients of a round; every value is 1."""
+        item = people.item[visits.place]
+        return Sparse.of(visits.start, item, np.ones(len(item)))
+
+    def solve(self, public: Public, Q: Floats, rows: Sparse) -> Floats:
+        """Ridge regression on the own items, target 1."""
+        return solve_own_rows(rows, np.full(len(rows.start) - 1, self.method.reg), Q)
+
+    def total(self, public: Public, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+        """The sum of what everyone sends: the rows of the items that anyone shares."""
+        total = np.zeros_like(Q)
+        add_shared(rows, send, P, Q, Weights(2.0, 0.0, 0.0), total)
+        index = np.unique(rows.column[send == 1])
+        return SparseRows(index, total[index].astype(self.method.precision))
+
+    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
+        """Note the items whose rows were sent; how many rows that were."""
+        shared = np.bincount(rows.column[send == 1], minlength=len(tally.item_rows))
+        tally.item_rows += shared
+        return int(shared.sum())
+
+
+@dataclass(frozen=True)
+class FCFPaperKernel(FCFKernel):
+    """All clients of a round at once, every item."""
+
+    method: FCFPaper
+
+    def rows(self, people: Population, visits: Visits) -> Sparse:
+        """The items of the clients of a round with r."""
+        return Sparse.of(
+            visits.start, people.item[visits.place], self.method.strength(people.value[visits.place])
+        )
+
+    def solve(self, public: Public, Q: Floats, rows: Sparse) -> Floats:
+        """Hu, Koren and Volinsky's closed form over the items on offer."""
+        place = np.zeros(len(Q), np.int32)
+        place[public.listed] = np.arange(len(public.listed))
+        here = slice(rows.start[0], rows.start[-1])
+        own = Sparse.of(rows.start - rows.start[0], place[rows.column[here]], rows.value[here])
+        ridge = np.full(len(rows.start) - 1, self.method.reg)
+        return solve_rows(own, self.method.alpha, ridge, Q[public.listed])
+
+    def total(self, public: Public, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+        """sum f(u, i) of every item: -Q P'P as if nobody had shared anything, corrected at the shared rows."""
+        total = np.zeros_like(Q)
+        add_shared(rows, send, P, Q, Weights(1.0, self.method.alpha, 1.0), total)
+        dense = total[public.listed] - Q[public.listed] @ (P.T @ P)
+        return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.method.precision))
+
+    def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
+        """Everyone sends every row."""
+        return visits * sent
+
+
+def disclose(people: Population, visits: Visits, round: int, tally: Tally) -> Bytes:
+    """Which rows of the clients of a round are shared in it; notes them in the tally."""
+    share, sent = people.share[visits.place], tally.sent[visits.place]
+    before, send = sent.copy(), np.empty(len(share), np.uint8)
+    purpose = CONSENT if people.per_round else COINS
+    share_rows(visits.start, share, people.secrets[visits.clients], round, purpose, sent, send)
+    tally.sent[visits.place] = sent
+    new = np.concatenate([[0], np.cumsum(sent - before, dtype=np.int64)])
+    tally.disclosed[visits.clients] += np.diff(new[visits.start])
+    return send
