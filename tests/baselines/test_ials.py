@@ -1,5 +1,7 @@
 """iALS: its objective never rises, a newcomer gets what a user of the training part got."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -39,7 +41,7 @@ def test_the_objective_never_rises(method: Ials) -> None:
     method.fit(world(), seed=3, watch=watch)  # type: ignore[arg-type]
     assert len(seen) == 8
     # float32 vectors: the objective is a sum of squares, so it moves by a relative 2^-22
-    assert all(later <= before * (1 + 2.0**-22) for before, later in zip(seen, seen[1:]))
+    assert all(later <= before * (1 + 2.0**-22) for before, later in pairwise(seen))
     assert seen[-1] < 0.95 * seen[0]
 
 

@@ -18,6 +18,7 @@ BASELINES: dict[str, str] = {
     "item-knn": "item_knn:ItemKnn",
     "ease": "ease:Ease",
     "ials": "ials:Ials",
+    "bpr-mf": "bpr_mf:BprMf",
     "multvae": "multvae:MultVae",
     "neumf": "neumf:NeuMf",
 }

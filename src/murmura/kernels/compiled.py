@@ -15,17 +15,21 @@ LANES = {"reassoc", "contract"}
 @overload
 def compiled(function: F) -> F: ...
 @overload
-def compiled(*, fast: bool) -> Callable[[F], F]: ...
-def compiled(function: F | None = None, *, fast: bool = False) -> F | Callable[[F], F]:
+def compiled(*, fast: bool = ..., inline: bool = ...) -> Callable[[F], F]: ...
+def compiled(function: F | None = None, *, fast: bool = False, inline: bool = False) -> F | Callable[[F], F]:
     """Compile a loop that threads may run side by side.
 
     Without `fast` the operations happen in the written order, so the result is the same on every machine.
     `fast` is for the dot products of training, where the order of a sum carries no meaning: results are equal
     on one machine, and agree between machines to the rounding of a sum. Divisions follow IEEE (x / 0 is inf).
+    `inline` is for a body too long for the compiler to copy into its caller unasked, where a loop over it must
+    run in lanes.
     """
 
     def compile_it(loop: F) -> F:
-        options: dict[str, Any] = {"fastmath": LANES} if fast else {}
+        options: dict[str, Any] = ({"fastmath": LANES} if fast else {}) | (
+            {"forceinline": True} if inline else {}
+        )
         return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(loop))
 
     return compile_it if function is None else compile_it(function)

@@ -1,0 +1,99 @@
+"""Rendle, Freudenthaler, Gantner and Schmidt-Thieme: BPR, Bayesian personalized ranking (UAI 2009).
+
+Matrix factorisation, score(u, i) = p_u . q_i + b_i. Regularisation and first values are those of FPL (SAC 2021)
+and FedeRank (ECIR 2021), whose centralised twin this is: the decay stands inside the bracket that alpha
+multiplies, reg = alpha / 20 for p_u and q_i, a tenth of it for q_j, none for b; all start as N(0, 0.1^2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from murmura.baselines.base import Baseline, Watch, require_rows
+from murmura.baselines.factors import FactorModel, normal_tables
+from murmura.baselines.triples import Triples, grouped, independent
+from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.rng import Purpose, client_secrets, guest_secret, server_secret
+from murmura.core.settings import settings
+from murmura.kernels.bpr import Rates, train_one_user, train_triples
+from murmura.kernels.philox import permute
+from murmura.kernels.sampling import Owned
+
+FOLD_IN_PASSES = 10
+INIT_STD = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class BprModel(FactorModel):
+    """Vectors learned from pairs."""
+
+    def fold_in(self, own: Ints) -> Singles:
+        """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
+        p = np.zeros(self.Q.shape[1], np.float32)
+        listed = np.flatnonzero(self.candidates).astype(np.int32)
+        owned = Owned(np.array([0, len(own)]), own, listed)
+        users = np.flatnonzero(owned.can_compare(self.train.n_items))
+        for done in range(FOLD_IN_PASSES if len(users) else 0):
+            secrets = guest_secret(0)[None, :]
+            for _, pos, neg in grouped(owned, self.train.n_items, secrets, done, users, Purpose.FOLD_IN):
+                train_one_user(pos, neg, p, self.Q, self.b, self.method.rates())
+        return p
+
+
+@settings
+class BprMf(Baseline):
+    """Matrix factorisation that ranks an own item above another one; as many triples an epoch as training rows.
+
+    `order` says which triples follow each other. user-grouped: the users in a random order, each with as many
+    triples as she has rows; the fastest. uniform: every triple starts from a row drawn among all, as in the
+    paper. user-uniform: from a user drawn among all, as in MyMediaLite and FPL. The other item is drawn among
+    the training items the user does not have.
+    """
+
+    name = "bpr-mf"
+    model = BprModel
+
+    factors: Annotated[int, Field(ge=1)] = 20
+    alpha: Annotated[float, Field(gt=0)] = 0.05
+    reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
+    epochs: Annotated[int, Field(ge=1)] = 20
+    order: Literal["user-grouped", "uniform", "user-uniform"] = "user-grouped"
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> BprModel:
+        """Epochs of stochastic gradient steps, one triple after the other."""
+        require_rows(train, self.name)
+        owned, rates = Owned.of(train), self.rates()
+        shapes = (train.n_items, self.factors), (train.n_items,), (train.n_users, self.factors)
+        Q, b, P = normal_tables(seed, INIT_STD, *shapes)
+        able = np.flatnonzero(owned.can_compare(train.n_items))
+        progress.begin(self.name, self.epochs)
+        for epoch in range(1, self.epochs + 1):
+            for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
+                train_triples(who, pos, neg, P, Q, b, rates)
+            progress.advance()
+            if watch is not None and not watch(epoch, BprModel(train, P.copy(), Q.copy(), b.copy(), self)):
+                break
+        progress.end()
+        return BprModel(train, P, Q, b, self)
+
+    def rates(self) -> Rates:
+        """The learning rate and the decays."""
+        return Rates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
+
+    def _draw(self, owned: Owned, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
+        """The triples of one epoch, in the stated order."""
+        server = server_secret(seed)
+        if self.order != "user-grouped":
+            return independent(owned, server, epoch, able, by_user=self.order == "user-uniform")
+        users = able.copy()
+        permute(users, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
+        return grouped(owned, n_items, client_secrets(seed, len(owned.start) - 1), epoch, users)
