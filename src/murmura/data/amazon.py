@@ -21,15 +21,15 @@ def read(folder: Folder) -> Dataset:
     return folder.dataset(interactions, Catalogue(interactions.items))
 
 
+_RAW = (
+    "https://raw.githubusercontent.com/sisinflab/FedBPR/52539e07da390f7fc5e2101e01b1dacefb348e52/raw_datasets"
+)
+_SHA256 = "f2f01d03c9f62d703f6d883ca6cd7029af09de62fbf25399e13a1c31475cab47"
+
 DIGITAL_MUSIC = Source(
     "amazon-digital-music", "Amazon Digital Music, users with at least 20 ratings (FedeRank, ECIR 2021)",
     "J. McAuley, UC San Diego", "research use; cite McAuley et al. (SIGIR 2015)",
     "https://github.com/sisinflab/FedBPR",
-    (
-        SourceFile(
-            "AmazonDigitalMusic.tsv", "f2f01d03c9f62d703f6d883ca6cd7029af09de62fbf25399e13a1c31475cab47",
-            url="https://raw.githubusercontent.com/sisinflab/FedBPR/master/raw_datasets/AmazonDigitalMusic.tsv",
-        ),
-    ),
-    read,
+    (SourceFile("AmazonDigitalMusic.tsv", _SHA256),),
+    read, files_at=_RAW,
 )  # fmt: skip

@@ -43,5 +43,5 @@ FACEBOOK_BOOKS = Source(
         side("predicate_mapping.tsv", "b9f1e521275ec91a05138d943916d2d69bacc715f98a791eee9abcbe41044cef"),
         side("mappingLinkedData.tsv", "0f3369cce610c01b66ac32ea1e85605e0605e395ce978b8fcd5603c82ad254c3"),
     ),
-    read,
+    read, files_at="https://raw.githubusercontent.com/sisinflab/KGFlex/master/data/facebook-books",
 )  # fmt: skip

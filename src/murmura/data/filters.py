@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.data.ordering import order_by
@@ -98,6 +98,31 @@ class MinValue:
 Filter = Annotated[
     LatestPerPair | Binarise | MinPerUser | MinPerItem | KCore | MinValue, Field(discriminator="step")
 ]
+
+
+# name on the command line -> the class, and the one number it may take
+FILTERS: dict[str, tuple[type, str | None]] = {
+    "latest-per-pair": (LatestPerPair, None),
+    "binarise": (Binarise, None),
+    "min-per-user": (MinPerUser, "rows"),
+    "min-per-item": (MinPerItem, "rows"),
+    "k-core": (KCore, "k"),
+    "min-value": (MinValue, "value"),
+}
+
+
+def filter_named(name: str, number: float | None = None) -> Filter:
+    """The filter behind a name, with its number or its default."""
+    if name not in FILTERS:
+        raise SettingError(f"there is no filter '{name}'; it is one of {', '.join(FILTERS)}.")
+    cls, field = FILTERS[name]
+    if number is None:
+        made: Filter = cls()
+    elif field is None:
+        raise SettingError(f"the filter '{name}' takes no number, but got {number:g}; leave it out.")
+    else:
+        made = cls(**{field: number})
+    return made
 
 
 def apply_filters(data: Interactions, filters: Sequence[Filter]) -> Interactions:

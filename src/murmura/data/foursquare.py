@@ -69,7 +69,9 @@ def _cities(folder: Folder) -> list[str]:
 _OWNER = "D. Yang (check-ins), SisInfLab, Politecnico di Bari (city files)"
 _TERMS = "research use; cite Yang et al. (ACM TIST 2016)"
 _PAGE = "https://github.com/sisinflab/FedBPR"
-_RAW = "https://raw.githubusercontent.com/sisinflab/FedBPR/master/raw_datasets"
+_RAW = (
+    "https://raw.githubusercontent.com/sisinflab/FedBPR/52539e07da390f7fc5e2101e01b1dacefb348e52/raw_datasets"
+)
 _ITALY = {
     "Bologna": "e61d8e40928cafa48ef37326839b6eeac01878fdc9bd61b24b08c264045d7b78",
     "Florence": "46c8645e78cb91fb3afa6d67f8ca4f966b98c210896004b77c00d14541c6b0e7",
@@ -81,8 +83,8 @@ _ITALY = {
 
 ITALY = Source(
     "foursquare-italy", "Foursquare check-ins, six Italian cities (FPL, SAC 2021)", _OWNER, _TERMS, _PAGE,
-    tuple(SourceFile(f"{city}.tsv", sha256, url=f"{_RAW}/{city}.tsv") for city, sha256 in _ITALY.items()),
-    read,
+    tuple(SourceFile(f"{city}.tsv", sha256) for city, sha256 in _ITALY.items()),
+    read, files_at=_RAW,
 )  # fmt: skip
 
 

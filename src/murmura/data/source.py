@@ -23,12 +23,11 @@ class SourceFile:
     name: str
     sha256: str | None = None
     required: bool = True
-    url: str | None = None  # where this file alone lies; otherwise it is part of the source's archive
 
 
-def side(name: str, sha256: str | None = None, url: str | None = None) -> SourceFile:
+def side(name: str, sha256: str | None = None) -> SourceFile:
     """A file that may be absent: it only adds knowledge about items."""
-    return SourceFile(name, sha256, required=False, url=url)
+    return SourceFile(name, sha256, required=False)
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Source:
     read: Callable[[Folder], Dataset]
     folder: str = ""  # under the data folder; "" means the name
     archive: str | None = None  # where a zip file with all files lies
+    files_at: str | None = None  # or where the files lie one by one
     how: str = ""  # what to do when it cannot be downloaded
 
     @property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from murmura.core.errors import SettingError
 from murmura.data.leave_one_out import LeaveOneOut
 from murmura.data.shuffled import KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
@@ -20,6 +22,7 @@ __all__ = [
     "LegacyRandomHoldout",
     "RandomHoldout",
     "TemporalHoldout",
+    "split_named",
 ]
 
 AnySplit = Annotated[
@@ -43,3 +46,11 @@ SPLITS: dict[str, type] = {
     "fixed-time": FixedTime,
     "k-fold": KFold,
 }
+
+
+def split_named(kind: str, values: Mapping[str, Any] | None = None) -> AnySplit:
+    """The split behind a name, with some settings changed."""
+    if kind not in SPLITS:
+        raise SettingError(f"there is no split '{kind}'; it is one of {', '.join(SPLITS)}.")
+    made: AnySplit = SPLITS[kind](**(values or {}))
+    return made

@@ -1,0 +1,213 @@
+"""`murmura data`: list, describe, fetch, split, convert and make data sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say, table
+from murmura.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from murmura.core.catalogue import Dataset
+    from murmura.core.interactions import Interactions
+
+data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Which = Annotated[str, typer.Argument(metavar="DATA", help="A source's name, a file, or a source's folder.")]
+Columns = Annotated[
+    str,
+    typer.Option("--columns", metavar="PART=NAME[,..]", help="For a file: user=a,item=b,value=c,time=d."),
+]
+Separator = Annotated[
+    str | None, typer.Option("--separator", help="For a text file: what separates its fields.")
+]
+Repeats = Annotated[bool, typer.Option("--repeats", help="For a file: a user may meet an item several times.")]
+
+
+@data_app.command("list")
+def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """The data sets Murmura knows by name, and which of them are here."""
+    from murmura.data.sources import SOURCES
+
+    rows = []
+    for source in SOURCES.values():
+        here = not source.files or (data_dir is not None and source.fits(data_dir / source.place))
+        if as_json:
+            told = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
+            typer.echo(json.dumps({**told, "licence": source.licence, "url": source.url}))
+        rows.append([source.name, "yes" if here else "no", source.title, source.licence])
+    if not as_json:
+        table("data sets", ["name", "here", "title", "terms"], rows)
+
+
+@data_app.command("describe")
+def describe_data(
+    data: Which,
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    columns: Columns = "",
+    separator: Separator = None,
+    repeats: Repeats = False,
+    as_json: options.Json = False,
+) -> None:
+    """Sizes, density, time span, values, categories and fingerprint of a data set."""
+    from murmura.data.describe import describe
+
+    facts = describe(_load(data, data_dir, skip_bad, columns, separator, repeats))
+    if as_json:
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    table(str(facts["name"]), ["what", "value"], [[key.replace("_", " "), _shown(key, facts)] for key in facts])
+
+
+@data_app.command("fetch")
+def fetch_data(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A source's name; see `murmura data list`.")],
+    data_dir: options.DataDir = None,
+) -> None:
+    """Download a data set from its owner, checked by sha256; an interrupted download is resumed."""
+    from murmura.data.fetch import fetch
+    from murmura.data.sources import source_named
+
+    source = source_named(name)
+    if data_dir is None:
+        raise SettingError("fetch needs a folder to put the data into: set MURMURA_DATA or pass --data-dir.")
+    say(f"{source.title}. Terms of {source.owner}: {source.licence}.")
+    with progress() as bar:
+        files = fetch(source, data_dir, bar)
+    for path in files:
+        typer.echo(str(path))
+
+
+@data_app.command("split")
+def split_data(
+    data: Which,
+    out: Annotated[Path, typer.Option("--out", help="The file to write the split to (.npz).")],
+    kind: Annotated[str, typer.Option("--kind", help="temporal, random, leave-one-out, ...")] = "temporal",
+    setting: options.Set = [],  # noqa: B006 - typer reads the default once
+    filters: Annotated[
+        list[str], typer.Option("--filter", metavar="NAME[=N]", help="A filter, in the order given.")
+    ] = [],  # noqa: B006
+    tables: Annotated[
+        Path | None, typer.Option("--tables", help="Also write train, validation, test.csv there.")
+    ] = None,
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    columns: Columns = "",
+    separator: Separator = None,
+    repeats: Repeats = False,
+    as_json: options.Json = False,
+) -> None:
+    """Filter and cut a data set, and save the split with the fingerprint of its data."""
+    from murmura.data.filters import apply_filters, filter_named
+    from murmura.data.split_files import describe_split, save_split
+    from murmura.data.splits import split_named
+
+    rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
+    steps = [filter_named(*_named_number(text)) for text in filters]
+    rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
+    split = rule.apply(apply_filters(rows, steps))
+    save_split(out, split)
+    if tables is not None:
+        _write_parts(tables, {"train": split.train, "test": split.test})
+    about = describe_split(out)
+    typer.echo(json.dumps(about) if as_json else "\n".join(f"{key}: {value}" for key, value in about.items()))
+
+
+@data_app.command("convert")
+def convert_data(
+    data: Which,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .parquet, .csv or .tsv.")],
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    columns: Columns = "",
+    separator: Separator = None,
+    repeats: Repeats = False,
+) -> None:
+    """Write the interactions of a data set as a table with the columns user, item, value, time."""
+    from murmura.data.writing import write_table
+
+    rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
+    write_table(out, rows)
+    say(f"wrote {len(rows):,} rows to {out}")
+    typer.echo(str(out))
+
+
+@data_app.command("synth")
+def synth_data(
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .parquet, .csv or .tsv.")],
+    users: Annotated[int, typer.Option("--users")] = 1_000,
+    items: Annotated[int, typer.Option("--items")] = 500,
+    interactions: Annotated[int, typer.Option("--interactions")] = 20_000,
+    skew: Annotated[float, typer.Option("--skew", help="How unequal popularity is; 0 is equal.")] = 0.8,
+    groups: Annotated[int, typer.Option("--groups", help="How many tastes there are.")] = 8,
+    taste: Annotated[float, typer.Option("--taste", help="The share of rows of the own taste.")] = 0.7,
+    seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+) -> None:
+    """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
+    from murmura.data.synth import synth
+    from murmura.data.writing import write_table
+
+    made = synth(users, items, interactions, skew, groups, taste, seed)
+    write_table(out, made.interactions)
+    say(f"made up {len(made.interactions):,} rows: fingerprint {made.interactions.fingerprint}")
+    typer.echo(str(out))
+
+
+def _load(
+    data: str, data_dir: Path | None, skip_bad: bool, columns: str, separator: str | None, repeats: bool
+) -> Dataset:
+    from murmura.data.sources import load
+
+    named = dict(_part_and_name(text) for text in columns.split(",") if text)
+    dataset = load(
+        data, data_dir, skip_bad=skip_bad, columns=named or None, separator=separator, repeats=repeats
+    )
+    for note in dataset.notes:
+        say(f"note: {note}")
+    return dataset
+
+
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not equals or not name:
+        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
+    return part.strip(), name.strip()
+
+
+def _named_number(text: str) -> tuple[str, float | None]:
+    name, equals, number = text.partition("=")
+    try:
+        return name, float(number) if equals else None
+    except ValueError:
+        raise SettingError(
+            f"--filter must be NAME or NAME=N, but is '{text}'; write min-per-user=20."
+        ) from None
+
+
+def _write_parts(folder: Path, parts: dict[str, Interactions]) -> None:
+    from murmura.data.writing import write_table
+
+    for name, rows in parts.items():
+        write_table(folder / f"{name}.csv", rows)
+
+
+def _shown(key: str, facts: dict[str, Any]) -> str:
+    value = facts[key]
+    if value is None:
+        return "-"
+    if key == "density":
+        return f"{value:.4%}"
+    if key in ("rows_per_user", "rows_per_item", "values"):
+        middle = "mean" if key == "values" else "median"
+        return f"{value[0]:,g} to {value[2]:,g}, {middle} {value[1]:,.4g}"
+    if key == "categories":
+        return ", ".join(f"{name} {count:,}" for name, count in value.items())
+    if key == "notes":
+        return "\n".join(value) or "-"
+    return f"{value:,}" if isinstance(value, int) else str(value)

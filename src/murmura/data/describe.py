@@ -1,0 +1,53 @@
+"""What a data set is like, in plain values ready for a table or JSON."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from murmura.core.catalogue import Dataset, Relation
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Sizes, density, values, time span, what is known about items, fingerprint and notes."""
+    data = dataset.interactions
+    pairs = data.n_users * data.n_items
+    per_user, per_item = data.user_counts, data.item_counts
+    known = dataset.catalogue
+    return {
+        "name": dataset.name,
+        "rows": len(data),
+        "users": data.n_users,
+        "items": data.n_items,
+        "density": len(data) / pairs if pairs else 0.0,
+        "rows_per_user": [int(per_user.min()), float(np.median(per_user)), int(per_user.max())],
+        "rows_per_item": [int(per_item.min()), float(np.median(per_item)), int(per_item.max())],
+        "values": [float(data.value.min()), float(data.value.mean()), float(data.value.max())],
+        "first": None if data.time is None else _date(int(data.time.min())),
+        "last": None if data.time is None else _date(int(data.time.max())),
+        "user_ids": "text" if data.users.is_text else "whole numbers",
+        "item_ids": "text" if data.items.is_text else "whole numbers",
+        "items_with_names": None if known.names is None else int((known.names != "").sum()),
+        "items_with_links": None if known.links is None else int((known.links != "").sum()),
+        "categories": _labels(known.categories),
+        "features": None if known.features is None else len(known.features.labels),
+        "fingerprint": data.fingerprint,
+        "notes": list(dataset.notes),
+    }
+
+
+def _labels(relation: Relation | None) -> dict[str, int] | None:
+    """How many items carry each label."""
+    if relation is None:
+        return None
+    counts = np.bincount(relation.label, minlength=len(relation.labels))
+    return dict(zip(relation.labels, counts.tolist()))
+
+
+def _date(seconds: int) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds} s"
