@@ -4,12 +4,15 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo test check lint types imports suite bench docs clean
+.PHONY: demo test test-neural check lint types imports suite bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
 
 test: lint types imports suite
+
+test-neural: $(VENV)/.neural
+	$(BIN)/pytest -n 2 --dist loadfile tests/neural
 
 check: lint types imports
 
@@ -24,7 +27,7 @@ imports: $(VENV)/.test
 	$(BIN)/lint-imports
 
 suite: $(VENV)/.test
-	$(BIN)/pytest -n 2 --dist loadfile
+	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/neural
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
@@ -39,6 +42,10 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	$(PIP) install -e '.[demo,report,test]'
+	touch $@
+
+$(VENV)/.neural: $(VENV)/.test
+	$(PIP) install -e '.[demo,report,test,neural]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

@@ -21,7 +21,7 @@ from murmura.neural import require_torch
 from murmura.neural.histories import Histories
 from murmura.neural.tower import Tower
 
-FOLD_IN = 10  # steps of L-BFGS towards a stranger's vectors
+FOLD_IN = 50  # at most so many steps towards a stranger's vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,35 +42,36 @@ class NeuMfModel(Model):
         )
 
     def score_history(self, items: Ints) -> Singles:
-        """Vectors for the history, found by a few steps from the average user; popularity when it is empty.
+        """The likeliest vectors for the history, and their scores; popularity when it is empty.
 
-        The items stay as they are. The loss is that of training, with the expectation over all the negatives
-        that could be drawn in place of those drawn: nothing is left to chance.
+        The items stay as they are. The loss is that of training, with the expectation over all negatives that
+        could be drawn in place of those drawn; the prior is the normal distribution of the users' vectors.
         """
-        own = np.flatnonzero(np.isin(self.histories.item, items))
-        if not len(own):
+        own = np.isin(self.histories.item, items)
+        n = int(own.sum())
+        if not n:
             return popularity(self.train)
-        wanted: Singles = np.zeros(len(self.histories.item), np.float32)
-        wanted[own] = 1
-        per_negative = self.negatives / max(1, len(wanted) - len(own))
-        weight = np.where(wanted > 0, 1 / len(own), per_negative).astype(np.float32)
-        scores: Singles = self._spread([self._tower.score(*self._fold_in(wanted, weight))])[0]
+        weight = np.where(own, 1, self.negatives * n / max(1, len(own) - n)).astype(np.float32)
+        scores: Singles = self._spread([self._tower.score(*self._fold_in(own.astype(np.float32), weight))])[0]
         return scores
 
     def _fold_in(self, wanted: Singles, weight: Singles) -> tuple[Singles, Singles]:
         from scipy.optimize import minimize
 
-        trained = self.histories.lengths > 0
-        gmf, mlp = (self.network[name][trained].mean(0) for name in ("user_gmf", "user_mlp"))
+        gmf, mlp = self.network["user_gmf"], self.network["user_mlp"]
+        trained = np.concatenate([gmf, mlp], 1)[self.histories.lengths > 0].astype(np.float64)
+        mean, spread, cut = trained.mean(0), trained.std(0) + 1e-6, gmf.shape[1]
 
-        def loss(both: Floats) -> tuple[float, Floats]:
-            now = both.astype(np.float32)
-            value, by_gmf, by_mlp = self._tower.loss(now[: len(gmf)], now[len(gmf) :], wanted, weight)
-            return value, np.concatenate([by_gmf, by_mlp]).astype(np.float64)
+        def vectors(t: Floats) -> tuple[Singles, Singles]:
+            both = (mean + spread * t).astype(np.float32)
+            return both[:cut], both[cut:]
 
-        start = np.concatenate([gmf, mlp]).astype(np.float64)
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": FOLD_IN}).x
-        return found[: len(gmf)].astype(np.float32), found[len(gmf) :].astype(np.float32)
+        def loss(t: Floats) -> tuple[float, Floats]:
+            value, by_gmf, by_mlp = self._tower.loss(*vectors(t), wanted, weight)
+            return value + 0.5 * float(t @ t), spread * np.concatenate([by_gmf, by_mlp]) + t
+
+        steps = {"maxiter": FOLD_IN}
+        return vectors(minimize(loss, np.zeros(len(mean)), jac=True, method="L-BFGS-B", options=steps).x)
 
     @cached_property
     def _tower(self) -> Tower:

@@ -45,7 +45,8 @@ class Tower(NamedTuple):
         floors = self._climb(mlp)
         score = self._score(gmf, floors[-1])
         loss = float(weight @ np.logaddexp(0, np.where(wanted > 0, -score, score)))
-        slope = (weight * (1 / (1 + np.exp(-score)) - wanted)).astype(score.dtype)
+        sigmoid = np.exp(-np.logaddexp(0, -score))  # never overflows
+        slope = (weight * (sigmoid - wanted)).astype(score.dtype)
         back = np.outer(slope, self.last) * (floors[-1] > 0)
         for (matrix, _), floor in zip(reversed(self.layers), reversed(floors[:-1])):
             back = (back @ matrix.T) * (floor > 0)
