@@ -133,6 +133,7 @@ def test_the_page_and_the_files_say_the_same(folder: Path, tmp_path: Path) -> No
                 assert line.get(f"{column} mark", "") == cell.get("mark", "")
         latex = (tables / f"{name}.tex").read_text()
         assert latex.count(r" \\") == len(html), name
+        assert latex.isascii(), "pdflatex sets it without further packages"
 
 
 def test_labels_are_text_everywhere(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ LONGEST = 26  # characters of a label in a chart; the tables have it whole
 INK, MUTED, GRID, PAPER = "#000001", "#000002", "#000003", "#000004"
 CENTRAL, FEDERATED = "#000005", "#000006"
 SHADES = ("#000011", "#000012", "#000013", "#000014", "#000015")
+CURVES = ("#000021", "#000022", "#000023", "#000024", "#000025", "#000026")
 VARIABLES = {
     INK: "--ink",
     MUTED: "--muted",
@@ -34,6 +35,7 @@ VARIABLES = {
     CENTRAL: "--central",
     FEDERATED: "--federated",
     **{shade: f"--shade-{place}" for place, shade in enumerate(SHADES)},
+    **{curve: f"--curve-{place}" for place, curve in enumerate(CURVES)},
 }
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",

@@ -182,7 +182,7 @@ def latex(text: str) -> str:
         '"': r"{\char34}",
         "\N{MINUS SIGN}": "$-$",
         "–": "--",
-        "≤": r"$\leq$",
+        "±": r"$\pm$",
         "[": "{[}",  # a bracket after \\ would be read as an argument
         "]": "{]}",
         **MARKS,
