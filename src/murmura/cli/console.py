@@ -36,15 +36,15 @@ def say(text: str, always: bool = False) -> None:
         sys.stderr.write(text + "\n")
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on stdout."""
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False) -> None:
+    """A table on stdout: the first column is text, the others are numbers unless they are `text` as well."""
     from rich import box
     from rich.console import Console as Screen
     from rich.table import Table
 
     drawn = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     for place, column in enumerate(columns):
-        drawn.add_column(column, justify="left" if place == 0 else "right", no_wrap=place == 0)
+        drawn.add_column(column, justify="left" if text or place == 0 else "right", no_wrap=place == 0)
     for row in rows:
         drawn.add_row(*row)
     wide = None if sys.stdout.isatty() else 160

@@ -14,7 +14,7 @@ from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
-    from murmura.core.interactions import Interactions
+    from murmura.core.split import Split
 
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -40,9 +40,9 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
         if as_json:
             told = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
             typer.echo(json.dumps({**told, "licence": source.licence, "url": source.url}))
-        rows.append([source.name, "yes" if here else "no", source.title, source.licence])
+        rows.append([source.name, "yes" if here else "no", source.title])
     if not as_json:
-        table("data sets", ["name", "here", "title", "terms"], rows)
+        table("data sets", ["name", "here", "title"], rows, text=True)
 
 
 @data_app.command("describe")
@@ -62,7 +62,12 @@ def describe_data(
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
-    table(str(facts["name"]), ["what", "value"], [[key.replace("_", " "), _shown(key, facts)] for key in facts])
+    table(
+        str(facts["name"]),
+        ["what", "value"],
+        [[key.replace("_", " "), _shown(key, facts)] for key in facts],
+        text=True,
+    )
 
 
 @data_app.command("fetch")
@@ -114,7 +119,7 @@ def split_data(
     split = rule.apply(apply_filters(rows, steps))
     save_split(out, split)
     if tables is not None:
-        _write_parts(tables, {"train": split.train, "test": split.test})
+        _write_parts(tables, split)
     about = describe_split(out)
     typer.echo(json.dumps(about) if as_json else "\n".join(f"{key}: {value}" for key, value in about.items()))
 
@@ -190,11 +195,14 @@ def _named_number(text: str) -> tuple[str, float | None]:
         ) from None
 
 
-def _write_parts(folder: Path, parts: dict[str, Interactions]) -> None:
+def _write_parts(folder: Path, split: Split) -> None:
+    from murmura.core.split import TEST, TRAIN, VALIDATION
     from murmura.data.writing import write_table
 
-    for name, rows in parts.items():
-        write_table(folder / f"{name}.csv", rows)
+    for name, part in (("train", TRAIN), ("validation", VALIDATION), ("test", TEST)):
+        rows = split.data.rows(split.part == part)
+        if len(rows):
+            write_table(folder / f"{name}.csv", rows)
 
 
 def _shown(key: str, facts: dict[str, Any]) -> str:

@@ -23,7 +23,6 @@ class DownloadError(MurmuraError):
 def download(url: str, path: Path, sha256: str | None, progress: Progress) -> None:
     """Fetch `url` to `path`; a `.part` left by an earlier attempt is continued, a wrong one thrown away."""
     part = path.with_name(path.name + ".part")
-    path.parent.mkdir(parents=True, exist_ok=True)
     resumed = part.exists() and part.stat().st_size > 0
     _receive(url, part, progress)
     if resumed and sha256 is not None and file_sha256(part) != sha256:
@@ -74,6 +73,7 @@ def _store(answer: HTTPResponse, part: Path, have: int, length: int | None, prog
     progress.begin(part.stem, have + (length or 0))
     progress.advance(have)
     got = 0
+    part.parent.mkdir(parents=True, exist_ok=True)  # only now: a refused download leaves nothing behind
     try:
         with part.open("ab" if have else "wb") as file:
             while piece := answer.read(CHUNK):
