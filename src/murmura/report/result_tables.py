@@ -172,6 +172,6 @@ def seed_table(results: Results) -> Table | None:
             decimals = decimals_for([one.values[key].mean for one in lines if key in one.values])
             cells.append(estimate_cell(estimate, decimals))
         rows.append((text_cell(line.label), number_cell(len(line.model.done)), *cells))
-    note = "In small type the 95 % interval over seeds: mean ± t(n - 1) s / sqrt(n). Few seeds give wide intervals."
+    note = "In small type the 95 % interval over seeds: mean ± t(n - 1) s / sqrt(n). Few seeds, wide intervals."
     columns = (NAME, Column("seeds"), *map(_metric_column, keys))
     return Table("seeds", "Spread over seeds", columns, tuple(rows), (note,))
