@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
-from murmura.engine.run import Run, write_atomically
+from murmura.engine.run import Run
 
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
@@ -47,17 +47,3 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
     run.write("config.yaml", "a: [")
     with pytest.raises(RunError, match="cannot be read"):
         _ = run.config
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    target = tmp_path / "model.npz"
-    write_atomically(target, b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(RunError, match="No space left"):
-        write_atomically(target, b"new")
-    assert target.read_bytes() == b"old"
-    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import compare, config, data, demo, doctor, evaluate, fit, report, search
+from murmura.cli import compare, config, data, demo, doctor, evaluate, fit, recommend, report, search
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
 
@@ -37,6 +37,7 @@ app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("search")(search.search)
+app.command("recommend")(recommend.recommend)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from murmura.baselines.base import Model
 from murmura.core.catalogue import Relation
 from murmura.core.lists import Lists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
-from murmura.engine.method import Method, Recommender
+from murmura.engine.method import Method
 from murmura.engine.protocol import Protocol
 from murmura.engine.run import Run
 from murmura.evaluation import Evaluation, evaluate
@@ -25,7 +26,7 @@ class Outcome:
 
     evaluation: Evaluation
     lists: Lists
-    model: Recommender
+    model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
 
@@ -47,7 +48,7 @@ def experiment(
 
 
 def score(
-    model: Recommender,
+    model: Model,
     split: Split,
     rules: Protocol,
     workers: int,
@@ -89,7 +90,7 @@ def record_lists(run: Run, lists: Lists, split: Split) -> None:
     run.write_table("recommendations.tsv", ["user", "rank", "item", "score"], rows, "\t")
 
 
-def record_training(run: Run, model: Recommender) -> None:
+def record_training(run: Run, model: Model) -> None:
     """Write what the model kept about its training: objects, or tables as (header, rows), by file name."""
     records = model.records() if hasattr(model, "records") else {}
     for name, record in records.items():

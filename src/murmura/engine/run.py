@@ -11,7 +11,7 @@ runs/<id>/
   model.npz             the model, where it was kept
   ledger.json           what left the devices (federated methods)
   item_rows.csv         how often a row of each item left a device (federated methods)
-  items.csv             of a comparison: how often each item occurs in training and test; categories.csv beside it
+  items.csv             of a comparison: how often each item occurs in training and test; so categories.csv
   status.json           running, done, interrupted or failed
 
 A file is there completely or not at all. `report` reads this folder and nothing else.
@@ -36,6 +36,7 @@ import yaml
 
 from murmura import __version__
 from murmura.core.errors import RunError
+from murmura.core.files import whole_file
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
 
@@ -111,7 +112,8 @@ class Run:
 
     def write(self, name: str, text: str) -> None:
         """A text part, complete or not at all."""
-        write_atomically(self.path / name, text.encode())
+        with whole_file(self.path / name) as file:
+            file.write(text.encode())
 
     def write_json(self, name: str, value: Any) -> None:
         """A JSON part."""
@@ -134,23 +136,6 @@ class Run:
         with (self.path / name).open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file, delimiter=separator)
         return header, rows
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target, flush to disk, then rename over it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise RunError(
-            f"{path} cannot be written ({error.strerror}); free space or choose another --out."
-        ) from None
 
 
 def now() -> str:

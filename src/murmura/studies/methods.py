@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.baselines import BASELINES, baseline
+from murmura.baselines.base import Baseline, Model
 from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
 from murmura.core.settings import from_dict
 from murmura.engine.method import Method
 
@@ -38,3 +41,24 @@ def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
     from murmura.runtimes.simulation import Simulated
 
     return Simulated(built, InProcess(workers=workers))
+
+
+def save_model(path: Path, ready: Method, model: Model) -> None:
+    """Keep a fitted model as one file, complete or not at all."""
+    from murmura.baselines import persistence
+    from murmura.engine.fitted import Fitted
+
+    if isinstance(model, Fitted):
+        model.save(path)
+    else:
+        persistence.save_model(path, cast(Baseline, ready), model)
+
+
+def load_model(path: Path, name: str, settings: dict[str, Any], train: Interactions) -> Model:
+    """The model a file keeps; a federated one is joined with the data it was trained on."""
+    from murmura.baselines import persistence
+    from murmura.engine.fitted import Fitted
+
+    if name in BASELINES:
+        return persistence.load_model(path)[1]
+    return Fitted.load(path, train, from_dict(algorithm(name), settings).algorithm())

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from murmura.baselines.base import Model
 from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
 from murmura.engine.experiment import Outcome, experiment, score
-from murmura.engine.method import Recommender
 from murmura.engine.protocol import Prepared
 from murmura.studies.methods import method
 
@@ -86,7 +86,7 @@ def _try(
     started = time.perf_counter()
     found: list[tuple[dict[str, Any], Outcome]] = []
 
-    def watch(epoch: int, so_far: Recommender) -> bool:
+    def watch(epoch: int, so_far: Model) -> bool:
         if epoch in stops:
             seconds = {"fit": time.perf_counter() - started}
             found.append((stops[epoch], score(so_far, selection, rules, workers, rules.cutoffs, seconds)))

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from murmura.baselines.base import Model
 from murmura.core.errors import RunError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
-from murmura.engine.experiment import describe_split, record_lists, record_scores, score
+from murmura.engine.experiment import describe_split, record_lists, record_scores, record_training, score
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.defaults import defaults
 from murmura.studies.methods import load_model, method, save_model
 
+MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
 
 
@@ -27,7 +29,7 @@ def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run
     name = str(config.model["name"])
     ready = method(name, settings)
     run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
-    if run.has("model.npz"):
+    if run.has(MODEL):
         return run
     run.mark("running")
     run.write_json("environment.json", environment())
@@ -36,7 +38,8 @@ def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run
         model = ready.fit(prepared.split.train, config.seed, progress)
         users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
         record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
-        save_model(run.path / "model.npz", ready, model)
+        record_training(run, model)
+        save_model(run.path / MODEL, ready, model)
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
@@ -47,29 +50,39 @@ def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run
 def evaluate_run(
     folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None
 ) -> dict[str, Any]:
-    """Score a fitted run on the test part and keep the result; the data must have the same fingerprint."""
-    run = Run.open(folder)
-    read = check_config(run.config, str(folder / "config.yaml"))
-    if not isinstance(read, FitConfig):
-        raise RunError(
-            f"{folder} must be the run of one model, but is a comparison, which is evaluated already."
-        )
-    if not run.has("model.npz"):
-        raise RunError(
-            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
-        )
-    prepared, _ = _ready(read, data_dir)
-    if prepared.split.data.fingerprint != run.read("data.json")["fingerprint"]:
-        raise RunError(
-            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
-        )
-    model = load_model(run.path / "model.npz", prepared.split.train)
-    rules = prepared.protocol
-    outcome = score(model, prepared.split, rules, read.workers, cutoffs or read.cutoffs)
+    """Score a fitted run on the test part and keep the result."""
+    run, config = Run.open(folder), read_config(folder)
+    prepared, model = open_run(folder, data_dir)
+    outcome = score(model, prepared.split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
     record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
     run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values
+
+
+def open_run(folder: Path, data_dir: Path | None = None) -> tuple[Prepared, Model]:
+    """The model a run keeps, with the data it was fitted on; refuses data of another fingerprint."""
+    run, config = Run.open(folder), read_config(folder)
+    if not run.has(MODEL):
+        raise RunError(
+            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
+        )
+    prepared, settings = _ready(config, data_dir)
+    if prepared.split.data.fingerprint != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
+        )
+    return prepared, load_model(run.path / MODEL, str(config.model["name"]), settings, prepared.split.train)
+
+
+def read_config(folder: Path) -> FitConfig:
+    """The configuration of a run of one model."""
+    read = check_config(Run.open(folder).config, str(folder / "config.yaml"))
+    if not isinstance(read, FitConfig):
+        raise RunError(
+            f"{folder} must be the run of one model, but is a comparison; give a folder `murmura fit` wrote."
+        )
+    return read
 
 
 def _ready(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepared, dict[str, Any]]:

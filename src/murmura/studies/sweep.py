@@ -1,4 +1,4 @@
-"""One setting takes one value after the other, for several models: a resumable comparison that knows its curves.
+"""One setting takes one value after the other, for several models: a comparison that knows its curves.
 
 The thesis sweeps pi (figures 4.2, 4.3 and 4.6, table 4.4); any other setting can be swept the same way.
 """
