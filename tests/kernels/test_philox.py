@@ -86,12 +86,15 @@ def test_permutation_equals_the_twin_and_keeps_every_element() -> None:
 
 
 def test_uniform_doubles_have_the_moments_of_the_unit_interval() -> None:
-    n = 100_001
-    out = np.empty(n)
-    philox.fill_uniform(philox.key_of(11), 0, 0, 0, out)
+    n = 50_001
+    out = np.empty((2, n))
+    philox.fill_uniform(np.array([[11, 0], [7, 3]], np.uint32), 0, 0, 0, out)
     assert out.min() >= 0
     assert out.max() < 1
-    assert abs(out.mean() - 1 / 2) < 4 / np.sqrt(12 * n)
-    assert abs(out.var() - 1 / 12) < 4 / np.sqrt(180 * n)  # the variance of (x - 1/2)**2 is 1/180
-    assert out[:50].tolist() == [Stream((11, 0), (0, 0, 0), place=2 * i).double() for i in range(50)]
+    for row in out:
+        assert abs(row.mean() - 1 / 2) < 4 / np.sqrt(12 * n)
+        assert abs(row.var() - 1 / 12) < 4 / np.sqrt(180 * n)  # the variance of (x - 1/2)**2 is 1/180
+    some = [0, 1, 2, 777, n - 1]
+    assert out[0, some].tolist() == [Stream((11, 0), (0, 0, 0), place=2 * i).double() for i in some]
+    assert out[1, some].tolist() == [Stream((7, 3), (0, 0, 0), place=2 * i).double() for i in some]
     assert philox.uniform(np.uint64(2**32 - 1), np.uint64(2**32 - 1)) == 1 - 2**-53

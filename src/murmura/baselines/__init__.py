@@ -13,12 +13,14 @@ if TYPE_CHECKING:
 
 # name on the command line -> module and class; a new baseline adds one row and inherits every test
 BASELINES: dict[str, str] = {
+    "random": "random:Random",
     "mostpop": "mostpop:MostPop",
     "user-knn": "user_knn:UserKnn",
     "item-knn": "item_knn:ItemKnn",
     "ease": "ease:Ease",
     "ials": "ials:Ials",
     "bpr-mf": "bpr_mf:BprMf",
+    "mf": "mf:Mf",
     "multvae": "multvae:MultVae",
     "neumf": "neumf:NeuMf",
 }

@@ -37,8 +37,7 @@ class BprModel(FactorModel):
     def fold_in(self, own: Ints) -> Singles:
         """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
         p = np.zeros(self.Q.shape[1], np.float32)
-        listed = np.flatnonzero(self.candidates).astype(np.int32)
-        owned = Owned(np.array([0, len(own)]), own, listed)
+        owned = Owned.newcomer(own, np.flatnonzero(self.candidates))
         users = np.flatnonzero(owned.can_compare(self.train.n_items))
         for done in range(FOLD_IN_PASSES if len(users) else 0):
             secrets = guest_secret(0)[None, :]

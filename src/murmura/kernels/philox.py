@@ -123,14 +123,19 @@ def permute(order: Longs, key: Words, c1: Word, c2: Word, c3: Word) -> None:
 
 
 @compiled
-def fill_uniform(key: Words, c1: Word, c2: Word, c3: Word, out: Floats) -> None:
-    """Doubles in [0, 1): number n comes from words 2n and 2n + 1 of the stream."""
-    k0, k1 = np.uint64(key[0]), np.uint64(key[1])
-    for b in range((len(out) + 1) // 2):
-        w0, w1, w2, w3 = block(np.uint64(b), np.uint64(c1), np.uint64(c2), np.uint64(c3), k0, k1)
-        out[2 * b] = uniform(w0, w1)
-        if 2 * b + 1 < len(out):
-            out[2 * b + 1] = uniform(w2, w3)
+def fill_uniform(keys: Words, c1: Word, c2: Word, c3: Word, out: Floats) -> None:
+    """Doubles in [0, 1), a row per key: number n of a row comes from words 2n and 2n + 1 of its stream."""
+    c1, c2, c3 = np.uint64(c1), np.uint64(c2), np.uint64(c3)
+    for row in range(len(out)):
+        k0, k1 = np.uint64(keys[row, 0]), np.uint64(keys[row, 1])
+        half = out.shape[1] // 2
+        for b in range(half):
+            w0, w1, w2, w3 = block(np.uint64(b), c1, c2, c3, k0, k1)
+            out[row, 2 * b] = uniform(w0, w1)
+            out[row, 2 * b + 1] = uniform(w2, w3)
+        if out.shape[1] % 2:
+            w0, w1, w2, w3 = block(np.uint64(half), c1, c2, c3, k0, k1)
+            out[row, 2 * half] = uniform(w0, w1)
 
 
 def key_of(seed: int) -> Words:

@@ -6,14 +6,16 @@ function with a loop of its own is counted in and out each time, which costs mor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import Interactions
 from murmura.kernels.compiled import compiled
 from murmura.kernels.philox import Word, Words, fill_words
+from murmura.kernels.sparse import frozen
 
 _LOW, _HALF, _ZERO, _ONE = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0), np.uint64(1)
 _AHEAD = 64  # words drawn at once when the first estimate was too short
@@ -29,8 +31,17 @@ class Owned(NamedTuple):
     @staticmethod
     def of(train: Interactions) -> Owned:
         """The training rows; on offer is what occurs in them."""
-        rows, listed = train.by_user, np.flatnonzero(train.item_counts).astype(np.int32)
-        return Owned(rows.start, rows.index, listed)
+        return Owned.one_type(train.by_user.start, train.by_user.index, np.flatnonzero(train.item_counts))
+
+    @staticmethod
+    def newcomer(own: Ints, listed: NDArray[Any]) -> Owned:
+        """One user who holds `own`, ascending."""
+        return Owned.one_type(np.array([0, len(own)]), own, listed)
+
+    @staticmethod
+    def one_type(start: NDArray[Any], item: NDArray[Any], listed: NDArray[Any]) -> Owned:
+        """Read-only, so that a compiled loop meets one type whoever made the arrays."""
+        return Owned(frozen(start, np.int64), frozen(item, np.int32), frozen(listed, np.int32))
 
     def can_compare(self, n_items: int) -> Bools:
         """Which users hold something, but not everything on offer: the others have no triple."""

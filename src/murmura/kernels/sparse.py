@@ -26,7 +26,7 @@ class Sparse(NamedTuple):
     @staticmethod
     def of(start: NDArray[Any], column: NDArray[Any], value: NDArray[Any]) -> Sparse:
         """Read-only, so that a compiled loop meets one type whoever made the matrix."""
-        return Sparse(_frozen(start, np.int64), _frozen(column, np.int32), _frozen(value, np.float64))
+        return Sparse(frozen(start, np.int64), frozen(column, np.int32), frozen(value, np.float64))
 
     @staticmethod
     def of_rows(rows: Rows, binary: bool = False) -> Sparse:
@@ -47,7 +47,8 @@ class Sparse(NamedTuple):
         return np.bincount(row, self.value**2, minlength=len(self.start) - 1).astype(np.float64)
 
 
-def _frozen(array: NDArray[Any], kind: type) -> NDArray[Any]:
+def frozen(array: NDArray[Any], kind: type) -> NDArray[Any]:
+    """The array as contiguous numbers of one kind that cannot be written to."""
     view: NDArray[Any] = np.ascontiguousarray(array, kind).view()
     view.flags.writeable = False
     return view

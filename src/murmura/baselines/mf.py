@@ -1,0 +1,112 @@
+"""Rendle, Krichene, Zhang and Anderson: Neural collaborative filtering vs. matrix factorization (RecSys 2020).
+
+Logistic loss with sampled negatives; score(u, i) = mu + c_u + b_i + p_u . q_i is the logit of "u has i". We
+depart from the paper in one point: a sampled negative is never one of the user's own training items.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+from pydantic import Field
+
+from murmura.baselines.base import Arrays, Baseline, Watch, require_rows
+from murmura.baselines.factors import FactorModel, normal_tables
+from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.rng import Purpose, Words, guest_secret, server_secret
+from murmura.core.settings import settings
+from murmura.kernels.mf import train_one_user, train_pairs
+from murmura.kernels.philox import permute
+from murmura.kernels.sampling import Owned, draw_others
+
+FOLD_IN_PASSES = 10
+INIT_STD = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class MfModel(FactorModel):
+    """Vectors and biases of a logistic model."""
+
+    c: Singles  # (users,)
+    mu: Singles  # (1,)
+
+    def score(self, users: Ints) -> Singles:
+        """The logit of every pair."""
+        scores = super().score(users)
+        scores += (self.c[users] + self.mu)[:, None]
+        return scores
+
+    def fold_in(self, own: Ints) -> Singles:
+        """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
+        p, c = np.zeros(self.Q.shape[1], np.float32), np.zeros(1, np.float32)
+        owned = Owned.newcomer(own, np.flatnonzero(self.candidates))
+        able = owned.can_compare(self.train.n_items)[0]
+        alpha, reg = np.float32(self.method.alpha), np.float32(self.method.reg)
+        for done in range(FOLD_IN_PASSES if able else 0):
+            rows = np.arange(len(own))
+            permute(rows, guest_secret(0), np.uint64(done), np.uint64(Purpose.SELECT), np.uint64(0))
+            neg = _negatives(owned, guest_secret(0), done, np.zeros(len(own), np.int32), self.method.negatives)
+            train_one_user(own[rows], neg, p, self.Q, c, self.b, self.mu[0], alpha, reg)
+        return p
+
+    def arrays(self) -> Arrays:
+        """The vectors and the biases."""
+        return super().arrays() | {"c": self.c, "mu": self.mu}
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the vectors and the biases."""
+        return cls(train, arrays["P"], arrays["Q"], arrays["b"], method, arrays["c"], arrays["mu"])
+
+
+@settings
+class Mf(Baseline):
+    """Logistic matrix factorisation: each row once an epoch, in a new order, with sampled negatives."""
+
+    name = "mf"
+    model = MfModel
+
+    factors: Annotated[int, Field(ge=1)] = 20
+    alpha: Annotated[float, Field(gt=0)] = 0.01
+    reg: Annotated[float, Field(ge=0)] = 0.005
+    negatives: Annotated[int, Field(ge=1)] = 4
+    epochs: Annotated[int, Field(ge=1)] = 20
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> MfModel:
+        """Epochs of stochastic gradient steps, one labelled pair after the other."""
+        require_rows(train, self.name)
+        owned, server = Owned.of(train), server_secret(seed)
+        P, Q = normal_tables(seed, INIT_STD, (train.n_users, self.factors), (train.n_items, self.factors))
+        c, b, mu = (np.zeros(n, np.float32) for n in (train.n_users, train.n_items, 1))
+        able = owned.can_compare(train.n_items)
+        user_of = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
+        rows: Longs = np.flatnonzero(able[user_of])
+        alpha, reg = np.float32(self.alpha), np.float32(self.reg)
+        progress.begin(self.name, self.epochs)
+        for epoch in range(1, self.epochs + 1):
+            permute(rows, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
+            neg = _negatives(owned, server, epoch, user_of[rows], self.negatives)
+            train_pairs(user_of[rows], owned.item[rows], neg, P, Q, c, b, mu, alpha, reg)
+            model = MfModel(train, P, Q, b, self, c, mu)
+            progress.advance()
+            if watch is not None and not watch(epoch, _copy(model)):
+                break
+        progress.end()
+        return model
+
+
+def _negatives(owned: Owned, secret: Words, epoch: int, who: Ints, m: int) -> Ints:
+    """m other items for each of `who`: (pairs, m)."""
+    neg, words = np.empty(len(who) * m, np.int32), np.empty(1 << 10, np.uint32)
+    draw_others(owned, secret, np.uint64(epoch), np.uint64(Purpose.TRIPLES), words, np.repeat(who, m), neg)
+    return neg.reshape(len(who), m)
+
+
+def _copy(model: MfModel) -> MfModel:
+    return MfModel.restore(model.train, {k: v.copy() for k, v in model.arrays().items()}, model.method)

@@ -1,0 +1,85 @@
+"""A fitted model as one file: arrays without pickle, and a header that says what they are."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.baselines import BASELINES, baseline
+from murmura.baselines.base import Arrays, Baseline, Model
+from murmura.core.errors import DataError, MurmuraError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.settings import as_dict, from_dict
+
+FORMAT, VERSION = "murmura-model", 1
+_COLUMNS = ("user", "item", "value", "time")
+
+
+def save_model(path: Path | str, method: Baseline, model: Model) -> None:
+    """Write the method, its settings, the training part and what was learned; whole, or not at all."""
+    train = model.train
+    header = {"format": FORMAT, "version": VERSION, "model": method.name, "settings": as_dict(method)}
+    arrays: Arrays = {"users": train.users.labels, "items": train.items.labels}
+    arrays |= {f"train.{name}": column for name in _COLUMNS if (column := getattr(train, name)) is not None}
+    arrays |= {f"model.{name}": array for name, array in model.arrays().items()}
+    target = Path(path)
+    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+        Path(partial).replace(target)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def load_model(path: Path | str) -> tuple[Baseline, Model]:
+    """The method with its settings, and the fitted model, as they were saved."""
+    header, arrays = _read(Path(path))
+    try:
+        method = from_dict(baseline(header["model"]), header["settings"])
+        time = arrays.get("train.time")
+        train = Interactions(
+            Vocabulary(arrays["users"]),
+            Vocabulary(arrays["items"]),
+            arrays["train.user"],
+            arrays["train.item"],
+            arrays["train.value"],
+            time,
+        )
+        learned = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
+        return method, method.model.restore(train, learned, method)
+    except (MurmuraError, LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is not a usable model: {error}; fit and save it again.") from None
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays; a foreign or damaged file is refused before anything is built."""
+    if not path.is_file():
+        raise DataError(
+            f"a model must be a file that save_model wrote, but {path} is not there; check the path."
+        )
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays.pop("header")))
+        ours = header["format"] == FORMAT
+    except (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, zipfile.BadZipFile):
+        ours = False
+    if not ours:
+        raise DataError(
+            f"a model must be a file that save_model wrote, but {path} is damaged or foreign; fit it again."
+        )
+    if header.get("version") != VERSION or header.get("model") not in BASELINES:
+        raise DataError(
+            f"{path} must be a version {VERSION} model that this Murmura knows, but it is version "
+            f"{header.get('version')} of '{header.get('model')}'; use the Murmura that wrote it."
+        )
+    return header, arrays

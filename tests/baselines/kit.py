@@ -1,0 +1,49 @@
+"""What every registered baseline is tried on: settings that finish at once, and data with known answers."""
+
+from typing import Any
+
+import numpy as np
+
+from murmura.baselines import BASELINES, baseline
+from murmura.baselines.base import Baseline
+from murmura.core.interactions import Interactions
+
+# settings small enough for the data below; a baseline without a row here is tried with its defaults
+QUICK: dict[str, dict[str, Any]] = {
+    "item-knn": {"k": 20},
+    "user-knn": {"k": 10},
+    "ease": {"reg": 10.0},
+    "ials": {"factors": 4, "epochs": 5, "reg": 1.0},
+    "bpr-mf": {"factors": 4, "epochs": 30},
+    "mf": {"factors": 4, "epochs": 30, "alpha": 0.05},
+}
+NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`
+PERSONAL = [name for name in NAMES if name not in {"random", "mostpop"}]
+
+
+def quick(name: str) -> Baseline:
+    return baseline(name)(**QUICK.get(name, {}))
+
+
+def scattered() -> Interactions:
+    """40 users, 25 items, ids of text, values 1 to 5; user 'u07' and item 'i24' have no row."""
+    rng = np.random.default_rng(3)
+    likes = rng.random((40, 25)) < 0.25
+    likes[:, 24] = likes[7] = False
+    likes[7, 24] = True
+    user, item = np.nonzero(likes)
+    values = rng.integers(1, 6, len(user)).astype(float)
+    data = Interactions.of(np.char.mod("u%02d", user), np.char.mod("i%02d", item), values)
+    return data.rows((data.user != 7) & (data.item != 24))
+
+
+def checkerboard(groups: int = 2, users: int = 20, items: int = 8) -> tuple[Interactions, dict[int, int]]:
+    """Users like exactly the items of their own group, and one of those is withheld: user -> withheld item."""
+    rows, withheld = [], {}
+    for u in range(groups * users):
+        group = u % groups  # the groups take turns, so do their items
+        own = [i for i in range(groups * items) if i % groups == group]
+        withheld[u] = own[(u // groups) % items]
+        rows += [(u, i) for i in own if i != withheld[u]]
+    user, item = np.array(rows).T
+    return Interactions.of(user, item), withheld
