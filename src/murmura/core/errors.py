@@ -4,7 +4,8 @@ MurmuraError                 exit 1
 ├── SettingError             exit 2   a setting, flag or argument is not what it must be
 ├── DataError                exit 3   a file or a table of interactions cannot be used
 ├── RunError                 exit 4   a run folder is absent, incomplete or of another configuration
-└── MissingExtraError        exit 5   an optional part of Murmura is not installed
+├── MissingExtraError        exit 5   an optional part of Murmura is not installed
+└── FederationError          exit 6   a client failed, or what crossed the network is not what was declared
 
 Each message is one sentence: what it must be, what it got, what to do.
 """
@@ -45,3 +46,9 @@ class MissingExtraError(MurmuraError):
         super().__init__(
             f"{what} needs an optional part that is not installed: run pip install 'murmura[{extra}]'."
         )
+
+
+class FederationError(MurmuraError):
+    """A client failed, or what crossed the network is not what was declared."""
+
+    exit_code = 6

@@ -1,9 +1,9 @@
 """Randomness of training: Philox4x32-10, keyed by a client's secret, a round and a purpose.
 
 Salmon, Moraes, Dror and Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). docs/randomness.md
-specifies every draw, vectors/rng.json holds golden answers, `kernels.philox` and `kernels.draws` are the compiled
-twins. A draw is a function of (secret, round, purpose, place): no order of work, worker count or restart changes
-it. Never for privacy noise or secret shares: those need fresh system randomness.
+specifies every draw, vectors/rng.json holds golden answers; `kernels.philox` and `kernels.draws` are the
+compiled twins. A draw is a function of (secret, round, purpose, place): no order of work, worker count or
+restart changes it. Never for privacy noise or secret shares: those need fresh system randomness.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from murmura.core.errors import SettingError
 
 Words = NDArray[np.uint32]
 LOW = 2**32 - 1
-_CHUNK = 16  # blocks drawn at once by a stream: numpy pays per call, not per block
+_FEW = 16  # up to so many blocks whole numbers of Python are quicker than arrays
 
 
 class Purpose(IntEnum):
@@ -49,6 +49,15 @@ def philox(counter: NDArray[Any], key: NDArray[Any]) -> Words:
         c0, c1, c2, c3 = (second >> half) ^ c1 ^ k0, second & low, (first >> half) ^ c3 ^ k1, first & low
         k0, k1 = (k0 + np.uint64(0x9E3779B9)) & low, (k1 + np.uint64(0xBB67AE85)) & low
     return np.stack(np.broadcast_arrays(c0, c1, c2, c3), axis=-1).astype(np.uint32)
+
+
+def _block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:
+    """The same for one counter, in whole numbers."""
+    for _ in range(10):
+        first, second = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (second >> 32) ^ c1 ^ k0, second & LOW, (first >> 32) ^ c3 ^ k1, first & LOW
+        k0, k1 = (k0 + 0x9E3779B9) & LOW, (k1 + 0xBB67AE85) & LOW
+    return c0, c1, c2, c3
 
 
 def client_secrets(seed: int, clients: int) -> Words:
@@ -91,16 +100,15 @@ class Stream:
     def word(self) -> int:
         """The next 32 bits."""
         if not self._ahead:
-            self._ahead = self._blocks(_CHUNK)[::-1].tolist()
+            self._ahead = self._blocks(1)[::-1]
         return self._ahead.pop()
 
     def words(self, n: int) -> Words:
         """The next n words."""
         rest = self._ahead[::-1]
-        missing = max(0, n - len(rest))
-        got = np.concatenate([np.array(rest, np.uint32), self._blocks(-(-missing // 4))])
-        self._ahead = got[n:][::-1].tolist()
-        return got[:n]
+        got = rest + self._blocks(-(-max(0, n - len(rest)) // 4))
+        self._ahead = got[n:][::-1]
+        return np.array(got[:n], np.uint32)
 
     def below(self, n: int) -> int:
         """A whole number below n, 1 <= n < 2**32 (Lemire 2019): unfair words are passed over."""
@@ -126,12 +134,15 @@ class Stream:
             chosen.add(last if drawn in chosen else drawn)
         return np.array(sorted(chosen), np.int32)
 
-    def _blocks(self, n: int) -> Words:
-        counter = np.zeros((n, 4), np.uint64)
-        counter[:, 0] = np.arange(self._block, self._block + n)
-        counter[:, 1], counter[:, 2] = self._round, self._purpose
+    def _blocks(self, n: int) -> list[int]:
+        blocks = range(self._block, self._block + n)
         self._block += n
-        return philox(counter, self._secret).reshape(-1)
+        if n <= _FEW:
+            k0, k1 = self._secret.tolist()
+            return [w for c0 in blocks for w in _block(c0, self._round, self._purpose, 0, k0, k1)]
+        counter = np.array([(c0, self._round, self._purpose, 0) for c0 in blocks], np.uint64)
+        drawn: list[int] = philox(counter, self._secret).reshape(-1).tolist()
+        return drawn
 
 
 # Wichura 1988, algorithm AS 241, PPND7: about seven digits, by +, -, *, / and a square root alone

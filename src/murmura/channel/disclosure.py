@@ -1,0 +1,129 @@
+"""Consent's one seam: who shares what becomes `history.share`, before an algorithm sees the history.
+
+per-triple           share = pi; the algorithm flips it at every use (the authors' code)
+per-item-per-round   share = 0 or 1, a coin per item and round (eq. 4 of FedeRank, 4.8 of the thesis)
+sticky               share = 0 or 1, decided once: an item joins the shared set only while that set is smaller
+                     than floor(pi * n), drawn at random among the undecided, and never leaves the record
+
+What sticky promises: however often a client trains, restarts, changes pi, gains items or excludes some, the
+items it has ever sent are at most the largest floor(pi * n) there has been. Lowering pi or excluding an item
+stops its sending and draws nothing anew. pi limits what is contributed; it does not protect privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.compiled_path import Population
+from murmura.core.consent import Consent, Mode
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Purpose, Rng, Words, philox
+
+
+def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
+    """floor(pi * n), where 0.29 * 100 is 29 although the product of the doubles is a little less."""
+    return np.floor(np.asarray(pi) * n + 1e-9).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a device keeps for ever about its sticky decisions: the items of the shared set, as they joined."""
+
+    joined: tuple[int, ...] = ()
+
+
+def decide(record: Record, items: Iterable[int], pi: float, excluded: Iterable[int], secret: Words) -> Record:
+    """Let items join while there is room; what has joined stays, also when pi falls or the item is excluded."""
+    own, barred = sorted(set(items)), {*excluded, *record.joined}
+    undecided = [item for item in own if item not in barred]
+    room = min(int(sticky_limit(pi, len(own))) - len(record.joined), len(undecided))
+    stream = Rng(secret, len(record.joined)).stream(Purpose.CONSENT)
+    joined = list(record.joined)
+    for _ in range(room):
+        place = stream.below(len(undecided))
+        joined.append(undecided[place])
+        undecided[place] = undecided[-1]
+        undecided.pop()
+    return Record(tuple(joined))
+
+
+def sticky_share(record: Record, items: Ints, pi: float, excluded: Iterable[int]) -> Floats:
+    """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded."""
+    active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(excluded)
+    return np.array([float(item in active) for item in items.tolist()])
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What every client of a simulation allows."""
+
+    mode: Mode
+    pi: Floats  # (clients,)
+    excluded: Bools  # (rows,) in the order of `Interactions.by_user`: never share this
+
+    @staticmethod
+    def of(
+        consent: Consent,
+        data: Interactions,
+        secrets: Words,
+        pi: Floats | None = None,
+        never: Bools | None = None,
+    ) -> Choices:
+        """From settings; `pi` gives each user's own choice, `never` marks rows of `data` not to be shared."""
+        chosen = _chosen(consent, secrets) if pi is None else np.asarray(pi, np.float64)
+        if len(chosen) != data.n_users:
+            raise SettingError(
+                f"pi must be one number for each of the {data.n_users} users, but there are {len(chosen)}."
+            )
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise SettingError(
+                f"pi must lie between 0 and 1 for everyone, but goes from {chosen.min():g} to {chosen.max():g}."
+            )
+        marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
+        return Choices(consent.disclosure, chosen, marked[data.by_user.order])
+
+    def population(self, data: Interactions, secrets: Words) -> Population:
+        """Every client's history with its consent."""
+        rows = data.by_user
+        share = np.repeat(self.pi, np.diff(rows.start))
+        share[self.excluded] = 0.0
+        if self.mode == "sticky" and not np.isin(share, (0.0, 1.0)).all():
+            from murmura.kernels.sticky import fill_sticky
+
+            fill_sticky(rows.start, sticky_limit(self.pi, np.diff(rows.start)), self.excluded, secrets, share)
+        return Population(
+            rows.start, rows.index, rows.value, share, secrets, per_round=self.mode == "per-item-per-round"
+        )
+
+
+def never_share(data: Interactions, wishes: Mapping[Any, Iterable[Any]]) -> Bools:
+    """The rows of `data` that {user id: item ids} forbids to share; refuses an id that is not there."""
+    users = data.users.index(list(wishes), "user")
+    forbidden = np.zeros(len(data), np.bool_)
+    for user, items in zip(users, wishes.values()):
+        codes = data.items.index(list(items), "item")
+        here = (data.user == user) & np.isin(data.item, codes)
+        if here.sum() < len(set(codes.tolist())):
+            raise DataError(
+                f"user {data.users.labels[user]!r} must hold every item never to be shared, but lacks one."
+            )
+        forbidden |= here
+    return forbidden
+
+
+def _chosen(consent: Consent, secrets: Words) -> Floats:
+    """Everyone's pi: the same, or drawn by each client from the distribution of choices."""
+    if not isinstance(consent.pi, dict):
+        return np.full(len(secrets), consent.pi)
+    values = np.array(sorted(consent.pi))
+    weights = np.array([consent.pi[value] for value in values.tolist()])
+    edges = np.cumsum(weights) / weights.sum()
+    words = philox(np.array([0, 0, Purpose.CHOICE, 0]), secrets)[:, 0]
+    place: Longs = np.searchsorted(edges, (words + 0.5) * 2.0**-32)
+    return values[np.minimum(place, len(values) - 1)]

@@ -1,0 +1,133 @@
+"""What left the devices: rows and bytes exact to the codec, and how much of each history was disclosed.
+
+The papers' own cost measures stand beside the measured ones: FPL, long version, eq. (9)-(11), and thesis 4.6.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Longs
+from murmura.core.compiled_path import Population, Tally
+
+POINTS = {"least": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "most": 1.0}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One round, or one epoch of a schedule with very many rounds: its traffic, and the disclosure so far."""
+
+    rounds: int  # rounds done when the line was written
+    epoch: int
+    visits: int
+    rows_up: int
+    bytes_up: int
+    rows_down: int
+    bytes_down: int
+    disclosed_mean: float  # over people: the fraction of their positives disclosed at least once so far
+    disclosed_least: float
+    disclosed_q10: float
+    disclosed_median: float
+    disclosed_q90: float
+    disclosed_most: float
+
+
+TRAFFIC = ("visits", "rows_up", "bytes_up", "rows_down", "bytes_down")
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The record of one training."""
+
+    lines: tuple[Line, ...]
+    totals: dict[str, int]  # visits, rows and bytes up and down
+    disclosed: Floats  # (clients,) the fraction of their positives ever disclosed; nan without any
+    item_rows: Longs  # (items,) how often a row of each item was sent
+    papers: dict[str, float]  # CCE, TCC, freshness, normalised freshness
+
+    def summary(self) -> dict[str, Any]:
+        """Totals, the distribution of the disclosed fraction, and the papers' measures, as plain values."""
+        return {**self.totals, "disclosed": spread(self.disclosed), **self.papers}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines as plain values, for a table."""
+        return [asdict(line) for line in self.lines]
+
+    def records(self, items: Iterable[Any]) -> dict[str, Any]:
+        """The files of a run folder: an object, or a table as (header, rows); `items` are own ids."""
+        lines = self.rows()
+        return {
+            "ledger.json": self.summary(),
+            "rounds.csv": ([field.name for field in fields(Line)], [tuple(line.values()) for line in lines]),
+            "item_rows.csv": (["item", "sent"], zip(items, self.item_rows.tolist())),
+        }
+
+    def cost(self) -> dict[str, float]:
+        """What a comparison shows beside accuracy: the mean disclosed fraction, and kilobytes per client."""
+        clients = max(1, len(self.disclosed))
+        return {
+            "disclosed": spread(self.disclosed)["mean"],
+            "kB up/client": self.totals["bytes_up"] / 1000 / clients,
+            "kB down/client": self.totals["bytes_down"] / 1000 / clients,
+        }
+
+
+def spread(fractions: Floats) -> dict[str, float]:
+    """Mean, extremes, deciles and median over the people who have any positive."""
+    known = fractions[~np.isnan(fractions)]
+    if not len(known):
+        return {"mean": 0.0, **dict.fromkeys(POINTS, 0.0)}
+    places = {name: int(q * (len(known) - 1) + 0.5) for name, q in POINTS.items()}
+    ordered = np.partition(known, sorted(set(places.values())))
+    return {"mean": float(known.mean()), **{name: float(ordered[p]) for name, p in places.items()}}
+
+
+def fractions(tally: Tally, people: Population) -> Floats:
+    """The fraction of each client's positives disclosed so far; nan for a client without positives."""
+    held = np.diff(people.start)
+    return np.where(held > 0, tally.disclosed / np.maximum(held, 1), np.nan)
+
+
+def traffic(tally: Tally) -> dict[str, int]:
+    """Visits, rows and bytes so far."""
+    return {name: getattr(tally, name) for name in TRAFFIC}
+
+
+def write_line(tally: Tally, people: Population, before: dict[str, int], rounds: int, epoch: int) -> Line:
+    """The next line: what the tally has beyond the traffic `before`."""
+    here: dict[str, Any] = {name: now - before[name] for name, now in traffic(tally).items()}
+    here |= {f"disclosed_{name}": value for name, value in spread(fractions(tally, people)).items()}
+    return Line(rounds=rounds, epoch=epoch, **here)
+
+
+def communication_cost(rounds: float, clients: int, items: int, triples: float, pi: float) -> float:
+    """CCE = rpe * |U-| * (|I| + T (1 + pi)): vectors exchanged in one epoch (FPL, long version, eq. 9-10)."""
+    return rounds * clients * (items + triples * (1 + pi))
+
+
+def normalised_freshness(rounds: float, interactions: int) -> float:
+    """nFRSH = rpe / X+: models delivered per epoch, over those of sequential training (eq. 11)."""
+    return rounds / interactions
+
+
+def paper_costs(
+    rounds_per_epoch: int,
+    total_rounds: int,
+    clients: int,
+    items: int,
+    triples: float,
+    pi: float,
+    interactions: int,
+) -> dict[str, float]:
+    """CCE, TCC = CCE * epochs (thesis, table 4.4), freshness = rpe, and normalised freshness."""
+    cce = communication_cost(rounds_per_epoch, clients, items, triples, pi)
+    return {
+        "CCE": cce,
+        "TCC": cce * total_rounds / rounds_per_epoch,
+        "freshness": float(rounds_per_epoch),
+        "normalised freshness": normalised_freshness(rounds_per_epoch, interactions),
+    }

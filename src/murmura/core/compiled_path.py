@@ -1,0 +1,120 @@
+"""The seam of a compiled path: every client of a simulation in flat arrays, without a Python object each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.disclosure import Disclosure
+from murmura.core.federation import Call, History, Phase, Public, ServerState
+from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.update import Arrays
+
+States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The histories, secrets and consents of all clients: client u holds rows start[u] to start[u + 1]."""
+
+    start: Longs  # (clients + 1,)
+    item: Ints  # (rows,)
+    value: Floats  # (rows,)
+    share: Floats  # (rows,) the coin at each use of the row
+    secrets: Words  # (clients, 2)
+    per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return len(self.start) - 1
+
+    def history(self, client: int, round: int) -> History:
+        """What one client holds, with the consent that counts in this round."""
+        rows = slice(self.start[client], self.start[client + 1])
+        share = self.share[rows]
+        if self.per_round:
+            share = self.rng(client, round).stream(Purpose.CONSENT).coins(share).astype(np.float64)
+        return History(self.item[rows], self.value[rows], share)
+
+    def rng(self, client: int, round: int) -> Rng:
+        """The randomness of one client in one round."""
+        return Rng(self.secrets[client], round)
+
+
+@dataclass(eq=False)
+class Tally:
+    """What has left the clients so far; a runtime adds to it."""
+
+    sent: Bytes  # (rows,) 1: this positive has been disclosed at least once
+    disclosed: Longs  # (clients,) how many of a client's positives have been
+    item_rows: Longs  # (items,) how often a row of this item was sent
+    visits: int = 0
+    rows_up: int = 0
+    bytes_up: int = 0
+    rows_down: int = 0
+    bytes_down: int = 0
+
+    @staticmethod
+    def empty(population: Population, items: int) -> Tally:
+        """Nothing has left."""
+        rows = np.zeros(len(population.item), np.uint8)
+        return Tally(rows, np.zeros(population.clients, np.int64), np.zeros(items, np.int64))
+
+    def count(
+        self, public: Public, publishes: Disclosure, sends: Disclosure, visits: int, rows: Mapping[str, int]
+    ) -> None:
+        """Add the traffic of so many visits that sent so many rows of each table, exact to the codec."""
+        listed = len(public.listed)
+        self.visits += visits
+        self.rows_up += sum(rows.values())
+        self.bytes_up += visits * sends.message_bytes(dict.fromkeys(rows, 0))
+        self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
+        self.rows_down += visits * max(
+            (listed if t.space == "item" else t.rows for t in publishes.tables), default=0
+        )
+        self.bytes_down += visits * publishes.model_bytes(listed)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Some rounds of one phase to be run in one go."""
+
+    phases: tuple[Phase, ...]  # what each round consists of, in order
+    first: int  # number of the first round
+    rounds: int
+    cohort: int  # clients in each round
+    server_secret: Words
+    workers: int = 1
+
+
+class Kernel(Protocol):
+    """A compiled twin of an algorithm. It changes `states` and `tally` in place and returns the new server."""
+
+    def covers(self, phase: Phase, cohort: int) -> bool:
+        """Whether it can run rounds of this phase with so many clients."""
+
+    def init_clients(self, public: Public, people: Population) -> States:
+        """`client_init` of everyone."""
+
+    def run(
+        self,
+        public: Public,
+        server: ServerState,
+        states: States,
+        people: Population,
+        tally: Tally,
+        stretch: Stretch,
+    ) -> ServerState:
+        """The rounds of a stretch."""
+
+    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+        """`client_ready` of everyone, in new arrays."""
+
+    def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
+        """`client_score` of a block of clients: (users, items)."""

@@ -1,0 +1,196 @@
+"""The contract of a federated algorithm: what it exchanges, and which machine runs which part.
+
+The prefix of a method names the machine. Everything is pure: state in, state out, randomness passed in, no
+argument changed. The cut between `client_step` and `server_step` is the network; an Update crosses it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.catalogue import Catalogue
+from murmura.core.disclosure import Disclosure
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng
+from murmura.core.update import Arrays, Update
+
+if TYPE_CHECKING:
+    from murmura.core.compiled_path import Kernel
+
+ClientState = Arrays  # what a client keeps to itself: p_u, P_u, ...
+Answers = Mapping[int, Arrays]  # client -> what the server tells it alone, after an "each" phase
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """What every machine knows: the items on offer, and how large the federation is."""
+
+    items: int  # item numbers are below this
+    listed: Ints  # (n,) the items on offer, ascending: those that occur in training
+    clients: int
+    interactions: int  # of all clients together
+    catalogue: Catalogue | None = None
+
+    @staticmethod
+    def of(data: Interactions, catalogue: Catalogue | None = None) -> Public:
+        """The public knowledge of a simulated federation of the users of `data`."""
+        listed = np.flatnonzero(data.item_counts).astype(np.int32)
+        return Public(data.n_items, listed, data.n_users, len(data), catalogue)
+
+    def check(self, data: Interactions) -> None:
+        """Refuse interactions with items or clients this federation does not have."""
+        largest = int(data.item.max()) if len(data) else 0
+        if len(data) and largest >= self.items:
+            raise DataError(
+                f"an item number must be below the catalogue's {self.items}, but one is {largest}; "
+                "give the catalogue the data was made with."
+            )
+        if data.n_users != self.clients:
+            raise DataError(
+                f"the data must be of the federation's {self.clients} clients, but it has {data.n_users}."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Every row one client holds, of one person or of several."""
+
+    item: Ints  # (rows,) ascending for each person
+    value: Floats  # (rows,)
+    share: Floats  # (rows,) in [0, 1]: the coin to flip at each use of the row; see channel.disclosure
+    person: Ints | None = None  # (rows,) whose row it is, when a client holds several people
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @staticmethod
+    def private(items: Ints) -> History:
+        """The history of someone who shares nothing."""
+        own = np.unique(np.asarray(items, np.int32))
+        return History(own, np.ones(len(own)), np.zeros(len(own)))
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of exchange.
+
+    `repeat` is how often it happens, with every client, before the next phase begins. None: it is part of the
+    training round, which the run's Schedule repeats with the clients it draws; neighbouring phases of this kind
+    happen one after the other within each round, with the same clients.
+    """
+
+    name: str
+    sends: Disclosure
+    combine: Literal["sum", "each"] = "sum"  # "each": the server reads every update
+    repeat: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """What the server tells a client in a round."""
+
+    public: Public
+    phase: str
+    round: int
+    model: Arrays  # the same bytes for everyone
+    answer: Arrays | None = None  # this client's own, only after an "each" phase
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """What the server gets from a "sum" phase."""
+
+    update: Update
+    count: int  # how many clients it is the sum of
+
+
+@dataclass(frozen=True, eq=False)
+class Letters:
+    """What the server gets from an "each" phase."""
+
+    updates: Mapping[int, Update]
+
+
+@dataclass(frozen=True, eq=False)
+class ServerState:
+    """The public model, and what the server keeps to itself (the state of an optimiser)."""
+
+    model: Arrays
+    private: Arrays = field(default_factory=dict)
+
+
+class Algorithm(ABC):
+    """A federated method: a frozen dataclass in one file, its fields the hyper-parameters."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        """What is exchanged, in order."""
+
+    @abstractmethod
+    def publishes(self, public: Public) -> Disclosure:
+        """What the public model holds: the tables a client downloads."""
+
+    @abstractmethod
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """The first public model."""
+
+    @abstractmethod
+    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+        """What a client keeps before its first round."""
+
+    @abstractmethod
+    def client_step(
+        self, call: Call, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """One visit: what the client keeps from it, and what leaves."""
+
+    @abstractmethod
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """The next public model; answers are empty except after an "each" phase."""
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Which rows of its history this update shows as positives: by default those of which it holds a row.
+
+        For the ledger of a simulation, with the randomness of the step; a dense update cannot be read off.
+        """
+        held = np.zeros(len(history), np.bool_)
+        for table in phase.sends.tables:
+            if table.space == "item":
+                held |= np.isin(history.item, update.tables[table.name].index)
+        return held
+
+    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+        """What a client does with the final model before it ranks; nothing leaves. Nothing by default."""
+        return state
+
+    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+        """The state of someone unknown in training, from the frozen model; nothing leaves."""
+        return self.client_ready(call, self.client_init(call.public, history, rng), history, rng)
+
+    def client_score(self, model: Arrays, state: ClientState, history: History) -> NDArray[Any]:
+        """Rankers: the scores of all items, (people, items)."""
+        raise SettingError(f"{self.name} must rank items to be asked for scores, but it does not.")
+
+    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
+        """Raters and classifiers: one value per query."""
+        raise SettingError(f"{self.name} must predict values to be asked for them, but it only ranks.")
+
+    def kernel(self) -> Kernel | None:
+        """A compiled path, where there is one."""
+        return None
+
+    def visit_examples(self, public: Public) -> float:
+        """How many training examples one visit uses on average: what an epoch can be measured with."""
+        return public.interactions / public.clients

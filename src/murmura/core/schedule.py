@@ -1,0 +1,51 @@
+"""Who takes part and how often: a matter of the run, not of the algorithm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from murmura.core.errors import SettingError
+from murmura.core.federation import Public
+from murmura.core.settings import settings
+
+Count = Annotated[int, Field(ge=1)]
+
+
+@settings
+class Schedule:
+    """Clients per round, rounds per epoch and epochs.
+
+    Both published readings of an epoch are here; X+ is the number of training interactions, m the clients per
+    round, T the triples of a visit. "visits": an epoch makes X+ visits, m * rpe = X+ (the authors' code; FPL,
+    long version, eq. 10). "triples": it uses X+ triples, m * T * rpe = X+ (Ferrara's thesis, 4.5.2).
+    """
+
+    clients: Count | Literal["all"] = 1
+    rounds_per_epoch: Count | Literal["visits", "triples"] = "visits"
+    epochs: Count = 20
+    rounds: Count | None = None  # stop after so many rounds, whatever the epochs
+
+    def cohort(self, public: Public) -> int:
+        """The number of clients in a round."""
+        if self.clients == "all":
+            return public.clients
+        if self.clients > public.clients:
+            raise SettingError(
+                f"clients per round must be at most the {public.clients} clients there are, "
+                f"but it is {self.clients}; lower it or say 'all'."
+            )
+        return self.clients
+
+    def epoch_rounds(self, public: Public, triples: float) -> int:
+        """The number of rounds in an epoch, when a visit uses `triples` on average."""
+        if isinstance(self.rounds_per_epoch, int):
+            return self.rounds_per_epoch
+        visits = public.interactions if self.rounds_per_epoch == "visits" else public.interactions / triples
+        # 1e-9: X+ / (X+ / U) is U, also after rounding
+        return max(1, int(visits / self.cohort(public) + 1e-9))
+
+    def total_rounds(self, public: Public, triples: float) -> int:
+        """The number of rounds in the whole training."""
+        return self.rounds or self.epochs * self.epoch_rounds(public, triples)

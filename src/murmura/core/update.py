@@ -1,0 +1,78 @@
+"""What leaves a client: sparse rows of declared tables and named scalars, which can be added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Ints
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Some rows of a table: which ones, ascending and each once, and what they hold."""
+
+    index: Ints  # (rows,)
+    values: NDArray[Any]  # (rows, width)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @staticmethod
+    def of(index: NDArray[Any], values: NDArray[Any]) -> SparseRows:
+        """From rows in any order, a row that occurs again added to itself in that order."""
+        rows, place = np.unique(np.asarray(index, np.int32), return_inverse=True)
+        total = np.zeros((len(rows), *values.shape[1:]), values.dtype)
+        np.add.at(total, place, values)
+        return SparseRows(rows, total)
+
+    @staticmethod
+    def empty(width: int, dtype: Any = np.float32) -> SparseRows:
+        """No rows of a table that wide."""
+        return SparseRows(np.empty(0, np.int32), np.empty((0, width), dtype))
+
+    def __add__(self, other: SparseRows) -> SparseRows:
+        index, place = np.unique(np.concatenate([self.index, other.index]), return_inverse=True)
+        total = np.zeros((len(index), *self.values.shape[1:]), self.values.dtype)
+        total[place[: len(self)]] = self.values
+        total[place[len(self) :]] += other.values
+        return SparseRows(index.astype(np.int32), total)
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """The one thing that leaves a client in a round."""
+
+    tables: Mapping[str, SparseRows] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
+
+    def __add__(self, other: Update) -> Update:
+        tables = {name: rows + other.tables[name] for name, rows in self.tables.items()}
+        return Update(tables, {name: x + other.scalars[name] for name, x in self.scalars.items()})
+
+
+def add_up(updates: Iterable[Update]) -> Update:
+    """The sum of at least one update, in the order given: equal bits for an equal order."""
+    listed = list(updates)
+    if len(listed) == 1:
+        return listed[0]
+    tables = {name: _add_rows([u.tables[name] for u in listed]) for name in listed[0].tables}
+    return Update(tables, {name: sum(u.scalars[name] for u in listed) for name in listed[0].scalars})
+
+
+def _add_rows(parts: list[SparseRows]) -> SparseRows:
+    """Dense inside: adding n sparse parts one to the next would sort n times."""
+    size = max((int(part.index[-1]) + 1 for part in parts if len(part)), default=0)
+    total = np.zeros((size, *parts[0].values.shape[1:]), parts[0].values.dtype)
+    touched = np.zeros(size, np.bool_)
+    for part in parts:
+        total[part.index] += part.values
+        touched[part.index] = True
+    index = np.flatnonzero(touched).astype(np.int32)
+    return SparseRows(index, total[index])

@@ -1,0 +1,67 @@
+"""Archives of arrays and plain values: one file, there completely or not at all; equal content, equal bytes.
+
+An archive is a zip of `<name>.npy` members (numpy opens it) and one `meta.json`. No pickle.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.errors import RunError
+
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date: equal content, equal bytes
+
+
+def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+    """Write beside, flush to disk, then put in place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    with beside.open("wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            text = json.dumps(meta, indent=1, sort_keys=True, allow_nan=False)
+            archive.writestr(zipfile.ZipInfo("meta.json", _LONG_AGO), text)
+            for name in sorted(arrays):
+                with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def read_archive(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays and the plain values; refuses a file that is damaged or something else."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            meta = json.loads(archive.read("meta.json"))
+            arrays = {
+                name.removesuffix(".npy"): np.lib.format.read_array(
+                    io.BytesIO(archive.read(name)), allow_pickle=False
+                )
+                for name in archive.namelist()
+                if name.endswith(".npy")
+            }
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise RunError(
+            f"{path} must be an archive Murmura wrote, but cannot be read ({error}); delete it."
+        ) from None
+    return arrays, meta
+
+
+def prefixed(**groups: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """model={"Q": ...} as {"model.Q": ...}."""
+    return {f"{name}.{inner}": array for name, inside in groups.items() for inner, array in inside.items()}
+
+
+def group(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[Any]]:
+    """The opposite, for one group."""
+    start = f"{name}."
+    return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}

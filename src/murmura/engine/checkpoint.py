@@ -1,0 +1,68 @@
+"""A training on disk between two rounds: taken up again, it ends with the bytes of one that never stopped."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.channel.ledger import TRAFFIC, Line
+from murmura.core.compiled_path import Tally
+from murmura.core.errors import RunError
+from murmura.core.federation import ServerState
+from murmura.engine.archive import group, prefixed, read_archive, write_archive
+from murmura.engine.federation import Federation
+from murmura.engine.plan import Plan
+
+NAME = "checkpoint.npz"
+
+
+def save_checkpoint(folder: Path, plan: Plan, f: Federation, lines: list[Line]) -> None:
+    """Replace the folder's checkpoint by the state after `f.rounds` rounds."""
+    tally: dict[str, NDArray[Any]] = {
+        "sent": np.packbits(f.tally.sent),
+        "disclosed": f.tally.disclosed,
+        "item_rows": f.tally.item_rows,
+    }
+    answers = {str(client): answer for client, answer in f.answers.items()}
+    arrays = {
+        **prefixed(model=f.server.model, private=f.server.private, states=f.states, tally=tally),
+        **{f"answers.{client}.{name}": a for client, answer in answers.items() for name, a in answer.items()},
+    }
+    meta = {
+        "config": plan.config(),
+        "rounds": f.rounds,
+        "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
+        "lines": [asdict(line) for line in lines],
+    }
+    write_archive(folder / NAME, arrays, meta)
+
+
+def load_checkpoint(folder: Path, plan: Plan, fresh: Federation) -> tuple[Federation, list[Line]] | None:
+    """The state to go on from, or None where there is none; refuses the checkpoint of another training."""
+    path = folder / NAME
+    if not path.exists():
+        return None
+    arrays, meta = read_archive(path)
+    _require_same(path, meta.get("config", {}), plan.config())
+    f, tally = fresh, group(arrays, "tally")
+    sent = np.unpackbits(tally["sent"], count=len(f.people.item))
+    f.server = ServerState(group(arrays, "model"), group(arrays, "private"))
+    f.states = group(arrays, "states")
+    f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
+    f.rounds = meta["rounds"]
+    told = group(arrays, "answers")
+    f.answers = {int(client): group(told, client) for client in {name.partition(".")[0] for name in told}}
+    return f, [Line(**line) for line in meta["lines"]]
+
+
+def _require_same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+    differing = [name for name in here if there.get(name) != here[name]]
+    if differing:
+        raise RunError(
+            f"{path} must be a checkpoint of this training, but its {', '.join(differing)} differ; "
+            "it is left untouched: give another folder, or the settings it was made with."
+        )

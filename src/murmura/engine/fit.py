@@ -1,0 +1,114 @@
+"""The one training loop: rounds are collected by a runtime, and written down, saved and watched here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from murmura.channel.disclosure import Choices
+from murmura.channel.ledger import TRAFFIC, Ledger, Line, fractions, traffic, write_line
+from murmura.core.compiled_path import Kernel, Tally
+from murmura.core.consent import Consent
+from murmura.core.errors import SettingError
+from murmura.core.federation import Algorithm, Public
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.rng import Rng, client_secrets
+from murmura.core.schedule import Schedule
+from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
+from murmura.engine.federation import Federation, Runtime, first_states
+from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
+
+Watch = Callable[[int, Fitted], bool]  # (epochs done, the federation so far) -> go on?
+
+
+def fit(
+    algorithm: Algorithm,
+    public: Public | None,
+    data: Interactions,
+    schedule: Schedule,
+    *,
+    runtime: Runtime,
+    disclosure: Consent | Choices | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    checkpoint_every: int | None = None,
+    watch: Watch | None = None,
+    progress: Progress = SILENT,
+) -> Fitted:
+    """Train a federation of the users of `data`.
+
+    With a `folder` the training saves itself every `checkpoint_every` rounds, and goes on from there when the
+    same call is made again. `watch` sees the federation after every epoch and may end the training.
+    """
+    plan = make_plan(algorithm, public, data, schedule, disclosure, seed)
+    if checkpoint_every is not None and (checkpoint_every < 1 or folder is None):
+        raise SettingError(
+            f"checkpoint_every must be at least 1 and needs a folder, but it is {checkpoint_every} "
+            f"with {'no folder' if folder is None else 'one'}."
+        )
+    kernel = runtime.kernel_for(algorithm)
+    f, lines = begin(plan, kernel), list[Line]()
+    if folder is not None:
+        f, lines = load_checkpoint(folder, plan, f) or (f, lines)
+    before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
+    progress.begin(f"{algorithm.name}: rounds", plan.rounds)
+    progress.advance(f.rounds)
+    try:
+        for stretch in plan.stretches(f.rounds, runtime.workers, checkpoint_every):
+            runtime.run(f, stretch)
+            progress.advance(stretch.rounds)
+            ended = plan.ends_epoch(f.rounds)
+            if plan.line_per_round or ended:
+                lines.append(write_line(f.tally, plan.people, before, f.rounds, plan.epoch(f.rounds)))
+                before = traffic(f.tally)
+            if folder is not None and checkpoint_every and f.rounds % checkpoint_every == 0:
+                save_checkpoint(folder, plan, f, lines)
+            if ended and watch is not None and not watch(plan.epoch(f.rounds), conclude(plan, f, lines)):
+                break
+    finally:
+        progress.end()
+    return conclude(plan, f, lines)
+
+
+def make_plan(
+    algorithm: Algorithm,
+    public: Public | None,
+    data: Interactions,
+    schedule: Schedule,
+    disclosure: Consent | Choices | None,
+    seed: int,
+) -> Plan:
+    """The training that these settings describe; refuses what cannot be trained."""
+    if not isinstance(disclosure, Choices):
+        disclosure = Choices.of(disclosure or Consent(), data, client_secrets(seed, data.n_users))
+    return Plan(algorithm, public or Public.of(data), data, schedule, disclosure, seed)
+
+
+def begin(plan: Plan, kernel: Kernel | None) -> Federation:
+    """The federation before its first round."""
+    return Federation(
+        plan.algorithm,
+        plan.public,
+        plan.people,
+        plan.server_secret,
+        plan.algorithm.server_init(plan.public, Rng(plan.server_secret)),
+        first_states(plan.algorithm, plan.public, plan.people, kernel),
+        Tally.empty(plan.people, plan.public.items),
+        kernel,
+    )
+
+
+def conclude(plan: Plan, f: Federation, lines: list[Line]) -> Fitted:
+    """What there is to use after so many rounds; training that goes on does not change it."""
+    ledger = Ledger(
+        tuple(lines),
+        traffic(f.tally),
+        fractions(f.tally, plan.people),
+        f.tally.item_rows.copy(),
+        plan.paper_costs(f.rounds),
+    )
+    states = {name: stack.copy() for name, stack in f.states.items()}
+    kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
+    return Fitted(plan.data, plan, dict(f.server.model), states, ledger, kernel, f.rounds)

@@ -1,0 +1,153 @@
+"""A trained federation: it ranks on behalf of its clients, and knows what training cost."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.baselines.base import Arrays, Model
+from murmura.channel.disclosure import Choices
+from murmura.channel.ledger import Ledger, Line
+from murmura.core.arrays import Ints
+from murmura.core.compiled_path import Kernel, States
+from murmura.core.errors import DataError, RunError
+from murmura.core.federation import Algorithm, Call, ClientState, History, Public
+from murmura.core.interactions import Interactions
+from murmura.core.lists import Lists
+from murmura.core.rng import Rng, guest_secret
+from murmura.core.schedule import Schedule
+from murmura.core.settings import from_dict
+from murmura.engine.archive import group, prefixed, read_archive, write_archive
+from murmura.engine.federation import stacked
+from murmura.engine.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(Model):
+    """What a training left: the public model, each client's state, the ledger."""
+
+    plan: Plan
+    model: Arrays
+    states: States  # as training left them; `ready` is what ranks
+    ledger: Ledger
+    kernel: Kernel | None  # None: trained and asked by the plain loop
+    rounds: int
+
+    @property
+    def path(self) -> str:
+        """Which path trained it: "kernel" or "plain"."""
+        return "plain" if self.kernel is None else "kernel"
+
+    @cached_property
+    def ready(self) -> States:
+        """The clients' states after what the algorithm lets them do with the final model (refresh passes)."""
+        if self.kernel is not None:
+            return self.kernel.ready_clients(self._call, self.states, self.plan.people, 1)
+        return stacked([self._ready_client(user) for user in range(self.plan.people.clients)])
+
+    def client_state(self, user: int) -> ClientState:
+        """What one client keeps, ready to rank."""
+        return {name: stack[user] for name, stack in self.ready.items()}
+
+    def score(self, users: Ints) -> NDArray[Any]:
+        """The scores of all items for some users: (users, items)."""
+        if self.kernel is not None:
+            return self.kernel.score(self.model, self.ready, users)
+        algorithm, people = self.plan.algorithm, self.plan.people
+        histories = ((user, people.history(user, self.rounds)) for user in users.tolist())
+        return np.concatenate(
+            [algorithm.client_score(self.model, self.client_state(user), own) for user, own in histories]
+        )
+
+    def score_history(self, items: Ints) -> NDArray[Any]:
+        """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
+        own = np.unique(np.asarray(items, np.int64))
+        known = self.plan.public.items
+        if len(own) and not 0 <= own[0] <= own[-1] < known:
+            wrong = int(own[0] if own[0] < 0 else own[-1])
+            raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
+        history = History.private(own.astype(np.int32))
+        rng = Rng(guest_secret(self.plan.seed), self.rounds)
+        state = self.plan.algorithm.client_fold_in(self._call, history, rng)
+        scores: NDArray[Any] = self.plan.algorithm.client_score(self.model, state, history)[0]
+        return scores
+
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> Lists:
+        """The k best items a known user has not interacted with; ties go to the lower item id."""
+        _ = self.ready  # once, before several workers ask for it
+        return super().recommend(users, k, workers)
+
+    def cost(self) -> dict[str, float]:
+        """What left the devices, for the table beside accuracy."""
+        return self.ledger.cost()
+
+    def records(self) -> dict[str, Any]:
+        """What a run folder keeps of the training, file by file."""
+        return self.ledger.records(self.train.items.labels.tolist())
+
+    def arrays(self) -> Arrays:
+        """Everything training left, the ledger included; `restore` takes it back."""
+        choices, ledger = self.plan.choices, self.ledger
+        meta = {
+            **self.plan.config(),
+            "rounds": self.rounds,
+            "path": self.path,
+            "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
+        }
+        text = json.dumps(meta, sort_keys=True).encode()
+        return {
+            **prefixed(model=self.model, states=self.states),
+            "choices.pi": choices.pi,
+            "choices.excluded": choices.excluded,
+            "ledger.disclosed": ledger.disclosed,
+            "ledger.item_rows": ledger.item_rows,
+            "meta": np.frombuffer(text, np.uint8),
+        }
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Algorithm) -> Self:
+        """The federation that `arrays` came from; `method` is the algorithm it was trained with."""
+        meta = json.loads(arrays["meta"].tobytes())
+        if meta["data"] != train.fingerprint:
+            raise RunError("a federation must be restored with the data it was trained on, but these differ.")
+        choices = Choices(meta["disclosure"], arrays["choices.pi"], arrays["choices.excluded"])
+        plan = Plan(
+            method, Public.of(train), train, from_dict(Schedule, meta["schedule"]), choices, meta["seed"]
+        )
+        ledger = Ledger(
+            tuple(Line(**line) for line in meta["ledger"]["lines"]),
+            meta["ledger"]["totals"],
+            arrays["ledger.disclosed"],
+            arrays["ledger.item_rows"],
+            meta["ledger"]["papers"],
+        )
+        kernel = method.kernel() if meta["path"] == "kernel" else None
+        return cls(train, plan, group(arrays, "model"), group(arrays, "states"), ledger, kernel, meta["rounds"])
+
+    def save(self, path: Path) -> None:
+        """Keep it as one file."""
+        arrays = self.arrays()
+        meta = json.loads(arrays.pop("meta").tobytes())
+        write_archive(path, arrays, meta)
+
+    @classmethod
+    def load(cls, path: Path, train: Interactions, method: Algorithm) -> Self:
+        """The federation a file keeps."""
+        arrays, meta = read_archive(path)
+        text = json.dumps(meta, sort_keys=True).encode()
+        return cls.restore(train, {**arrays, "meta": np.frombuffer(text, np.uint8)}, method)
+
+    @property
+    def _call(self) -> Call:
+        return Call(self.plan.public, "ready", self.rounds, self.model)
+
+    def _ready_client(self, user: int) -> ClientState:
+        people, own = self.plan.people, {name: stack[user] for name, stack in self.states.items()}
+        history, rng = people.history(user, self.rounds), people.rng(user, self.rounds)
+        return self.plan.algorithm.client_ready(self._call, own, history, rng)

@@ -1,0 +1,1 @@
+"""How a round is collected: in one process now, over HTTP later; results never depend on which."""

@@ -1,0 +1,139 @@
+"""All clients of a simulation in this process: a plain loop to read and debug, or an algorithm's compiled path.
+
+Workers, the order in which clients answer and whether messages become bytes on the way change no result: the
+updates of a round are always added in the order of the clients.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from murmura.core.arrays import Ints
+from murmura.core.codec import decode, encode
+from murmura.core.compiled_path import Kernel, Stretch
+from murmura.core.errors import FederationError, SettingError
+from murmura.core.federation import Algorithm, ClientState, History, Letters, Phase, Total
+from murmura.core.rng import Purpose, Rng
+from murmura.core.settings import settings
+from murmura.core.update import Update, add_up
+from murmura.engine.federation import Federation
+
+
+@settings
+class InProcess:
+    """A runtime in one process.
+
+    `path`: "kernel" insists on the compiled path, "plain" on the loop, "auto" compiles where it can.
+    `wire` sends every update through its bytes, `arrival` seeds a shuffled order of answers (plain loop only).
+    """
+
+    workers: Annotated[int, Field(ge=1)] = 1
+    path: Literal["auto", "plain", "kernel"] = "auto"
+    wire: bool = False
+    arrival: int | None = None
+
+    def kernel_for(self, algorithm: Algorithm) -> Kernel | None:
+        """The algorithm's compiled path, if it is wanted; refuses to insist on one that does not exist."""
+        kernel = None if self.path == "plain" or self.wire else algorithm.kernel()
+        if self.path == "kernel" and kernel is None:
+            raise SettingError(
+                f"path must be 'auto' or 'plain' for {algorithm.name}, which has no compiled path here, "
+                "but it is 'kernel'."
+            )
+        return kernel
+
+    def run(self, federation: Federation, stretch: Stretch) -> None:
+        """Run the rounds of a stretch, compiled where the kernel covers them."""
+        f, kernel = federation, federation.kernel
+        if kernel is not None and len(stretch.phases) == 1 and kernel.covers(stretch.phases[0], stretch.cohort):
+            f.server = kernel.run(f.public, f.server, f.states, f.people, f.tally, stretch)
+        else:
+            for round in range(stretch.first, stretch.first + stretch.rounds):
+                clients = cohort(f, round, stretch.cohort)
+                for phase in stretch.phases:
+                    self._exchange(f, phase, round, clients)
+        f.rounds += stretch.rounds
+
+    def _exchange(self, f: Federation, phase: Phase, round: int, clients: Ints) -> None:
+        """One phase of one round: every client's step, the sum in the order of clients, the server's step."""
+        order = np.arange(len(clients))
+        if self.arrival is not None:
+            order = np.random.default_rng((self.arrival, round)).permutation(order)
+        visit = partial(self._visit, f, phase, round)
+        called = clients[order].tolist()
+        if self.workers == 1:
+            arrived = dict(zip(called, map(visit, called)))
+        else:
+            with ThreadPoolExecutor(self.workers) as pool:
+                arrived = dict(zip(called, pool.map(visit, called)))
+        for client in clients.tolist():
+            state, update, history = arrived[client]
+            f.keep(client, state)
+            _count(f, phase, round, client, update, history)
+        updates = {client: arrived[client][1] for client in clients.tolist()}
+        inbox = Total(add_up(updates.values()), len(clients)) if phase.combine == "sum" else Letters(updates)
+        try:
+            f.server, f.answers = f.algorithm.server_step(phase.name, f.server, inbox)
+        except Exception as error:
+            raise _failure("the server", round, phase, "server_step", error) from error
+
+    def _visit(
+        self, f: Federation, phase: Phase, round: int, client: int
+    ) -> tuple[ClientState, Update, History]:
+        stage = "history"
+        try:
+            history, rng = f.people.history(client, round), f.people.rng(client, round)
+            stage = "client_step"
+            state, update = f.algorithm.client_step(
+                f.call(phase.name, round, client), f.client(client), history, rng
+            )
+            stage = "check of what leaves"
+            phase.sends.check(update)
+            check_consent(phase, update, history)
+            stage = "encoding"
+            if self.wire:
+                update = decode(encode(update, phase.sends), phase.sends)
+        except Exception as error:
+            raise _failure(f"client {client}", round, phase, stage, error) from error
+        return state, update, history
+
+
+def cohort(f: Federation, round: int, size: int) -> Ints:
+    """The clients of a round, ascending: all, or drawn by the server without replacement."""
+    if size == f.people.clients:
+        return np.arange(size, dtype=np.int32)
+    return Rng(f.server_secret, round).stream(Purpose.SELECT).choose(f.people.clients, size)
+
+
+def check_consent(phase: Phase, update: Update, history: History) -> None:
+    """Refuse an update with a row of an item that its owner does not share."""
+    unshared = history.item[history.share == 0]
+    for table in phase.sends.tables:
+        if table.space == "item" and np.isin(update.tables[table.name].index, unshared).any():
+            raise FederationError(
+                f"the table '{table.name}' must not hold a row of an item its owner does not share, but does."
+            )
+
+
+def _count(f: Federation, phase: Phase, round: int, client: int, update: Update, history: History) -> None:
+    """What this visit moved, and which positives it disclosed."""
+    rows = {name: len(table) for name, table in update.tables.items()}
+    f.tally.count(f.public, f.algorithm.publishes(f.public), phase.sends, 1, rows)
+    for table in phase.sends.tables:
+        if table.space == "item":
+            f.tally.item_rows[update.tables[table.name].index] += 1
+    shown = f.algorithm.client_discloses(phase, update, history, f.people.rng(client, round))
+    places = f.people.start[client] + np.flatnonzero(shown)
+    f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
+    f.tally.sent[places] = 1
+
+
+def _failure(who: str, round: int, phase: Phase, stage: str, error: Exception) -> FederationError:
+    return FederationError(
+        f"{who} failed in round {round} of phase '{phase.name}' at {stage}: {type(error).__name__}: {error}"
+    )

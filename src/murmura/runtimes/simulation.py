@@ -1,0 +1,63 @@
+"""The everyday door: a named configuration is fitted in this process, like any other recommender."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from murmura.algorithms import algorithm
+from murmura.algorithms.preset import Preset
+from murmura.core.interactions import Interactions
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import from_dict
+from murmura.engine.fit import Watch, fit
+from murmura.engine.fitted import Fitted
+from murmura.runtimes.inprocess import InProcess
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """A federated method with its settings, ready to be fitted on the users of a data set."""
+
+    preset: Preset
+    runtime: InProcess = field(default_factory=InProcess)
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line."""
+        return self.preset.name
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the seed changes the result."""
+        return self.preset.seeded
+
+    def fit(
+        self,
+        train: Interactions,
+        seed: int = 0,
+        progress: Progress = SILENT,
+        watch: Watch | None = None,
+        folder: Path | None = None,
+        checkpoint_every: int | None = None,
+    ) -> Fitted:
+        """Train a federation of the users of `train`."""
+        return fit(
+            self.preset.algorithm(),
+            None,
+            train,
+            self.preset.schedule(),
+            runtime=self.runtime,
+            disclosure=self.preset.consent(),
+            seed=seed,
+            folder=folder,
+            checkpoint_every=checkpoint_every,
+            watch=watch,
+            progress=progress,
+        )
+
+
+def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> Simulated:
+    """The federated method of that name, `settings` as on the command line: simulated("sfpl+", {"pi": 0.9})."""
+    return Simulated(from_dict(algorithm(name), settings or {}), InProcess(workers=workers))
