@@ -1,0 +1,111 @@
+"""Who shares a client: households, organisations, or groups drawn at random (FedSPLIT, section 4.1)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Ints, Longs
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Vocabulary
+from murmura.data.reading import read_text
+
+ALONE = -1
+SMALLEST, LARGEST = 3, 30  # members of a random group in the paper
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of every user; a user who is in none stands alone."""
+
+    labels: tuple[str, ...]  # (groups,) what the owner calls them
+    of: Ints  # (users,) a group's number, or ALONE
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def sizes(self) -> Longs:
+        """How many members each group has."""
+        return np.bincount(self.of[self.of >= 0], minlength=len(self))
+
+    @property
+    def alone(self) -> Ints:
+        """The users who are in no group, ascending."""
+        return np.flatnonzero(self.of == ALONE).astype(np.int32)
+
+    def members(self, group: int) -> Ints:
+        """The users of one group, ascending."""
+        return np.flatnonzero(self.of == group).astype(np.int32)
+
+
+def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: int = LARGEST) -> Groups:
+    """Users in a random order, cut into groups of uniformly random sizes from `smallest` to `largest`.
+
+    The last group takes who is left; when those are fewer than `smallest`, they join the group before.
+    """
+    if not 1 <= smallest <= largest:
+        raise SettingError(
+            f"the sizes of groups must go from 1 or more upwards, but go from {smallest} to {largest}."
+        )
+    if n_users < smallest:
+        raise DataError(
+            f"groups of {smallest} or more need as many users, but there are {n_users}; allow smaller groups."
+        )
+    random = np.random.default_rng([seed, n_users])
+    order = random.permutation(n_users)
+    ends = np.cumsum(random.integers(smallest, largest + 1, size=-(-n_users // smallest)))
+    ends = ends[ends <= n_users - smallest]  # a cut that leaves too few behind it is not made
+    of = np.empty(n_users, np.int32)
+    of[order] = np.searchsorted(ends, np.arange(n_users), side="right")
+    return Groups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
+
+
+def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> Groups:
+    """From two columns: a user's own id, and the name of her group ("" = none), in any number of rows."""
+    named: dict[int, str] = {}
+    ids = list(user)
+    for who, code, label in zip(ids, users.find(ids).tolist(), map(str, group)):
+        if code < 0 or not label:
+            continue
+        if named.setdefault(code, label) != label:
+            raise DataError(
+                f"a user must be in one group, but user {who!r} is in '{named[code]}' and '{label}'; keep one."
+            )
+    if not named:
+        raise DataError("at least one known user must be in a group, but none is; check the ids of the groups.")
+    labels = tuple(sorted(set(named.values())))
+    place = {label: n for n, label in enumerate(labels)}
+    of = np.full(len(users), ALONE, np.int32)
+    of[list(named)] = [place[label] for label in named.values()]
+    return Groups(labels, of)
+
+
+def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> Groups:
+    """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
+
+    The table of ratings itself serves when it has such a column. Users whom the data does not know are passed
+    over; users whom the table does not name stand alone.
+    """
+    lines = read_text(path).content.decode().splitlines()
+    header, *rows = csv.reader(lines, delimiter="\t" if "\t" in lines[0] else ",")
+    for name in (user, group):
+        if name not in header:
+            raise DataError(f"{path}: it must have a column '{name}', but has {', '.join(header)}; name yours.")
+    places = header.index(user), header.index(group)
+    ids, labels = zip(*_fields(path, rows, places, len(header)), strict=True) if rows else ((), ())
+    return groups_of_column(users, ids, labels)
+
+
+def _fields(
+    path: Path, rows: Iterable[list[str]], places: tuple[int, int], width: int
+) -> Iterator[tuple[str, str]]:
+    for line, row in enumerate(rows, start=2):
+        if len(row) != width:
+            raise DataError(f"{path}, line {line}: a row must have {width} fields, but has {len(row)}; fix it.")
+        yield row[places[0]], row[places[1]]
