@@ -10,6 +10,7 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.report.read import printable, read_folder
+from murmura.studies.compare import run_name
 from tests.report.folders import Made, drawn, write_comparison, write_scores
 
 VALUES = drawn(1, 0.2, 20)
@@ -33,7 +34,7 @@ def test_states_and_errors_are_kept(tmp_path: Path) -> None:
 
 def test_a_run_of_a_comparison_can_be_read_alone(tmp_path: Path) -> None:
     path = write_comparison(tmp_path / "c", [Made("a b", [VALUES]), Made("c", [VALUES])])
-    folder = read_folder(path / "a_b-seed0")
+    folder = read_folder(path / run_name("a b", 0))
     assert folder.kind == "run"
     assert [model.label for model in folder.models] == ["a b"]
     assert folder.models[0].finished

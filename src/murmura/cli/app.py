@@ -16,6 +16,7 @@ from murmura.cli import compare, config, data, demo, doctor, evaluate, fit, reco
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
 
+INTERRUPTED = 130
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable run folder, "
     "5 optional part missing, 130 interrupted."
@@ -66,17 +67,15 @@ def version() -> None:
 def main() -> None:
     """The entry point: every deliberate error is one sentence and an exit code."""
     try:
-        app(standalone_mode=False)
+        # typer turns Ctrl-C and typer.Exit into a returned number
+        code = app(standalone_mode=False) or 0
     except MurmuraError as error:
         if CONSOLE.verbose:
             raise
         say(f"error: {error}", always=True)
         sys.exit(error.exit_code)
-    except typer.Exit as leaving:
-        sys.exit(leaving.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        say("interrupted: what was finished is kept.", always=True)
-        sys.exit(130)
+        code = INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
@@ -86,3 +85,6 @@ def main() -> None:
             raise
         say(f"error: {usage()}", always=True)
         sys.exit(2)
+    if code == INTERRUPTED:
+        say("interrupted: what was finished is kept.", always=True)
+    sys.exit(code)

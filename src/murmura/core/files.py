@@ -33,3 +33,9 @@ def whole_file(path: Path, refuse: type[MurmuraError] = RunError) -> Iterator[IO
     finally:
         if part is not None:
             part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes, refuse: type[MurmuraError] = RunError) -> None:
+    """Write `content` as the file `path`, completely or not at all."""
+    with whole_file(path, refuse) as file:
+        file.write(content)

@@ -36,7 +36,7 @@ import yaml
 
 from murmura import __version__
 from murmura.core.errors import RunError
-from murmura.core.files import whole_file
+from murmura.core.files import write_whole
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
 
@@ -112,8 +112,7 @@ class Run:
 
     def write(self, name: str, text: str) -> None:
         """A text part, complete or not at all."""
-        with whole_file(self.path / name) as file:
-            file.write(text.encode())
+        write_whole(self.path / name, text.encode())
 
     def write_json(self, name: str, value: Any) -> None:
         """A JSON part."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 import yaml
 
-from murmura.engine.run import write_atomically
+from murmura.core.files import write_whole
+from murmura.report.analyses import Analysis, analyses
 from murmura.report.curves import disclosure_curves, loss_curves
 from murmura.report.drawing import Picture, require_matplotlib
 from murmura.report.plots import metric_dots, people_shares
@@ -26,7 +27,11 @@ from murmura.report.words import headline, outcome, subline, unfinished
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
-OURS = re.compile(r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment)\.\w+")
+OURS = re.compile(
+    r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency|bias)"
+    r"\.\w+"
+)
+CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 
 def build(folder: Path, out: Path | None = None) -> Path:
@@ -43,10 +48,12 @@ def build(folder: Path, out: Path | None = None) -> Path:
     record = read_folder(folder)
     results = summarise(record)
     tables = every_table(record, results)
-    text = render(record, results, tables)
+    more = analyses(folder)
+    tables |= {table.name: table for one in more for table in one.tables}
+    text = render(record, results, tables, more)
     page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
     _write_tables(page.with_name(f"{page.stem}-tables"), tables.values())
-    write_atomically(page, text.encode())
+    write_whole(page, text.encode())
     return page
 
 
@@ -54,20 +61,21 @@ def _write_tables(place: Path, tables: Iterable[Table]) -> None:
     """Write every table in every format; a table of an earlier report that has gone is taken away."""
     fresh = {f"{table.name}.{form}": written(table, form) for table in tables for form in FORMATS}
     for name, text in fresh.items():
-        write_atomically(place / name, text.encode())
+        write_whole(place / name, text.encode())
     for old in place.iterdir():
         if old.name not in fresh and OURS.fullmatch(old.name):
             old.unlink()
 
 
-def render(record: Folder, results: Results, tables: dict[str, Table]) -> str:
+def render(record: Folder, results: Results, tables: dict[str, Table], more: Sequence[Analysis] = ()) -> str:
     """The whole page as text; the same folder gives the same text."""
     style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         ("results", "Results", _results(record, results, tables)),
-        ("plots", "Plots", _figures([*metric_dots(results), coverage_plot(results), people_shares(results)])),
+        *((one.name, one.title, _analysis(one, tables)) for one in more),
+        ("plots", "Plots", _plots(record, results)),
         ("cost", "What left the devices", _cost(record, results, tables)),
-        ("training", "Training", _figures([loss_curves(record)])),
+        ("training", "Training", _figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
         ("tests", "Differences and seeds", _tables(tables, "tests", "seeds", "categories")),
         ("data", "Data", _tables(tables, "data")),
         ("configuration", "Configuration", _configuration(record, tables)),
@@ -110,7 +118,19 @@ def _results(record: Folder, results: Results, tables: dict[str, Table]) -> str:
     return banner + said + _tables(tables, *names, "unfinished")
 
 
+def _analysis(one: Analysis, tables: dict[str, Table]) -> str:
+    return _figures(one.pictures) + _tables(tables, *(table.name for table in one.tables))
+
+
+def _plots(record: Folder, results: Results) -> str:
+    if len(record.models) > CROWD:
+        return ""
+    return _figures([*metric_dots(results), coverage_plot(results), people_shares(results)])
+
+
 def _cost(record: Folder, results: Results, tables: dict[str, Table]) -> str:
+    if len(record.models) > CROWD:
+        return ""
     return _figures([cost_plot(results), disclosure_curves(record)]) + _tables(tables, "ledger")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections.abc import Generator
@@ -91,8 +92,9 @@ def compare(
                 for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
             ]
             yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
-    except (KeyboardInterrupt, GeneratorExit):
-        whole.mark("interrupted")
+    except BaseException as error:
+        stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
+        whole.mark("interrupted" if stopped else "failed", error=str(error))
         raise
     whole.mark("done")
 
@@ -122,7 +124,10 @@ def _one_run(
 
 def run_name(label: str, seed: int) -> str:
     """The folder of one run inside a comparison."""
-    return f"{re.sub(r'[^A-Za-z0-9.+_-]', '_', label)}-seed{seed}"
+    plain = re.sub(r"[^A-Za-z0-9.+_-]", "_", label)
+    if plain != label or len(plain) > 100:  # two labels must not meet in one folder
+        plain = f"{plain[:100]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+    return f"{plain}-seed{seed}"
 
 
 def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
