@@ -156,7 +156,7 @@ def test_progress_adds_up(name: str) -> None:
     assert (listener.ended > 0) == (listener.total > 0)
 
 
-@pytest.mark.parametrize("name", ["ials", "bpr-mf", "mf"])
+@pytest.mark.parametrize("name", ["ials", "bpr-mf", "mf", "cnmf"])
 def test_methods_with_epochs_can_be_watched_and_stopped(name: str) -> None:
     seen: list[tuple[int, Model]] = []
 

@@ -58,7 +58,9 @@ def test_equals_its_plain_twin_with_identical_draws(k: int) -> None:
     np.testing.assert_allclose(errors, expected, rtol=1e-9)
     for name in ("W", "H", "b_w", "b_h"):
         np.testing.assert_allclose(getattr(found, name), getattr(plain, name), rtol=1e-9, atol=1e-12)
-    assert predict(found, 3.3, np.array([4]), np.array([7]))[0] == pytest.approx(plain.estimate(4, 7))
+    assert predict(found, 3.3, np.array([4], np.int32), np.array([7], np.int32))[0] == pytest.approx(
+        plain.estimate(4, 7)
+    )
 
 
 def test_a_rank_one_matrix_is_completed() -> None:
@@ -135,7 +137,7 @@ def test_a_newcomer_with_a_known_history_is_predicted_like_its_owner() -> None:
     found, _ = factorise(sparse(R), start(30, 12, 3), 3.0, SURPRISE, 500)
     own = np.flatnonzero(R[8]).astype(np.int32)
     w, b = newcomer(own, R[8][own], found, 3.0, SURPRISE, iterations=3000)
-    known = predict(found, 3.0, np.full(12, 8), np.arange(12))
+    known = predict(found, 3.0, np.full(12, 8, np.int32), np.arange(12, dtype=np.int32))
     # both are near a minimum of the same convex problem; the owner's factors stopped after 500 joint passes
     np.testing.assert_allclose(found.H @ w + b + found.b_h + 3.0, known, atol=0.1)
 

@@ -21,6 +21,7 @@ BASELINES: dict[str, str] = {
     "ials": "ials:Ials",
     "bpr-mf": "bpr_mf:BprMf",
     "mf": "mf:Mf",
+    "cnmf": "cnmf:Cnmf",
     "multvae": "multvae:MultVae",
     "neumf": "neumf:NeuMf",
 }
