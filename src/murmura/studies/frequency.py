@@ -32,11 +32,12 @@ class Frequencies:
     def summary(self) -> dict[str, float]:
         """What the curves say in numbers; see `concentration` and `rank_correlation`."""
         found = {}
-        for name, times in (("updates", self.sent), ("recommendations", self.shown)):
+        known = int((self.popularity > 0).sum())
+        for name, times in (("updated", self.sent), ("recommended", self.shown)):
             if times is not None:
-                found[f"{name}: share of the head"] = head_share(times, self.popularity)
-                found[f"{name}: Gini"] = gini_index(times, len(times))
-                found[f"{name}: rank correlation with popularity"] = rank_correlation(times, self.popularity)
+                found[f"{name}: head"] = head_share(times, self.popularity)
+                found[f"{name}: Gini"] = gini_index(times, known)
+                found[f"{name}: rho"] = rank_correlation(times, self.popularity)
         return found
 
 

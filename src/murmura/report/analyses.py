@@ -1,0 +1,81 @@
+"""The analyses of a comparison for its page: sweep, freshness, popularity, categories, where they apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from murmura.engine.run import Run
+from murmura.report.analysis_tables import bias_table, frequency_table, freshness_table, sweep_table
+from murmura.report.bias_plots import disparity_picture, training_picture
+from murmura.report.drawing import Picture
+from murmura.report.frequency_plots import panels, recommendation_picture, update_picture
+from murmura.report.freshness_plot import freshness_picture
+from murmura.report.sweep_costs import cost_picture
+from murmura.report.sweep_plots import accuracy_picture, coverage_picture
+from murmura.report.table import Table
+from murmura.studies.bias import bias
+from murmura.studies.frequency import frequencies
+from murmura.studies.freshness import freshness
+from murmura.studies.sweep import Sweep, main_cutoff, points, read_sweep
+
+TABLES = ("sweep", "freshness", "frequency", "bias")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One section of a page."""
+
+    name: str
+    title: str
+    pictures: tuple[Picture, ...]
+    tables: tuple[Table, ...]
+
+
+def analyses(folder: Path) -> list[Analysis]:
+    """What the folder of a comparison has to say beyond its results; nothing for the folder of one run."""
+    whole = Run.open(folder)
+    if not isinstance(whole.config.get("models"), dict) or whole.has("metrics.json"):
+        return []
+    what, k = read_sweep(folder), main_cutoff(whole)
+    made = [_sweep(folder, what, k) if what else None, _freshness(folder, k)]
+    if whole.has("items.csv"):
+        made += [_popularity(folder, what), _categories(folder)]
+    return [one for one in made if one is not None and (one.pictures or one.tables)]
+
+
+def _sweep(folder: Path, what: Sweep, k: int) -> Analysis:
+    found = points(folder)
+    pictures = [picture(what, found, k) for picture in (accuracy_picture, coverage_picture, cost_picture)]
+    return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
+
+
+def _freshness(folder: Path, k: int) -> Analysis | None:
+    found = freshness(folder)
+    picture = freshness_picture(found, k)
+    return _of("fresh", "Freshness", [picture], [freshness_table(found, k)]) if picture else None
+
+
+def _popularity(folder: Path, what: Sweep | None) -> Analysis | None:
+    found = frequencies(folder)
+    drawn = panels(found, what)
+    if not drawn:
+        return None
+    pictures = [update_picture(drawn, what), recommendation_picture(drawn, what)]
+    return _of("popularity", "Popularity", pictures, [frequency_table(found)])
+
+
+def _categories(folder: Path) -> Analysis | None:
+    found = bias(folder)
+    if found is None or not found.shown:
+        return None
+    return _of(
+        "bias",
+        "Bias towards categories",
+        [training_picture(found), disparity_picture(found)],
+        [bias_table(found)],
+    )
+
+
+def _of(name: str, title: str, pictures: list[Picture | None], tables: list[Table | None]) -> Analysis:
+    return Analysis(name, title, tuple(filter(None, pictures)), tuple(filter(None, tables)))

@@ -1,0 +1,118 @@
+"""The tables of the analyses: a sweep value by value (thesis, table 4.4), frequencies, bias, freshness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from murmura.report.result_tables import NAME
+from murmura.report.summary import title
+from murmura.report.sweep_costs import cost, front_points
+from murmura.report.table import Cell, Column, Table, decimals_for, number_cell, text_cell
+from murmura.studies.bias import Bias
+from murmura.studies.frequency import HEAD, Frequencies
+from murmura.studies.freshness import Fresh
+from murmura.studies.sweep import Point, Sweep, value_text
+
+Row = tuple[Cell, ...]
+
+
+def sweep_table(what: Sweep, found: Sequence[Point], k: int) -> Table | None:
+    """Every value of every model: accuracy, coverage, the papers' costs and the measured ones."""
+    keys = (f"F1@{k}", f"P@{k}", f"R@{k}", f"IC@{k}")
+    shown = [key for key in keys if any(key in point.found for point in found)]
+    prices = [
+        ("TCC", "TCC", "vectors exchanged in all epochs, as the papers count them (table 4.4)"),
+        ("both", "MB/client", "measured bytes, up and down, per client"),
+        ("kB up/client", "kB up/client", "measured bytes up per client"),
+        ("disclosed", "disclosed", "measured: the mean fraction of a user's positives that left her device"),
+    ]
+    prices = [one for one in prices if any(cost(point, one[0]) is not None for point in found)]
+    ordered = [point for curve in what.curves for point in found if point.curve == curve]
+    ordered += [point for point in found if point.label in what.beside]
+    front = front_points(ordered, prices[0][0], f"P@{k}") if prices and f"P@{k}" in shown else []
+    rows: list[Row] = []
+    for point in ordered:
+        cells = [_cell(point.found.get(key), [p.found.get(key) for p in ordered]) for key in shown]
+        cells += [_cell(cost(point, key), [cost(p, key) for p in ordered]) for key, _, _ in prices]
+        value = "" if point.value is None else value_text(point.value)
+        rows.append(
+            (text_cell(point.curve), text_cell(value), *cells, text_cell("●" if point in front else ""))
+        )
+    if not rows:
+        return None
+    columns = (
+        NAME,
+        Column(what.key),
+        *(Column(key, title(key)) for key in shown),
+        *(Column(name, meaning) for _, name, meaning in prices),
+        Column("front", f"on the Pareto front of P@{k} and {prices[0][1]}" if prices else "", numeric=False),
+    )
+    notes = (f"● on the Pareto front of P@{k} and {prices[0][1]}.",) if front else ()
+    return Table("sweep", f"The sweep over {what.key}, value by value", columns, tuple(rows), notes)
+
+
+def frequency_table(found: Sequence[Frequencies]) -> Table | None:
+    """What the frequency curves say in numbers."""
+    summaries = [(one.label, one.summary()) for one in found]
+    keys = sorted(dict.fromkeys(key for _, summary in summaries for key in summary), key=_updates_first)
+    if not keys:
+        return None
+    rows = [
+        (text_cell(label), *(_cell(summary.get(key), [1.0], 3) for key in keys)) for label, summary in summaries
+    ]
+    note = (
+        f"head: the share that falls on the most popular {100 * HEAD:g} % of the items seen in training. Gini: "
+        "0 = all of them equally often, 1 = one only. rho: Spearman's rank correlation with popularity."
+    )
+    columns = (NAME, *(Column(key) for key in keys))
+    return Table("frequency", "Updates and recommendations against popularity", columns, tuple(rows), (note,))
+
+
+def _updates_first(key: str) -> bool:
+    return not key.startswith("updated")
+
+
+def bias_table(found: Bias) -> Table:
+    """B_T, the printed B_T, and the bias disparity of every model, by category (tables 4.5 and 4.6)."""
+    deviation = found.deviation()
+    rows: list[Row] = [(text_cell("B_T"), *(number_cell(value, 4) for value in found.train.tolist()))]
+    if found.printed is not None and deviation is not None:
+        rows.append((text_cell("B_T printed"), *(number_cell(value, 4) for value in found.printed.tolist())))
+        rows.append((text_cell("B_T / printed - 1"), *(number_cell(v, 4) for v in deviation.tolist())))
+    for label in found.shown:
+        rows.append((text_cell(f"BD {label}"), *(number_cell(v, 3) for v in found.disparity(label).tolist())))
+    columns = (
+        Column("what", numeric=False),
+        *(Column(f"{name}", f"{items} items") for name, items in zip(found.categories, found.items.tolist())),
+    )
+    notes = (
+        "B_T: the share of a category among the training rows over its share among the items. "
+        "BD = (B_R - B_T) / B_T, B_R the same of the lists.",
+    )
+    return Table("bias", "Bias towards categories", columns, tuple(rows), notes)
+
+
+def freshness_table(found: Sequence[Fresh], k: int) -> Table | None:
+    """How fresh the models were, and what they scored."""
+    keys = [key for key in (f"P@{k}", f"R@{k}", f"IC@{k}") if any(key in one.point.found for one in found)]
+    if not found:
+        return None
+    rows: list[Row] = []
+    for one in found:
+        cells = [_cell(one.point.found.get(key), [o.point.found.get(key) for o in found]) for key in keys]
+        fresh = (number_cell(one.freshness), Cell(one.normalised, f"{one.normalised:.3g}"))
+        rows.append((text_cell(one.point.label), text_cell(one.clients), *fresh, *cells))
+    columns = (
+        NAME,
+        Column("clients", "in a round"),
+        Column("freshness", "updated models delivered in an epoch"),
+        Column("normalised", "over the models of sequential training"),
+        *(Column(key, title(key)) for key in keys),
+    )
+    return Table("freshness", "Freshness and accuracy", columns, tuple(rows))
+
+
+def _cell(value: float | None, among: Sequence[float | None], decimals: int | None = None) -> Cell:
+    sizes = [one for one in among if one is not None and math.isfinite(one)]
+    return number_cell(value, decimals_for(sizes) if decimals is None else decimals)
