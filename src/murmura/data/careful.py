@@ -12,12 +12,11 @@ from typing import Any
 import polars as pl
 
 from murmura.core.errors import DataError
-from murmura.data.layout import BadValueError, Column, Kind, Layout, parse
+from murmura.data.layout import BadValueError, Column, Kind, Layout, parse, shown
 from murmura.data.reading import Text
 
 _ADVICE = "correct the line or skip bad rows (skip_bad, --skip-bad)"
 _TYPES = {Kind.NUMBER_ID: pl.Int64, Kind.VALUE: pl.Float64, Kind.TEXT_ID: pl.String, Kind.LABEL: pl.String}
-SHOWN = 40  # characters of a bad field that an error repeats
 
 
 Rows = Iterator[tuple[int, list[str] | None]]  # number and fields of a line; None for fields that are broken
@@ -106,15 +105,12 @@ def _field(column: Column, field: str) -> Any:
         return parse(column.kind, field)
     except BadValueError as error:
         reason = str(error) if column.part in str(error) else f"{error} {column.part}"
-        shown = repr(field if len(field) <= SHOWN else field[:SHOWN] + "…")
-        sentence = f"the {column.part} ('{column.title}') must be {column.kind.value}, but is {shown}"
-        raise BadRowError(reason, sentence) from None
+        must = f"the {column.part} ({shown(column.title)}) must be {column.kind.value}"
+        raise BadRowError(reason, f"{must}, but is {shown(field)}") from None
 
 
 def _once(row: list[Any], line: int, pairs: dict[tuple[Any, Any], int]) -> None:
     first = pairs.setdefault((row[0], row[1]), line)
     if first != line:
-        raise BadRowError(
-            "duplicate pair",
-            f"user {row[0]!r} and item {row[1]!r} must meet once, but they already met in line {first}",
-        )
+        pair = f"user {shown(str(row[0]))} and item {shown(str(row[1]))}"
+        raise BadRowError("duplicate pair", f"{pair} must meet once, but they already met in line {first}")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from murmura.data.layout import FURTHEST, LONGEST_ID, Column, Kind, Layout
+from murmura.data.layout import DAYS, FURTHEST, LONGEST_ID, MONTHS, Column, Kind, Layout
 from murmura.data.reading import Text
 
 _WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_CHECK_IN = r"^\w{3} \w{3} [0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2} \+0000 [0-9]{4}$"
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_CHECK_IN = rf"^({'|'.join(DAYS)}) ({'|'.join(MONTHS)}) [0-9]{{2}} {_CLOCK} \+0000 [0-9]{{4}}$"
+_ISO_FULL = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {_CLOCK}$"
 _STAND_IN = "\x1f"  # a separator of several characters becomes this one before polars sees it
 
 
@@ -91,7 +93,7 @@ def _times(series: pl.Series, kind: Kind) -> pl.Series | None:
         if series.str.contains(_WHOLE).all():
             return series.cast(pl.Int64, strict=False)
         numbers = _numbers(series)
-        return None if numbers is None else numbers.cast(pl.Int64, strict=False)
+        return None if numbers is None else numbers.floor().cast(pl.Int64, strict=False)
     if kind is Kind.CHECK_IN:
         if not series.str.contains(_CHECK_IN).all():
             return None
@@ -102,12 +104,12 @@ def _times(series: pl.Series, kind: Kind) -> pl.Series | None:
 
 
 def _iso(series: pl.Series) -> pl.Series:
-    full = series.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}$")
-    spaced = pl.when(full).then(series.str.replace("T", " ")).otherwise(series + " 00:00:00")
-    text = pl.select(spaced.alias("time"))["time"]
-    exact = text.str.contains(r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
+    """A date, or a date and a time after a space or a T; midnight where there is no time."""
+    day_only = series.str.len_chars() == len("2012-04-03")
+    full = pl.when(day_only).then(series + " 00:00:00").otherwise(series.str.replace("T", " "))
+    text = pl.select(full.alias("time"))["time"]
     dates = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
-    return pl.select(pl.when(exact).then(dates).otherwise(None).alias("time"))["time"]
+    return pl.select(pl.when(text.str.contains(_ISO_FULL)).then(dates).alias("time"))["time"]
 
 
 def is_whole(series: pl.Series) -> bool:

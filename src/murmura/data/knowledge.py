@@ -12,7 +12,7 @@ from murmura.core.catalogue import Relation
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.careful import lines
-from murmura.data.layout import BadValueError, Kind, Layout, parse
+from murmura.data.layout import BadValueError, Kind, Layout, parse, shown
 from murmura.data.reading import Text
 
 
@@ -38,7 +38,7 @@ def number_ids(text: Text, ids: Sequence[str]) -> list[int]:
             found.append(int(parse(Kind.NUMBER_ID, item)))
         except BadValueError:
             raise DataError(
-                f"{text.path}, row {place}: the item must be a whole number, but is {item!r}; "
+                f"{text.path}, row {place}: the item must be a whole number, but is {shown(item)}; "
                 "get the file again."
             ) from None
     return found

@@ -10,6 +10,7 @@ from enum import Enum
 from math import isfinite
 
 LONGEST_ID = 255  # characters; one endless id would widen the column of everybody's
+SHOWN, MANY = 40, 12  # how many characters of a field, and how many columns, an error repeats
 FURTHEST = 2**53  # seconds; beyond it a floating point time no longer counts single seconds
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -17,8 +18,8 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _CHECK_IN = re.compile(r"(\w{3}) (\w{3}) (\d\d) (\d\d):(\d\d):(\d\d) \+0000 (\d{4})", re.ASCII)
 _ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d))?", re.ASCII)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Kind(Enum):
@@ -66,6 +67,17 @@ def parse(kind: Kind, text: str) -> str | int | float:
     return _PARSERS[kind](text)
 
 
+def shown(text: str) -> str:
+    """A field as an error repeats it: in quotes, on one line, not too long."""
+    return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
+
+
+def shown_names(names: list[str]) -> str:
+    """The columns of a table as an error repeats them."""
+    first = ", ".join(shown(name) for name in names[:MANY])
+    return (first + ", …" if len(names) > MANY else first) or "none"
+
+
 def is_whole(text: str) -> bool:
     """Whether the text is a whole number exactly as Python would write it (no sign +, no leading zero)."""
     return _WHOLE.fullmatch(text) is not None
@@ -105,11 +117,11 @@ def _seconds(text: str) -> int:
 
 def _check_in(text: str) -> int:
     found = _CHECK_IN.fullmatch(text)
-    if found is None or found[1] not in _DAYS or found[2] not in _MONTHS:
+    if found is None or found[1] not in DAYS or found[2] not in MONTHS:
         raise BadValueError("unparseable")
-    month = _MONTHS.index(found[2]) + 1
+    month = MONTHS.index(found[2]) + 1
     moment = _moment(*(int(x) for x in (found[7], month, found[3], found[4], found[5], found[6])))
-    if moment.weekday() != _DAYS.index(found[1]):
+    if moment.weekday() != DAYS.index(found[1]):
         raise BadValueError("unparseable")
     return _since_1970(moment)
 

@@ -16,7 +16,7 @@ from murmura.core.errors import DataError
 from murmura.data.careful import Rows, read_careful
 from murmura.data.layout import Column, Kind
 from murmura.data.reading import Text
-from murmura.data.rows import describe_bad, interactions_of
+from murmura.data.rows import interactions_of, left_out
 from murmura.data.source import Folder, Source, side
 
 _USER = Column("user", 0, Kind.TEXT_ID, "user")
@@ -88,8 +88,7 @@ def _numbered(text: Text) -> Iterator[tuple[int, str]]:
 
 def _checked(folder: Folder, text: Text, rows: Rows, columns: tuple[Column, ...]) -> pl.DataFrame:
     frame, bad = read_careful(text.path, rows, columns, len(columns), False, folder.skip_bad)
-    if bad:
-        folder.notes.append(f"{text.path.name}: left out {sum(bad.values()):,} bad rows ({describe_bad(bad)}).")
+    folder.notes.extend(left_out(text.path.name, bad))
     if not len(frame):
         raise DataError(f"{text.path}: the file must hold at least one rating, but has none; get it again.")
     return frame

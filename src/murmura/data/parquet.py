@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from murmura.core.errors import DataError
-from murmura.data.layout import FURTHEST, LONGEST_ID
+from murmura.data.layout import FURTHEST, LONGEST_ID, shown, shown_names
 from murmura.data.reading import read_raw
 
 MAGIC = b"PAR1"
@@ -47,8 +47,8 @@ def read_parquet(
     for part, name in names.items():
         if name not in table.columns:
             raise DataError(
-                f"{path}: the table must have the column '{name}' ({part}), but has "
-                f"{', '.join(table.columns) or 'none'}; say which column is the {part}."
+                f"{path}: the table must have the column {shown(name)} ({part}), but has "
+                f"{shown_names(table.columns)}; say which column is the {part}."
             )
     frame = pl.DataFrame([_typed(path, part, table[name]) for part, name in names.items()])
     frame = frame.with_columns(_reason(frame, repeats).alias("reason"))
@@ -74,7 +74,7 @@ def _typed(path: Path, part: str, column: pl.Series) -> pl.Series:
     if part == "time" and kind.is_integer():
         return column.cast(pl.Int64, strict=False)
     if part == "time" and kind.is_float():
-        return column.cast(pl.Int64, strict=False)
+        return column.floor().cast(pl.Int64, strict=False)
     if part == "time" and kind in (pl.Date, pl.Datetime):
         return column.dt.epoch("s").cast(pl.Int64)
     if part in ("user", "item") and kind.is_integer():

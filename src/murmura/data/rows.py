@@ -14,7 +14,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.careful import lines, read_careful
 from murmura.data.fast import is_whole, read_fast
-from murmura.data.layout import BadValueError, Column, Kind, Layout, parse
+from murmura.data.layout import BadValueError, Column, Kind, Layout, parse, shown, shown_names
 from murmura.data.reading import Text
 
 PARTS = ("user", "item", "value", "time", "category")
@@ -42,6 +42,13 @@ def read_table(text: Text, layout: Layout, skip_bad: bool = False) -> Table:
     unsure = [part for part in ("user", "item") if layout.kinds.get(part) is None]
     whole = [part for part in unsure if is_whole(frame[part])]
     return Table(frame.with_columns(pl.col(part).cast(pl.Int64) for part in whole), bad)
+
+
+def left_out(name: str, bad: Counter[str]) -> tuple[str, ...]:
+    """The note about the rows that had to be left out of a file, or none."""
+    total = sum(bad.values())
+    rows = "row" if total == 1 else "rows"
+    return (f"{name}: left out {total:,} bad {rows} ({describe_bad(bad)}).",) if total else ()
 
 
 def describe_bad(bad: Counter[str]) -> str:
@@ -89,8 +96,8 @@ def _resolve(text: Text, layout: Layout) -> tuple[tuple[Column, ...], int]:
         name = layout.names[part]
         if isinstance(name, str) and name not in header:
             raise DataError(
-                f"{text.path}, line 1: the header must name the column '{name}' ({part}), but names "
-                f"{', '.join(header) or 'none'}; correct the header or say which column is the {part}."
+                f"{text.path}, line 1: the header must name the column {shown(name)} ({part}), but names "
+                f"{shown_names(header)}; correct the header or say which column is the {part}."
             )
         place = header.index(name) if isinstance(name, str) else name
         kind = layout.kinds.get(part) or _DEFAULT_KINDS.get(part) or _kind_of_time(first, place)

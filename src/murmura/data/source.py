@@ -13,7 +13,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.layout import Layout
 from murmura.data.reading import Text, read_text
-from murmura.data.rows import describe_bad, read_table
+from murmura.data.rows import left_out, read_table
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ class Folder:
         """The interactions of a file; what had to be left out is noted by reason and count."""
         text = self.text(name, layout.encoding)
         table = read_table(text, layout, self.skip_bad)
-        if table.bad:
-            left = sum(table.bad.values())
-            self.notes.append(f"{text.path.name}: left out {left:,} bad rows ({describe_bad(table.bad)}).")
+        self.notes.extend(left_out(text.path.name, table.bad))
         return table.frame
 
     def dataset(self, interactions: Interactions, catalogue: Catalogue) -> Dataset:

@@ -11,7 +11,7 @@ from murmura.data.knowledge import relation_of_rows
 from murmura.data.layout import Layout
 from murmura.data.parquet import is_parquet, open_parquet, read_parquet
 from murmura.data.reading import Text, read_text
-from murmura.data.rows import PARTS, Table, describe_bad, interactions_of, read_table
+from murmura.data.rows import PARTS, Table, interactions_of, left_out, read_table
 
 # the names a column may have when nobody says which is which, the likeliest first
 GUESSES: dict[str, tuple[str, ...]] = {
@@ -87,6 +87,5 @@ def _dataset(path: Path, table: Table) -> Dataset:
     categories = None
     if "category" in table.frame.columns:
         categories = relation_of_rows(interactions, table.frame["category"])
-    notes = [f"{path.name}: left out {sum(table.bad.values()):,} bad rows ({describe_bad(table.bad)})."]
     catalogue = Catalogue(interactions.items, categories=categories)
-    return Dataset(path.name.split(".")[0], interactions, catalogue, tuple(notes) if table.bad else ())
+    return Dataset(path.name.split(".")[0], interactions, catalogue, left_out(path.name, table.bad))

@@ -1,0 +1,110 @@
+"""The fast reader against its careful twin: where it accepts a file, both read the same rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from murmura.core.errors import DataError
+from murmura.data.careful import lines, read_careful
+from murmura.data.fast import read_fast
+from murmura.data.layout import Column, Kind, Layout
+from murmura.data.reading import read_text
+from murmura.data.rows import interactions_of
+
+DAY = "Tue Apr 03 18:20:27 +0000 2012"
+ODD = [
+    "",
+    " ",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "-5",
+    "99999999999999999999",
+    '"',
+    '"x"',
+    "x" * 300,
+    "\x1f",
+    "\x1a",
+]
+# the first three of each are good; the rest is good or nearly so
+FIELDS = {
+    Kind.NUMBER_ID: ["1", "2", "-3", "0", "007", "123456789012345678", "-0", "+1", "1_0", *ODD],
+    Kind.TEXT_ID: ["a", "é", "007", " b", "c ", "x" * 255, "x" * 256, "\x1a", "'", *ODD],
+    Kind.VALUE: ["1", "2.50", ".5", "5.", "1e3", "-0.1", "+2", "1e-400", "0x1", "1_0", "1e", " 1", "٣", *ODD],
+    Kind.SECONDS: ["0", "978300760", "9783.0", "1.9", "1e9", "-0.5", "-1", "9007199254740992", "1e16", *ODD],
+    Kind.CHECK_IN: [
+        DAY, "Sun Feb 29 00:00:00 +0000 2004", "Fri Jan 02 23:59:59 +0000 1970",
+        DAY.replace("Tue", "Wed"), DAY.replace("Tue", "tue"), DAY.replace("03", "3"),
+        DAY.replace("+0000", "+0200"),
+        DAY.replace("27", "60"), "Mon Dec 31 23:59:60 +0000 2012", "Sat Feb 29 00:00:00 +0000 2003",
+        "Fri Jan 02 24:00:00 +0000 1970", "Wed Dec 31 23:59:59 +0000 1969",
+    ],
+    Kind.ISO: [
+        "2012-04-03 18:20:27", "2012-04-03T18:20:27", "2012-04-03", "2012-02-30", "1969-12-31", "2012-4-3",
+        "2012-04-03 24:00:00", "2012-04-03 18:20:60", "0000-01-01", "9999-12-31", "2012-04-03 18:20",
+    ],
+}  # fmt: skip
+
+
+@st.composite
+def files(draw: st.DrawFn) -> tuple[Kind, str, list[list[str]]]:
+    time = draw(st.sampled_from([Kind.SECONDS, Kind.CHECK_IN, Kind.ISO]))
+    kinds = (Kind.NUMBER_ID, Kind.TEXT_ID, Kind.VALUE, time)
+    row = st.tuples(*(st.sampled_from(FIELDS[kind]) for kind in kinds)).map(list)
+    clean = st.tuples(*(st.sampled_from(FIELDS[kind][:3]) for kind in kinds)).map(list)
+    nearly = st.tuples(clean, row, st.integers(0, 3)).map(
+        lambda t: [*t[0][: t[2]], t[1][t[2]], *t[0][t[2] + 1 :]]
+    )
+    ragged = st.lists(st.sampled_from([*ODD, "1"]), min_size=1, max_size=6)
+    rows = draw(st.lists(clean | nearly | ragged, min_size=1, max_size=2))
+    return time, draw(st.sampled_from(["\t", "::", ","])), rows
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    file=files(),
+    ending=st.sampled_from(["\n", "\r\n"]),
+    close=st.sampled_from(["", "\n", "\n\n", "\r\n\r\n"]),
+)
+def test_it_reads_what_the_careful_reader_reads(
+    file: tuple[Kind, str, list[list[str]]], ending: str, close: str
+) -> None:
+    time, separator, rows = file
+    layout = Layout(separator, {}, header=False, width=4, quoted=separator == ",", repeats=True)
+    columns = (
+        Column("user", 0, Kind.NUMBER_ID, "u"),
+        Column("item", 1, Kind.TEXT_ID, "i"),
+        Column("value", 2, Kind.VALUE, "v"),
+        Column("time", 3, time, "t"),
+    )
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.txt"
+        path.write_text(ending.join(separator.join(row) for row in rows) + close, "utf-8", newline="")
+        try:
+            text = read_text(path)
+        except DataError:
+            return
+        fast = read_fast(text, layout, columns, 4)
+        slow, bad = read_careful(path, lines(text, layout), columns, 4, True, skip_bad=True)
+    event(f"fast {fast is not None}, bad {bool(bad)}")
+    if fast is not None and len(fast):
+        assert not bad
+        assert slow.equals(fast)
+        assert interactions_of([slow]).fingerprint == interactions_of([fast]).fingerprint
+
+
+def test_a_clean_file_takes_the_fast_path(tmp_path: Path) -> None:
+    """Otherwise the twin test above would compare nothing, and large files would be slow."""
+    path = tmp_path / "ratings.dat"
+    path.write_text("1::10::5::978300760\n2::11::3.5::978300761\n")
+    layout = Layout("::", {}, header=False, width=4)
+    kinds = (Kind.NUMBER_ID, Kind.NUMBER_ID, Kind.VALUE, Kind.SECONDS)
+    columns = tuple(Column(part, place, kind, part) for place, (part, kind) in enumerate(zip("uivt", kinds)))
+    fast = read_fast(read_text(path), layout, columns, 4)
+    assert fast is not None
+    assert fast.rows() == [(1, 10, 5.0, 978300760), (2, 11, 3.5, 978300761)]
