@@ -12,7 +12,20 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import compare, config, data, demo, doctor, evaluate, fit, recommend, report, search
+from murmura.cli import (
+    analyse,
+    compare,
+    config,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    fit,
+    recommend,
+    report,
+    search,
+    sweep,
+)
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
 
@@ -34,10 +47,12 @@ app = typer.Typer(
 )
 app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
 app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
+app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("search")(search.search)
+app.command("sweep")(sweep.sweep)
 app.command("recommend")(recommend.recommend)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)

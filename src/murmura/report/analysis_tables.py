@@ -19,7 +19,7 @@ Row = tuple[Cell, ...]
 
 def sweep_table(what: Sweep, found: Sequence[Point], k: int) -> Table | None:
     """Every value of every model: accuracy, coverage, the papers' costs and the measured ones."""
-    keys = (f"F1@{k}", f"P@{k}", f"R@{k}", f"IC@{k}")
+    keys = (f"F1@{k}", f"P@{k}", f"IC@{k}")
     shown = [key for key in keys if any(key in point.found for point in found)]
     prices = [
         ("TCC", "TCC", "vectors exchanged in all epochs, as the papers count them (table 4.4)"),
@@ -70,7 +70,7 @@ def frequency_table(found: Sequence[Frequencies]) -> Table | None:
 
 
 def _updates_first(key: str) -> bool:
-    return not key.startswith("updated")
+    return not key.startswith("updates")
 
 
 def bias_table(found: Bias) -> Table:

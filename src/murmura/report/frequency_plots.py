@@ -105,6 +105,8 @@ def _draw(name: str, drawn: Sequence[Panel], what: Sweep | None, times: Times, m
 
 
 def _paint_panel(axes: Axes, panel: Panel, times: Times, most: int, popular: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     for _, one, colour in panel.lines:
         counts = times(one)
         if counts is not None:
@@ -114,7 +116,7 @@ def _paint_panel(axes: Axes, panel: Panel, times: Times, most: int, popular: boo
     axes.set_yscale("log")
     logarithmic(axes.yaxis)
     axes.set_xlim(0, most)
-    axes.set_xticks([0, most // 4, most // 2, 3 * most // 4])
+    axes.xaxis.set_major_locator(MaxNLocator(5, prune="upper"))
     axes.set_title(short(panel.name))
 
 

@@ -65,17 +65,24 @@ def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], height:
     )
 
 
-def note(axes: Axes, x: float, y: float, text: str, left: bool = False, colour: str = MUTED) -> None:
-    """A few words beside a point, on its right or its left."""
-    place, side = ((-6, 5), "right") if left else ((6, 5), "left")
+def note(
+    axes: Axes, x: float, y: float, text: str, left: bool = False, below: bool = False, colour: str = MUTED
+) -> None:
+    """A few words beside a point: right above it, or on the other side."""
+    place, side = (-6 if left else 6, -11 if below else 5), "right" if left else "left"
     axes.annotate(text, (x, y), place, textcoords="offset points", ha=side, fontsize=7.5, color=colour)
 
 
 def logarithmic(axis: Axis) -> None:
-    """Powers of ten in plain letters, few of them; `text.parse_math` is off, so that no font is needed."""
+    """Powers of ten in plain letters, with 2 and 5 between them where the axis is short.
+
+    Matplotlib's own labels are formulas, which need its fonts.
+    """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(numticks=6))
+    low, high = axis.get_data_interval()
+    short_axis = low > 0 and high < 50 * low
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short_axis else (1.0,), numticks=6))
     axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
     axis.set_minor_formatter(NullFormatter())
 

@@ -74,7 +74,7 @@ def _cost_panel(axes: Axes, drawn: Curves, what: tuple[str, str, float], y: str)
             best = max(range(len(here)), key=lambda place: here[place].found[y])
             axes.plot([x[best]], [here[best].found[y]], **look.line(markersize=7.5, zorder=4))
             text, left = value_text(here[best].value), x[best] > 0.6 * max(sizes)
-            note(axes, x[best], here[best].found[y], text, left, INK)
+            note(axes, x[best], here[best].found[y], text, left, colour=INK)
     if min(sizes) > 0 and max(sizes) > WIDE * min(sizes):
         axes.set_xscale("log")
         logarithmic(axes.xaxis)

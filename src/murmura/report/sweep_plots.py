@@ -124,7 +124,7 @@ def coverage_picture(what: Sweep, found: Sequence[Point], k: int) -> Picture | N
         for point in found:
             if point.label in what.beside and x in point.found and y in point.found:
                 axes.plot([point.found[x]], [point.found[y]], "x", color=MUTED)
-                note(axes, point.found[x], point.found[y], point.label)
+                note(axes, point.found[x], point.found[y], point.label, below=True)
         axes.set_xlabel(f"{x}: {title(x)}", labelpad=3)
         axes.set_ylabel(f"{y}: {title(y)}")
         axes.margins(x=0.06, y=0.1)

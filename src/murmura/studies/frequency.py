@@ -33,7 +33,7 @@ class Frequencies:
         """What the curves say in numbers; see `concentration` and `rank_correlation`."""
         found = {}
         known = int((self.popularity > 0).sum())
-        for name, times in (("updated", self.sent), ("recommended", self.shown)):
+        for name, times in (("updates", self.sent), ("lists", self.shown)):
             if times is not None:
                 found[f"{name}: head"] = head_share(times, self.popularity)
                 found[f"{name}: Gini"] = gini_index(times, known)

@@ -1,0 +1,97 @@
+"""`murmura analyse`: what a finished comparison or sweep says beyond its results; reads the folder alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import say, table
+from murmura.core.errors import MissingExtraError, RunError
+
+if TYPE_CHECKING:
+    from murmura.report.table import Table
+
+analyse_app = typer.Typer(no_args_is_help=True)
+Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmura compare` wrote.")]
+
+
+@analyse_app.command("sweep")
+def sweep(folder: Place, as_json: options.Json = False) -> None:
+    """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
+    from murmura.engine.run import Run
+    from murmura.report.analysis_tables import sweep_table
+    from murmura.studies.sweep import main_cutoff, points, read_sweep
+
+    what = read_sweep(folder)
+    if what is None:
+        raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
+    _answer(folder, sweep_table(what, points(folder), main_cutoff(Run.open(folder))), as_json)
+
+
+@analyse_app.command("frequency")
+def frequency(folder: Place, as_json: options.Json = False) -> None:
+    """How often items are updated in training and recommended, against their popularity."""
+    from murmura.report.analysis_tables import frequency_table
+    from murmura.studies.frequency import frequencies
+
+    _answer(folder, frequency_table(frequencies(folder)), as_json)
+
+
+@analyse_app.command("bias")
+def bias(folder: Place, as_json: options.Json = False) -> None:
+    """The bias of training and lists towards categories of items, and the bias disparity."""
+    from murmura.report.analysis_tables import bias_table
+    from murmura.studies.bias import bias as bias_of
+
+    found = bias_of(folder)
+    if found is None:
+        raise RunError(
+            f"{folder} must be of data whose items have categories, but it has none; "
+            "compare on a data set that has, such as foursquare-italy."
+        )
+    _answer(folder, bias_table(found), as_json)
+
+
+@analyse_app.command("freshness")
+def freshness(folder: Place, as_json: options.Json = False) -> None:
+    """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
+    from murmura.engine.run import Run
+    from murmura.report.analysis_tables import freshness_table
+    from murmura.studies.freshness import freshness as freshness_of
+    from murmura.studies.sweep import main_cutoff
+
+    _answer(folder, freshness_table(freshness_of(folder), main_cutoff(Run.open(folder))), as_json)
+
+
+def _answer(folder: Path, found: Table | None, as_json: bool) -> None:
+    if found is None:
+        raise RunError(f"{folder} must hold a finished run this analysis can read, but has none; run it first.")
+    if as_json:
+        titles = [column.title for column in found.columns]
+        for row in found.rows:
+            typer.echo(json.dumps(dict(zip(titles, (cell.value for cell in row))), ensure_ascii=False))
+        return
+    show(found)
+    page(folder)
+
+
+def show(found: Table) -> None:
+    """A table of a report on the screen."""
+    rows = [[cell.text for cell in row] for row in found.rows]
+    table(found.title, [column.title for column in found.columns], rows)
+    for note in found.notes:
+        say(note)
+
+
+def page(folder: Path) -> None:
+    """Write the report of a folder, where the drawing part is installed."""
+    from murmura.report import build
+
+    try:
+        say(f"report: {build(folder)}")
+    except MissingExtraError as error:
+        say(f"no report: {error}")

@@ -1,0 +1,121 @@
+"""`murmura sweep`: one setting takes one value after the other, for several models."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.analyse import page, show
+from murmura.cli.console import progress, say
+from murmura.core.errors import SettingError
+
+DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
+DEFAULT_VALUES = "0,0.1,...,1"
+
+
+def sweep(
+    data: options.Data = "ml-latest-small-2016",
+    protocol: options.ProtocolName = "fpl",
+    models: Annotated[
+        str, typer.Option("--models", help="Comma-separated; label=model names one twice.")
+    ] = DEFAULT_MODELS,
+    key: Annotated[str, typer.Option("--key", help="The setting that is varied.")] = "pi",
+    values: Annotated[
+        str, typer.Option("--values", metavar="V,V", help="Its values; 0,0.1,...,1 counts on by itself.")
+    ] = "",
+    beside: Annotated[
+        str, typer.Option("--beside", help="Models run once beside the sweep, e.g. mostpop,bpr-mf.")
+    ] = "",
+    settings: options.Set = [],  # noqa: B006
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the curves are means.")] = 1,
+    seed: options.Seed = 0,
+    at: options.Cutoffs = "",
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    workers: options.Workers = 1,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Sweep a setting: a comparison of every model with every value, and its report with the curves.
+
+    An interrupted sweep goes on with the same flags and --out; finished runs are not repeated. -S without a
+    model's name sets it for every swept model.
+    """
+    from murmura.data.sources import load
+    from murmura.report.analysis_tables import sweep_table
+    from murmura.studies.sweep import main_cutoff, plan_sweep, points
+    from murmura.studies.sweep import sweep as run
+
+    swept = options.parse_models(models)
+    others = options.parse_models(beside) if beside.strip() else {}
+    for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
+        (swept if label in swept else others)[label] |= own
+    chosen_values = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
+    dataset = load(data, data_dir, skip_bad=skip_bad)
+    for note in dataset.notes:
+        say(note)
+    more: dict[str, Any] = {"seeds": seeds, "seed": seed, "cutoffs": options.parse_cutoffs(at)}
+    source = {"name": data, "skip_bad": skip_bad}
+    plan, what = plan_sweep(dataset, protocol, swept, key, chosen_values, beside=others, source=source, **more)
+    folder = options.new_folder(out, plan.prepared.data, "sweep", key)
+    with progress() as listener:
+        for line in run(plan, what, folder, workers=workers, progress=listener):
+            if as_json:
+                typer.echo(json.dumps(line.flat()))
+            else:
+                say(f"{line.label}: done")
+    from murmura.engine.run import Run
+
+    table = sweep_table(what, points(folder), main_cutoff(Run.open(folder)))
+    if table is not None and not as_json:
+        show(table)
+    say(f"run folder: {folder}")
+    page(folder)
+
+
+def for_all(given: list[str], labels: list[str]) -> list[str]:
+    """`key=value` without a model's name becomes one setting for each of the labels."""
+    made = []
+    for one in given:
+        path, equals, text = one.partition("=")
+        named = "." in path or not equals or not path
+        made += [one] if named else [f"{label}.{path}={text}" for label in labels]
+    return made
+
+
+def parse_values(text: str) -> list[Any]:
+    """`0,0.1,...,1` or `1,10,all`: values in their order; `...` goes on in the step of the two before it."""
+    parts = [part.strip() for part in text.split(",")]
+    if not text.strip() or "" in parts:
+        raise SettingError(
+            f"--values must be values with commas between them, but it is '{text}'; "
+            "write for example --values 0,0.1,...,1."
+        )
+    found: list[Any] = []
+    for place, part in enumerate(parts):
+        if part in {"...", "…"}:
+            found += _between(parts, place)
+        else:
+            found.append(options.parse_value(part))
+    return found
+
+
+def _between(parts: list[str], place: int) -> list[float | int]:
+    """What `...` stands for: from the two numbers before it to the one after it, both ends left out."""
+    try:
+        first, second, last = (Decimal(parts[p]) for p in (place - 2, place - 1, place + 1) if p >= 0)
+        step = second - first
+        count = (last - second) / step
+        if count != int(count) or count < 1:
+            raise ValueError
+    except (ValueError, IndexError, InvalidOperation, ArithmeticError):
+        raise SettingError(
+            "'...' in --values must stand between two numbers and a last one they lead to, but it is "
+            f"'{','.join(parts)}'; write for example 0,0.1,...,1."
+        ) from None
+    made = [second + step * n for n in range(1, int(count))]
+    return [int(one) if one == int(one) else float(one) for one in made]
