@@ -1,1 +1,1 @@
-"""Speed, memory and quality together, beside rivals: `make bench`."""
+"""Speed, memory and quality together, beside rivals: `python -m benchmarks`."""

@@ -46,10 +46,10 @@ def test_a_failed_write_leaves_the_old_file(saved: Path, monkeypatch: pytest.Mon
     before = saved.read_bytes()
 
     def full_disk(*_: object, **__: object) -> None:
-        raise OSError("no space left on device")
+        raise OSError(28, "no space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(DataError, match=r"cannot be written \(no space left on device\)"):
         save_model(saved, MostPop(), MostPop().fit(scattered()))
     assert saved.read_bytes() == before
     assert len(list(saved.parent.iterdir())) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +25,14 @@ class FactorModel(Model):
     method: Any
 
     def score(self, users: Ints) -> Singles:
-        """score(u, i) = p_u . q_i + b_i."""
-        scores: Singles = self.P[users] @ self.Q.T
-        scores += self.b
+        """score(u, i) = p_u . q_i + b_i, in one matrix product: the bias is one more factor of weight 1."""
+        one = np.ones((len(users), 1), np.float32)
+        scores: Singles = np.hstack([self.P[users], one]) @ self._with_bias
         return scores
+
+    @cached_property
+    def _with_bias(self) -> Singles:
+        return np.ascontiguousarray(np.hstack([self.Q, self.b[:, None]]).T)  # (factors + 1, items)
 
     def score_history(self, items: Ints) -> Singles:
         """The same with a vector found for the given items, the item vectors held; popularity for none."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from numpy.typing import NDArray
 from murmura.baselines import BASELINES, baseline
 from murmura.baselines.base import Arrays, Baseline, Model
 from murmura.core.errors import DataError, MurmuraError
+from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.settings import as_dict, from_dict
 
@@ -29,15 +28,8 @@ def save_model(path: Path | str, method: Baseline, model: Model) -> None:
     arrays: Arrays = {"users": train.users.labels, "items": train.items.labels}
     arrays |= {f"train.{name}": column for name in _COLUMNS if (column := getattr(train, name)) is not None}
     arrays |= {f"model.{name}": array for name, array in model.arrays().items()}
-    target = Path(path)
-    handle, partial = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
-        Path(partial).replace(target)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    with whole_file(Path(path), DataError) as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
 
 
 def load_model(path: Path | str) -> tuple[Baseline, Model]:

@@ -1,0 +1,108 @@
+"""Run all benchmarks, or the named ones; print them with machine, commit and date; `--write` keeps the page."""
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchmarks.sides import Benchmark, Measured
+
+NAMES = ("bpr", "topk", "metrics", "loading")
+PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+HEAD = (
+    "| benchmark | Murmura, CPU s | rival | rival, CPU s | ratio | goal | reached | peak MB | rival, peak MB "
+    "| Murmura: quality | rival: quality |"
+)
+
+
+def row(name: str) -> tuple[str, bool]:
+    """Run one benchmark: its line of the table, and whether the goal was reached."""
+    from benchmarks.sides import measure
+
+    module = f"benchmarks.{name}"
+    benchmark: Benchmark = import_module(module).BENCHMARK
+    found = measure(module, ["ours"] if benchmark.theirs is None else ["ours", "theirs"])
+    mine, other = found[0], found[1] if len(found) > 1 else None
+    quality = benchmark.judge(mine.answer, other and other.answer)
+    if other is None:
+        reached, goal, ratio = mine.seconds <= benchmark.goal, f"≤ {benchmark.goal:g} s", ""
+    else:
+        factor = other.seconds / mine.seconds
+        reached, goal, ratio = factor >= benchmark.goal, f"≥ {benchmark.goal:g}", f"{factor:.1f}"
+    times = [rate(benchmark, side) if side else "" for side in (mine, other)]
+    peaks = [f"{side.peak_mb:,.0f}" if side else "" for side in (mine, other)]
+    cells = [benchmark.title, times[0], benchmark.rival, times[1], ratio, goal, "yes" if reached else "**no**"]
+    return "| " + " | ".join([*cells, *peaks, *quality]) + " |", reached
+
+
+def rate(benchmark: "Benchmark", side: "Measured") -> str:
+    """Seconds, and the work per second where the benchmark counts it."""
+    seconds = f"{side.seconds:.4f}"
+    if benchmark.work is None:
+        return seconds
+    return f"{seconds} ({benchmark.work(side.answer) / side.seconds / 1e6:.2f} M {benchmark.unit}/s)"
+
+
+def surroundings() -> list[str]:
+    """Where and when the rows were measured."""
+    from benchmarks import world
+
+    where = Path(__file__).parent.parent
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=where, capture_output=True, text=True, check=False
+    ).stdout.strip()
+    model = next(
+        (line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), platform.machine()
+    )
+    tools = ", ".join(f"{name} {version(name)}" for name in ("murmura", "numpy", "numba", "implicit", "ranx"))
+    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
+    return [
+        f"- data: {world.name()}; one thread each; CPU seconds, best of five rounds in turn",
+        "- peak memory is that of a side's own process, with Python, the libraries and the data",
+        f"- machine: {model}, {os.cpu_count()} cores, load {load}; Python {platform.python_version()}; {tools}",
+        f"- commit {commit or 'unknown'}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    ]
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}; none: all")
+    parser.add_argument("--write", action="store_true", help=f"keep the result in docs/results/{PAGE.name}")
+    chosen = parser.parse_args()
+    unknown = [name for name in chosen.names if name not in NAMES]
+    if unknown:
+        parser.error(f"there is no benchmark '{unknown[0]}'; it is one of {', '.join(NAMES)}")
+    for variable in ONE_THREAD:  # before numpy is imported, here and in the processes to come
+        os.environ[variable] = "1"
+    lines = [*surroundings(), "", HEAD, "|" + " --- |" * (HEAD.count("|") - 1)]
+    print("\n".join(lines), flush=True)
+    all_reached = True
+    for name in chosen.names or NAMES:
+        line, reached = row(name)
+        all_reached &= reached
+        lines.append(line)
+        print(line, flush=True)
+    if chosen.write:
+        PAGE.parent.mkdir(parents=True, exist_ok=True)
+        PAGE.write_text(
+            "# Benchmarks\n\nWritten by `python -m benchmarks --write`.\n\n" + "\n".join(lines) + "\n"
+        )
+    return 0 if all_reached else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Two sides of a benchmark, each in a process of its own, asked in turn so that both meet the same machine."""
+
+import resource
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from multiprocessing import get_context
+from typing import Any
+
+ROUNDS = 5
+
+Work = Callable[[], Any]  # what is timed; its answer is compared after
+Side = Callable[[], Work]  # prepares everything that is not timed
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One side: its best CPU seconds, the peak memory of its process, and what it answered."""
+
+    seconds: float
+    peak_mb: float
+    answer: Any
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What is compared with whom; `goal` is how many times as fast, or without a rival how many seconds."""
+
+    title: str
+    ours: Side
+    goal: float
+    judge: Callable[[Any, Any], tuple[str, str]]  # asserts equal work; the quality of either side, in words
+    theirs: Side | None = None
+    rival: str = ""
+    unit: str = ""  # what `work` counts
+    work: Callable[[Any], float] | None = None  # units done, for a rate
+
+    def __post_init__(self) -> None:
+        assert (self.theirs is None) == (self.rival == "")
+
+
+@cache
+def _prepared(module: str, side: str) -> Work:
+    work: Work = getattr(import_module(module).BENCHMARK, side)()
+    work()  # compiled and cached before it is timed
+    return work
+
+
+def _once(module: str, side: str, last: bool) -> Measured:
+    work = _prepared(module, side)
+    start = time.process_time()
+    answer = work()
+    seconds = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Measured(seconds, peak, answer if last else None)
+
+
+def measure(module: str, sides: list[str]) -> list[Measured]:
+    """The best of some rounds of each side."""
+    spawn = get_context("spawn")
+    pools = [ProcessPoolExecutor(1, mp_context=spawn) for _ in sides]
+    try:
+        seen: list[list[Measured]] = [[] for _ in sides]
+        for done in range(ROUNDS):
+            for place, side in enumerate(sides):
+                last = done == ROUNDS - 1
+                seen[place].append(pools[place].submit(_once, module, side, last).result())
+    finally:
+        for pool in pools:
+            pool.shutdown()
+    return [Measured(min(m.seconds for m in rows), rows[-1].peak_mb, rows[-1].answer) for rows in seen]

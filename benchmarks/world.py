@@ -1,0 +1,38 @@
+"""The data every benchmark runs on: MovieLens 1M under the `fpl` protocol, or made-up data of the same size."""
+
+import os
+from functools import cache
+
+from murmura.core.catalogue import Dataset
+from murmura.core.interactions import Interactions
+from murmura.core.split import Split
+
+
+def load() -> Dataset:
+    """The real data when MURMURA_DATA has it, made-up data of its size otherwise."""
+    from murmura.data.sources import load as load_source
+    from murmura.data.synth import synth
+
+    if os.environ.get("MURMURA_DATA"):
+        return load_source("ml-1m")
+    return synth(users=6040, items=3706, interactions=1_000_209)
+
+
+@cache
+def split() -> Split:
+    """The newest fifth of each user's rows is the test part."""
+    from murmura.engine.protocol import prepare, protocol
+
+    dataset = load()
+    return prepare(dataset, protocol("fpl", dataset)).split
+
+
+@cache
+def train() -> Interactions:
+    """The training part over the items that occur in it: both sides rank the same candidates."""
+    return split().train.compact()
+
+
+def name() -> str:
+    """What the rows of the table were measured on."""
+    return "ml-1m" if os.environ.get("MURMURA_DATA") else "made-up data of the size of ml-1m"
