@@ -123,3 +123,11 @@ def solve_rows(rows: Sparse, alpha: float, ridge: Floats, Y: Floats) -> Floats:
     _solve_rows(rows, alpha, ridge, Y @ V, np.maximum(e, 0.0), longest, out)
     found: Floats = out @ V.T
     return found
+
+
+def solve_own_rows(rows: Sparse, ridge: Floats, Y: Floats) -> Floats:
+    """Row r: (sum y y' + ridge_r I)^-1 sum y over its own entries: ridge regression to the target 1."""
+    out: Floats = np.zeros((len(rows.start) - 1, Y.shape[1]))
+    longest = int(np.diff(rows.start).max(initial=0))
+    _solve_rows(rows, 1.0, ridge, Y, np.zeros(Y.shape[1]), longest, out)
+    return out / 2.0  # with weights of 1 in place of alpha R the right side is that of 1 + 1
