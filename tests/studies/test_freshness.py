@@ -1,0 +1,24 @@
+"""Freshness: the rounds of an epoch, and its share of sequential training."""
+
+from pathlib import Path
+
+import pytest
+
+from murmura.studies.freshness import freshness
+from murmura.studies.sweep import plan_sweep, sweep
+from tests.studies.worlds import small_world
+
+
+def test_more_clients_in_a_round_are_less_fresh(tmp_path: Path) -> None:
+    models = {"sfpl": {"epochs": 1, "factors": 3}, "sfpl+": {"epochs": 1, "factors": 3}}
+    plan, what = plan_sweep(small_world(), "default", models, "clients", ["all", 1, 7], beside={"mostpop": {}})
+    list(sweep(plan, what, tmp_path / "s"))
+    found = freshness(tmp_path / "s")
+    assert [one.point.label for one in found] == [
+        *("sfpl clients=1", "sfpl clients=7", "sfpl clients=all"),
+        *("sfpl+ clients=1", "sfpl+ clients=7", "sfpl+ clients=all"),
+    ]  # the most popular items are no federation
+    assert [one.clients for one in found[:3]] == ["1", "7", "all"]
+    # 600 training rows of 60 users: rpe = floor(600 / m)
+    assert [one.freshness for one in found[:3]] == [600, 85, 10]
+    assert [one.normalised for one in found[3:]] == pytest.approx([1, 85 / 600, 10 / 600])
