@@ -172,3 +172,20 @@ def test_methods_with_epochs_can_be_watched_and_stopped(name: str) -> None:
     assert not np.array_equal(
         seen[0][1].score(EVERYONE), short.score(EVERYONE)
     )  # a snapshot, not the live model
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
+RANKERS = [name for name in NAMES if name != "cnmf"]  # cnmf predicts ratings and has a page of its own
+
+
+@pytest.mark.parametrize("name", RANKERS)
+def test_every_setting_is_documented_with_its_default(name: str) -> None:
+    section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
+    if name == "item-knn":  # "the same settings" as user-knn
+        section += PAGE.split("\n## user-knn\n")[1].split("\n## ")[0]
+    for setting, default in as_dict(baseline(name)()).items():
+        assert f"`{setting}`" in section
+        if isinstance(default, str):
+            assert default in section
+        elif default is not None:
+            assert f"{default:g}" in section
