@@ -52,6 +52,7 @@ def _receive(url: str, part: Path, progress: Progress) -> None:
             length = answer.headers.get("Content-Length")
             _store(answer, part, have, int(length) if length and length.isdigit() else None, progress)
     except HTTPError as error:
+        error.close()
         if error.code == 416 and have:  # nothing after what we have: it is whole, or of another file
             return
         raise DownloadError(f"the server answers {error.code} {error.reason}") from None

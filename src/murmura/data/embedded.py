@@ -49,13 +49,12 @@ def read(folder: Folder) -> Dataset:
                 np.savez(file, allow_pickle=False, **columns)
         except DataError:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")
-    ids, titles = columns["movie"], columns["title"].tolist()
-    pairs = [(i, g) for i, listed in zip(ids.tolist(), columns["genres"].tolist()) for g in listed.split("|")]
-    pairs = [(movie, genre) for movie, genre in pairs if genre and genre != _NO_GENRES]
-    genres = relation_for(interactions.items, [movie for movie, _ in pairs], [genre for _, genre in pairs])
+    items, ids = interactions.items, columns["movie"]
+    listed = [text.split("|") if text != _NO_GENRES else [] for text in columns["genres"].tolist()]
+    owner = np.repeat(ids, [len(genres) for genres in listed])
+    genres = relation_for(items, owner, [genre for genres in listed for genre in genres])
     return folder.dataset(
-        interactions,
-        Catalogue(interactions.items, column_for(interactions.items, ids.tolist(), titles), genres),
+        interactions, Catalogue(items, column_for(items, ids, columns["title"].tolist()), genres)
     )
 
 
@@ -103,7 +102,7 @@ def _from_cache(path: Path) -> Columns | None:
     """The cached columns; None when there are none or they are damaged, so that they are made again."""
     names = ("user", "item", "value", "time", "movie", "title", "genres")
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             return {name: kept[name] for name in names}
     except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
-from murmura.data.knowledge import column_for, number_ids, relation_for, side_rows
+from murmura.data.knowledge import column_for, number_ids, relation_for, side_columns
 from murmura.data.rows import interactions_of
 from murmura.data.source import Folder, Source, SourceFile, side
 from murmura.data.yahoo_movies import RATINGS
@@ -17,8 +17,8 @@ def read(folder: Folder) -> Dataset:
     links = None
     linked = folder.optional("mappingLinkedData.tsv")
     if linked is not None:
-        rows = list(side_rows(linked, "\t", 2))
-        links = column_for(items, number_ids(linked, [row[0] for row in rows]), [row[1] for row in rows])
+        ids, texts = side_columns(linked, "\t", 2)
+        links = column_for(items, number_ids(linked, ids), texts)
     return folder.dataset(interactions, Catalogue(items, features=_features(folder, items), links=links))
 
 
@@ -27,10 +27,12 @@ def _features(folder: Folder, items: Vocabulary) -> Relation | None:
     mapped, predicates = folder.optional("item_features.tsv"), folder.optional("predicate_mapping.tsv")
     if mapped is None:
         return None
-    name_of = {row[1]: row[0] for row in side_rows(predicates, "\t", 2)} if predicates else {}
-    rows = list(side_rows(mapped, "\t", 3))
-    labels = [f"{name_of.get(predicate, predicate)}={thing}" for _, predicate, thing, *_ in rows]
-    return relation_for(items, number_ids(mapped, [row[0] for row in rows]), labels)
+    ids, predicate, thing = side_columns(mapped, "\t", 3)
+    if predicates is not None:
+        name, code = side_columns(predicates, "\t", 2)
+        name_of = dict(zip(code, name))
+        predicate = predicate.replace(list(name_of), list(name_of.values()))
+    return relation_for(items, number_ids(mapped, ids), predicate + "=" + thing)
 
 
 FACEBOOK_BOOKS = Source(

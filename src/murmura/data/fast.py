@@ -10,7 +10,7 @@ import polars as pl
 from murmura.data.layout import DAYS, FURTHEST, LONGEST_ID, MONTHS, Column, Kind, Layout
 from murmura.data.reading import Text
 
-_WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
+WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _CHECK_IN = rf"^({'|'.join(DAYS)}) ({'|'.join(MONTHS)}) [0-9]{{2}} {_CLOCK} \+0000 [0-9]{{4}}$"
@@ -72,7 +72,7 @@ def _checked(series: pl.Series, kind: Kind) -> pl.Series | None:
     if kind is Kind.TEXT_ID:
         return series if (series.str.len_chars() <= LONGEST_ID).all() else None
     if kind is Kind.NUMBER_ID:
-        return series.cast(pl.Int64, strict=False) if series.str.contains(_WHOLE).all() else None
+        return series.cast(pl.Int64, strict=False) if series.str.contains(WHOLE).all() else None
     if kind is Kind.VALUE:
         return _numbers(series)
     times = _times(series, kind)
@@ -90,7 +90,7 @@ def _numbers(series: pl.Series) -> pl.Series | None:
 
 def _times(series: pl.Series, kind: Kind) -> pl.Series | None:
     if kind is Kind.SECONDS:
-        if series.str.contains(_WHOLE).all():
+        if series.str.contains(WHOLE).all():
             return series.cast(pl.Int64, strict=False)
         numbers = _numbers(series)
         return None if numbers is None else numbers.floor().cast(pl.Int64, strict=False)
@@ -114,4 +114,4 @@ def _iso(series: pl.Series) -> pl.Series:
 
 def is_whole(series: pl.Series) -> bool:
     """Whether every id of a text column is a whole number in its one canonical form."""
-    return bool(series.str.contains(_WHOLE).all())
+    return bool(series.str.contains(WHOLE).all())

@@ -52,7 +52,9 @@ def _roots(folder: Folder, types: Relation) -> Relation:
     code = np.array([roots.index(known[name]) if name in known else -1 for name in types.labels], np.int32)
     strange = [name for name in types.labels if name not in known]
     if strange:
-        folder.notes.append(f"{len(strange)} venue types have no root category: {', '.join(strange[:5])} ….")
+        have = "venue type has" if len(strange) == 1 else "venue types have"
+        more = ", …" if len(strange) > 5 else ""
+        folder.notes.append(f"{len(strange)} {have} no root category: {', '.join(strange[:5])}{more}.")
     label = code[types.label]
     pairs = np.unique(np.stack([types.item, label], axis=1)[label >= 0], axis=0)
     return Relation(tuple(roots), pairs[:, 0].astype(np.int32), pairs[:, 1].astype(np.int32))

@@ -58,7 +58,8 @@ def _reviewed(folder: Folder, text: Text) -> pl.DataFrame:
     silent = [0]
     frame = _checked(folder, text, _rated(text, silent), (_USER, _ITEM, _VALUE, _TIME))
     if silent[0]:
-        folder.notes.append(f"{text.path.name}: {silent[0]:,} reviews give no stars and are left out.")
+        reviews = "review gives no stars and is" if silent[0] == 1 else "reviews give no stars and are"
+        folder.notes.append(f"{text.path.name}: {silent[0]:,} {reviews} left out.")
     return frame
 
 

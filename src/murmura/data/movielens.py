@@ -5,12 +5,12 @@ Harper and Konstan, "The MovieLens Datasets: History and Context", ACM TiiS 5(4)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import numpy as np
 
-from murmura.core.arrays import Ids
+from murmura.core.arrays import Ids, Longs
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
-from murmura.data.knowledge import column_for, number_ids, relation_for, side_rows
+from murmura.data.knowledge import column_for, number_ids, relation_for, side_columns, side_rows
 from murmura.data.layout import Kind, Layout
 from murmura.data.rows import interactions_of
 from murmura.data.source import Folder, Source, SourceFile, side
@@ -70,11 +70,9 @@ def read_latest(folder: Folder) -> Dataset:
     return folder.dataset(interactions, Catalogue(interactions.items, titles, genres))
 
 
-def _movies(
-    items: Vocabulary, ids: list[int], titles: list[str], genres: Iterable[list[str]]
-) -> tuple[Ids, Relation]:
-    pairs = [(movie, genre) for movie, listed in zip(ids, genres) for genre in listed if genre]
-    categories = relation_for(items, [movie for movie, _ in pairs], [genre for _, genre in pairs])
+def _movies(items: Vocabulary, ids: Longs, titles: list[str], genres: list[list[str]]) -> tuple[Ids, Relation]:
+    owner = np.repeat(ids, [len(listed) for listed in genres])
+    categories = relation_for(items, owner, [genre for listed in genres for genre in listed])
     return column_for(items, ids, titles), categories
 
 
@@ -85,18 +83,18 @@ def _dbpedia(folder: Folder, items: Vocabulary) -> tuple[Ids | None, Relation | 
     mapping = folder.optional("dbpedia/MappingMovielens2DBpedia-1.2.tsv")
     if mapping is None:
         return None, None
-    rows = list(side_rows(mapping, "\t", 3))
-    ids = number_ids(mapping, [row[0] for row in rows])
-    movie_of = {row[2]: movie for movie, row in zip(ids, rows)}
+    column, _, links = side_columns(mapping, "\t", 3)
+    ids = number_ids(mapping, column)
+    movie_of = dict(zip(links, ids.tolist()))
     movies: list[int] = []
     labels: list[str] = []
     for name in _PROPERTIES:
         triples = folder.optional(f"dbpedia/{name}.edgelist")
-        for subject, entity, *_ in side_rows(triples, " ", 2) if triples else ():
+        for subject, entity in zip(*side_columns(triples, " ", 2)) if triples else ():
             if subject in movie_of:
                 movies.append(movie_of[subject])
                 labels.append(f"{name}={entity}")
-    return column_for(items, ids, [row[2] for row in rows]), relation_for(items, movies, labels)
+    return column_for(items, ids, links), relation_for(items, np.array(movies, np.int64), labels)
 
 
 _TERMS = "research use, no redistribution, no commercial use without permission; cite Harper and Konstan (2015)"

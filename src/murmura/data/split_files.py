@@ -53,7 +53,7 @@ def describe_split(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> tuple[dict[str, Any], Any]:
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             about, part = json.loads(str(kept["about"])), kept["part"]
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file; make it with `murmura data split`.") from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from murmura.core.catalogue import Catalogue, Dataset
-from murmura.data.knowledge import column_for, number_ids, relation_for, side_rows
+from murmura.data.knowledge import column_for, number_ids, relation_for, side_columns, side_rows
 from murmura.data.layout import Kind, Layout
 from murmura.data.rows import interactions_of
 from murmura.data.source import Folder, Source, SourceFile, side
@@ -24,14 +26,13 @@ def read(folder: Folder) -> Dataset:
     links, features = None, None
     linked = folder.optional("mappingLinkedData.tsv")
     if linked is not None:
-        rows = list(side_rows(linked, "\t", 2))
-        links = column_for(items, number_ids(linked, [row[0] for row in rows]), [row[1] for row in rows])
+        ids, texts = side_columns(linked, "\t", 2)
+        links = column_for(items, number_ids(linked, ids), texts)
     mapped = folder.optional("item-features.map.tsv")
     if mapped is not None:
         rows = list(side_rows(mapped, "\t", 1))
-        ids = number_ids(mapped, [row[0] for row in rows])
-        pairs = [(item, label) for item, row in zip(ids, rows) for label in row[1:] if label]
-        features = relation_for(items, [item for item, _ in pairs], [label for _, label in pairs])
+        owner = np.repeat(number_ids(mapped, [row[0] for row in rows]), [len(row) - 1 for row in rows])
+        features = relation_for(items, owner, [label for row in rows for label in row[1:]])
     return folder.dataset(interactions, Catalogue(items, features=features, links=links))
 
 
