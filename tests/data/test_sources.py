@@ -214,6 +214,17 @@ def test_a_name_nobody_knows(tmp_path: Path) -> None:
         source_named("zzz")
 
 
+def test_a_path_is_never_a_name_and_names_take_no_columns(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="checkerboard: there is no such file"):
+        load(Path("checkerboard"))
+    with pytest.raises(
+        SettingError, match="columns, separator and repeats are for a file, but 'synth' is none"
+    ):
+        load("synth", repeats=True)
+    with pytest.raises(SettingError, match="are for a file"):
+        load("ml-1m", tmp_path, columns={"user": "u"})
+
+
 def test_every_source_says_whose_it_is() -> None:
     for name, source in SOURCES.items():
         assert source.name == name

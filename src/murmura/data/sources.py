@@ -47,7 +47,7 @@ DATA_DIR = "MURMURA_DATA"
 
 def load(
     name_or_path: str | Path,
-    data_dir: Path | None = None,
+    data_dir: Path | str | None = None,
     *,
     skip_bad: bool = False,
     columns: Mapping[str, str] | None = None,
@@ -65,16 +65,18 @@ def load(
         separator: For a table in text: what separates fields, when the file's name does not say.
         repeats: For a table: whether a user may meet an item in several rows.
     """
-    name = str(name_or_path)
+    name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
+    path = Path(name_or_path)
+    source = SOURCES.get(ALIASES.get(name, name))
+    if (source is not None or name in MADE_UP or path.is_dir()) and (columns or separator or repeats):
+        raise SettingError(f"columns, separator and repeats are for a file, but '{name_or_path}' is none.")
     if name in MADE_UP:
         return MADE_UP[name]()
-    source = SOURCES.get(ALIASES.get(name, name))
     if source is not None:
         return _read(source, _folder_of(source, data_dir), skip_bad)
-    path = Path(name_or_path)
     if path.is_dir():
         return _read(recognise(path), path, skip_bad)
-    if isinstance(name_or_path, Path) or table.looks_like_a_file(name) or path.exists():
+    if not name or table.looks_like_a_file(name) or path.exists():
         return table.read(path, columns=columns, separator=separator, repeats=repeats, skip_bad=skip_bad)
     raise SettingError(unknown_name(name))
 
@@ -94,10 +96,10 @@ def unknown_name(name: str) -> str:
     return f"there is no data set '{name}': {hint}"
 
 
-def data_folder(data_dir: Path | None) -> Path | None:
+def data_folder(data_dir: Path | str | None) -> Path | None:
     """The folder with the folders of the sources: the one given, or that of MURMURA_DATA."""
-    named = os.environ.get(DATA_DIR)
-    return data_dir or (Path(named) if named else None)
+    named = data_dir or os.environ.get(DATA_DIR)
+    return Path(named) if named else None
 
 
 def recognise(folder: Path) -> Source:
@@ -120,7 +122,7 @@ def _starts_with(path: Path, header: str) -> bool:
         return file.read(len(header)) == header.encode()
 
 
-def _folder_of(source: Source, data_dir: Path | None) -> Path:
+def _folder_of(source: Source, data_dir: Path | str | None) -> Path:
     folder = data_folder(data_dir)
     if folder is not None:
         return folder / source.place

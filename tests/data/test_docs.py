@@ -1,0 +1,47 @@
+"""docs/data.md says what there is, and its examples run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from murmura.cli.data import data_app
+from murmura.data.filters import FILTERS
+from murmura.data.sources import ALIASES, MADE_UP, SOURCES
+from murmura.data.splits import SPLITS
+from murmura.data.table import GUESSES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_everything_with_a_name_is_on_the_page() -> None:
+    for name in [*SOURCES, *ALIASES, *MADE_UP, *FILTERS, *SPLITS, *GUESSES]:
+        assert f"`{name}" in PAGE, name
+    for cls in SPLITS.values():
+        for setting in cls.__dataclass_fields__:  # type: ignore[attr-defined]
+            assert setting == "kind" or f"`{setting}`" in PAGE, f"{cls.__name__}.{setting}"
+
+
+def test_the_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    for code in blocks("python"):
+        exec(compile(code, "docs/data.md", "exec"), {})
+    assert "temporal(test=0.2, validation=0.1)" in capsys.readouterr().out
+
+
+def test_the_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    assert {line.split()[2] for line in lines} == {"list", "synth", "describe", "split", "convert"}
+    for line in lines:
+        result = CliRunner().invoke(data_app, shlex.split(line)[2:])
+        assert result.exit_code == 0, f"{line}: {result.output} {result.exception}"
+    assert (tmp_path / "toy-split.npz").exists()
+    assert (tmp_path / "copy.tsv").exists()
