@@ -184,6 +184,27 @@ def test_a_folder_is_recognised_by_its_files(tmp_path: Path) -> None:
     assert load(str(folder)).name.startswith("ml-latest")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Books.tsv", "user_id\titem_id\trating\tutc\n007\t9\t5\t100\n8\t10\t4.0\t99\n"),
+        ("ratings_Books.csv", "007,9,5.0,100\n8,10,4.0,99\n"),
+    ],
+)
+def test_amazon_ratings_of_any_category(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    found = load(tmp_path)
+    data = found.interactions
+    assert found.name == tmp_path.name
+    assert data.users.labels.tolist() == ["007", "8"]
+    assert data.items.labels.tolist() == ["10", "9"]  # text, in the order of text
+    assert data.value.tolist() == [5.0, 4.0]
+    (tmp_path / f"more_{name}").write_text(text)
+    (tmp_path / f"ratings_more_{name}").write_text(text)
+    with pytest.raises(DataError, match="it must hold one file"):
+        load(tmp_path)
+
+
 def test_gzipped_files_of_a_source(tmp_path: Path) -> None:
     import gzip
 

@@ -62,7 +62,7 @@ def _roots(folder: Folder, types: Relation) -> Relation:
 
 def _cities(folder: Folder) -> list[str]:
     listed = [file.name for file in folder.source.files if "*" not in file.name]
-    found = sorted({p.name.removesuffix(".gz") for end in ("*.tsv", "*.tsv.gz") for p in folder.path.glob(end)})
+    found = folder.matching("*.tsv")
     if not (listed or found):
         raise DataError(f"{folder.path}: it must hold city files (*.tsv), but has none; put them there.")
     return listed or found

@@ -85,6 +85,11 @@ class Folder:
             self.notes.append(f"{name} differs from the owner's file (sha256 {text.sha256[:12]}…).")
         return text
 
+    def matching(self, pattern: str) -> list[str]:
+        """The names, without .gz, of the files that fit a pattern like `*.tsv`, in order."""
+        found = [path.name for end in ("", ".gz") for path in self.path.glob(pattern + end)]
+        return sorted({name.removesuffix(".gz") for name in found})
+
     def rows(self, name: str, layout: Layout) -> pl.DataFrame:
         """The interactions of a file; what had to be left out is noted by reason and count."""
         text = self.text(name, layout.encoding)

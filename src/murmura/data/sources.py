@@ -111,6 +111,10 @@ def recognise(folder: Path) -> Source:
             return source
     if any(_starts_with(path, foursquare.HEADER) for path in folder.glob("*.tsv")):
         return foursquare.country(folder.name)
+    if any(_starts_with(path, amazon.HEADER) for path in folder.glob("*.tsv")):
+        return amazon.category(folder.name, "*.tsv")
+    if any(folder.glob("ratings_*.csv*")):
+        return amazon.category(folder.name, "ratings_*.csv")
     raise DataError(
         f"{folder}: it must be a file, or a folder shaped like one of {', '.join(SOURCES)}, but it is a folder "
         "with other files; name a file inside it."
