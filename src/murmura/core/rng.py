@@ -100,15 +100,15 @@ class Stream:
     def word(self) -> int:
         """The next 32 bits."""
         if not self._ahead:
-            self._ahead = self._blocks(1)[::-1]
+            self._ahead = self._blocks(1)[::-1].tolist()
         return self._ahead.pop()
 
     def words(self, n: int) -> Words:
         """The next n words."""
-        rest = self._ahead[::-1]
-        got = rest + self._blocks(-(-max(0, n - len(rest)) // 4))
-        self._ahead = got[n:][::-1]
-        return np.array(got[:n], np.uint32)
+        missing = max(0, n - len(self._ahead))
+        got = np.concatenate([np.array(self._ahead[::-1], np.uint32), self._blocks(-(-missing // 4))])
+        self._ahead = got[n:][::-1].tolist()
+        return got[:n]
 
     def below(self, n: int) -> int:
         """A whole number below n, 1 <= n < 2**32 (Lemire 2019): unfair words are passed over."""
@@ -134,15 +134,16 @@ class Stream:
             chosen.add(last if drawn in chosen else drawn)
         return np.array(sorted(chosen), np.int32)
 
-    def _blocks(self, n: int) -> list[int]:
-        blocks = range(self._block, self._block + n)
-        self._block += n
+    def _blocks(self, n: int) -> Words:
+        first, self._block = self._block, self._block + n
         if n <= _FEW:
             k0, k1 = self._secret.tolist()
-            return [w for c0 in blocks for w in _block(c0, self._round, self._purpose, 0, k0, k1)]
-        counter = np.array([(c0, self._round, self._purpose, 0) for c0 in blocks], np.uint64)
-        drawn: list[int] = philox(counter, self._secret).reshape(-1).tolist()
-        return drawn
+            blocks = (_block(first + k, self._round, self._purpose, 0, k0, k1) for k in range(n))
+            return np.array([word for block in blocks for word in block], np.uint32)
+        counter = np.zeros((n, 4), np.uint32)
+        counter[:, 0] = np.arange(first, first + n)
+        counter[:, 1:3] = self._round, self._purpose
+        return philox(counter, self._secret).reshape(-1)
 
 
 # Wichura 1988, algorithm AS 241, PPND7: about seven digits, by +, -, *, / and a square root alone

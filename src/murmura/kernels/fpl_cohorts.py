@@ -67,6 +67,7 @@ def run_blocks(
     rows, round_ = 0, np.uint64(visit.round)
     for block in range(first, last):
         slot, touched, values = out.slot[block], out.touched[block], out.values[block]
+        senders, latest = out.senders[block], out.last[block]
         used = 0
         for place in range(bounds[block], bounds[block + 1]):
             u = cohort[place]
@@ -82,31 +83,16 @@ def run_blocks(
             draw_triples(start, item, listed, own, secrets, u, n, round_, _TRIPLES, row, negative, words)
             if not everything:
                 flip_coins(start, share, secrets, per_round, fractional, u, n, round_, row, send, words)
-            before, used = (
-                used,
-                climb(
-                    p,
-                    moved,
-                    n,
-                    visit.frozen,
-                    Q,
-                    b,
-                    item,
-                    row,
-                    negative,
-                    send,
-                    rates,
-                    used,
-                    slot,
-                    touched,
-                    values,
-                ),
+            before = used
+            used = climb(
+                p, moved, n, visit.frozen, Q, b, item, row, negative, send, rates, before, slot, touched, values
             )
             P[u] = moved if visit.frozen else p
             disclose(u, n, row, send, sent, disclosed)
-            out.senders[block, before:used] = 0
-            out.last[block, before:used] = -1
-            rows += count_rows(u, n, item, row, negative, send, slot, out.senders[block], out.last[block])
+            for k in range(before, used):
+                senders[k] = 0
+                latest[k] = -1
+            rows += count_rows(u, n, item, row, negative, send, slot, senders, latest)
         out.used[block] = used
     return rows
 

@@ -53,7 +53,7 @@ def stochastic_rounds(
         words_ahead(secrets, begin, n, who, words)
         draw_ahead(start, item, listed, own, secrets, begin, n, who, words, row, positive, negative, draws)
         if not everything:
-            flip_ahead(start, share, secrets, per_round, begin, n, who, row, send)
+            flip_ahead(start, share, secrets, per_round, begin, n, who, row, negative, send)
         for k in range(n):
             if negative[k] >= 0:
                 ascend(P, Q, b, who[k], positive[k], negative[k], send[k], step, rates)
@@ -136,12 +136,12 @@ def draw_ahead(
 @compiled
 def flip_ahead(
     start: Longs, share: Floats, secrets: Words, per_round: bool, first: int, n: int, who: Longs, row: Longs,
-    send: Values,
+    negative: Ints, send: Values,
 ) -> None:  # fmt: skip
     """The coin of each of n rounds."""
     for k in range(n):
         u, round_ = who[k], np.uint64(first + k)
-        if start[u + 1] == start[u]:
+        if negative[k] < 0:
             send[k] = 0
         elif per_round:
             send[k] = coin_at(secrets[u], round_, _CONSENT, row[k] - start[u], share[row[k]])

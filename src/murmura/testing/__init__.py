@@ -3,3 +3,8 @@
 It needs no test framework: every check is a plain function that raises AssertionError. `AlgorithmKit` gathers
 them in a class that pytest collects once a test module inherits it.
 """
+
+from murmura.testing.algorithm import AlgorithmKit
+from murmura.testing.data import checkerboard, crowd
+
+__all__ = ["AlgorithmKit", "checkerboard", "crowd"]

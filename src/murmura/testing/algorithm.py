@@ -1,0 +1,256 @@
+"""What every federated algorithm promises, as tests to inherit.
+
+    class TestMine(AlgorithmKit):
+        def make(self) -> Algorithm:
+            return Mine(precision="float64")
+
+pytest then runs every `test_` method. `make` should return the algorithm in double precision where it has a
+choice, so that a compiled path can be compared with the plain one.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.codec import decode, decode_model, encode, encode_model
+from murmura.core.consent import Consent
+from murmura.core.federation import Algorithm, Call, History, Letters, Public, Total
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.core.schedule import Schedule
+from murmura.core.settings import as_dict, from_dict
+from murmura.core.update import Update, add_up
+from murmura.engine.fit import fit
+from murmura.engine.fitted import Fitted
+from murmura.runtimes.inprocess import InProcess
+from murmura.testing.checks import (
+    assert_close,
+    assert_same_bits,
+    assert_same_ledger,
+    frozen,
+    same_update,
+)
+from murmura.testing.data import checkerboard, crowd
+
+MODES = ("sticky", "per-item-per-round", "per-triple")
+
+
+class AlgorithmKit:
+    """Inherit, define `make`, and adjust the class attributes to what the algorithm needs."""
+
+    schedule = Schedule(clients=5, rounds_per_epoch=3, epochs=2)  # for comparisons: short
+    training = Schedule(clients="all", rounds_per_epoch=20, epochs=5)  # for quality: long enough
+    roundings = 64.0  # how many rounding errors one training example may add to a value
+    quality_floor = 0.9  # the share of people whose withheld item must come first on the checkerboard
+    pi = 0.5
+
+    def make(self) -> Algorithm:
+        """The algorithm under test."""
+        raise NotImplementedError
+
+    # the algorithm alone
+
+    def test_settings_survive_a_round_trip(self) -> None:
+        """Plain values and back give an equal algorithm."""
+        algorithm = self.make()
+        assert from_dict(type(algorithm), as_dict(algorithm)) == algorithm
+
+    def test_steps_are_pure(self) -> None:
+        """The same arguments give the same bits, and none of them is changed (they are read-only here)."""
+        first, second = self._one_round(), self._one_round()
+        assert first.keys() == second.keys()
+        for name in first:
+            assert_same_bits(first[name], second[name], name)
+
+    def test_updates_match_what_is_declared(self) -> None:
+        """Every phase's update passes its Disclosure and survives its bytes; so does the public model."""
+        algorithm, public, people = self._setting(crowd())
+        server = algorithm.server_init(public, Rng(server_secret(0)))
+        publishes = algorithm.publishes(public)
+        message = encode_model(server.model, publishes, public.listed)
+        assert len(message) == publishes.model_bytes(len(public.listed))
+        for name, values in decode_model(message, publishes, public.listed).items():
+            there = server.model[name].reshape(values.shape)
+            assert (values[public.listed] == there[public.listed]).all()
+        for phase in algorithm.phases(public):
+            for client in range(people.n_users):
+                update = self._visit(algorithm, public, people, phase.name, server.model, client)
+                phase.sends.check(update)
+                message = encode(update, phase.sends)
+                rows = {name: len(table) for name, table in update.tables.items()}
+                assert len(message) == phase.sends.message_bytes(rows)
+                assert same_update(decode(message, phase.sends), update)
+
+    def test_what_is_not_shared_does_not_leave(self) -> None:
+        """A history that shares nothing sends no row of its items."""
+        algorithm, public, people = self._setting(crowd())
+        model = algorithm.server_init(public, Rng(server_secret(0))).model
+        for phase in algorithm.phases(public):
+            for client in range(people.n_users):
+                update = self._visit(algorithm, public, people, phase.name, model, client, share=0.0)
+                for table in phase.sends.tables:
+                    if table.space == "item":
+                        sent = set(update.tables[table.name].index.tolist())
+                        assert not sent & set(people.by_user.of(client).tolist())
+
+    # the algorithm in a federation
+
+    def test_workers_and_arrival_and_bytes_change_nothing(self) -> None:
+        """Any number of workers, any order of answers and messages as bytes end in the same bits."""
+        here = self._train(InProcess(path="plain"))
+        others = (
+            InProcess(path="plain", workers=2),
+            InProcess(path="plain", workers=4, arrival=1),
+            InProcess(path="plain", wire=True, arrival=2),
+        )
+        for runtime in others:
+            self._assert_equal(here, self._train(runtime))
+
+    def test_the_compiled_path_does_not_depend_on_workers(self) -> None:
+        """1, 2 and 4 workers, the same bits; nothing to check without a compiled path."""
+        if self.make().kernel() is not None:
+            here = self._train(InProcess(path="kernel"), many=True)
+            for workers in (2, 4):
+                self._assert_equal(here, self._train(InProcess(path="kernel", workers=workers), many=True))
+
+    def test_the_compiled_path_equals_the_plain_loop(self) -> None:
+        """Equal draws, disclosed sets and tally; values within the rounding of the examples used."""
+        if self.make().kernel() is None:
+            return
+        for mode in MODES:
+            plain = self._train(InProcess(path="plain"), mode)
+            compiled = self._train(InProcess(path="kernel"), mode)
+            assert_same_ledger(plain.ledger, compiled.ledger)
+            examples = plain.ledger.totals["visits"] * plain.plan.algorithm.visit_examples(plain.plan.public)
+            error = self.roundings * float(np.finfo(np.float64).eps) * examples
+            for name in plain.model:
+                assert_close(plain.model[name], compiled.model[name], error, f"{name} under {mode}")
+            for name in plain.ready:
+                assert_close(plain.ready[name], compiled.ready[name], error, f"{name} under {mode}")
+
+    def test_a_stopped_training_ends_like_one_that_never_stopped(self) -> None:
+        """Killed between two checkpoints and taken up again: the same bytes on disk."""
+        whole = self._train(InProcess())
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            for stretches in (4, 1):
+                self._die_after(stretches, folder)
+            resumed = self._train(InProcess(), folder=folder)
+            self._assert_equal(whole, resumed)
+            whole.save(folder / "whole")
+            resumed.save(folder / "resumed")
+            assert (folder / "whole").read_bytes() == (folder / "resumed").read_bytes()
+
+    def test_unknown_people_and_empty_histories_are_answered(self) -> None:
+        """People with no item, every item or one; and a guest: finite scores for all, and nothing leaves."""
+        fitted = self._train(InProcess())
+        scores = fitted.score(np.arange(3, dtype=np.int32))
+        assert np.isfinite(scores).all()
+        sent = fitted.ledger.totals["bytes_up"]
+        for items in ([], [0], list(range(5)), list(range(fitted.plan.public.items))):
+            guest = fitted.score_history(np.array(items, np.int32))
+            assert guest.shape == (fitted.plan.public.items,)
+            assert np.isfinite(guest).all()
+        assert fitted.ledger.totals["bytes_up"] == sent
+
+    def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
+        """At least `quality_floor` of the people get their answer at the top, and strangers like them too."""
+        data, answer = checkerboard()
+        fitted = fit(self.make(), None, data, self.training, runtime=InProcess(), seed=3)
+        lists = fitted.recommend(np.arange(data.n_users, dtype=np.int32), 1)
+        assert (lists.item[:, 0] == answer).mean() >= self.quality_floor
+        guests = [fitted.recommend_history(data.by_user.of(u), 1).item[0, 0] for u in range(8)]
+        assert (np.array(guests) % 2 == answer[:8] % 2).mean() >= self.quality_floor
+
+    # how it is done
+
+    def _setting(self, people: Interactions) -> tuple[Algorithm, Public, Interactions]:
+        return self.make(), Public.of(people), people
+
+    def _train(
+        self, runtime: Any, mode: Any = "sticky", many: bool = False, folder: Path | None = None
+    ) -> Fitted:
+        data = crowd(400, 30) if many else crowd()
+        schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
+        every = None if folder is None else 2
+        consent = Consent(pi=self.pi, disclosure=mode)
+        return fit(
+            self.make(), None, data, schedule, runtime=runtime, disclosure=consent, seed=5, folder=folder,
+            checkpoint_every=every,
+        )  # fmt: skip
+
+    def _die_after(self, stretches: int, folder: Path) -> None:
+        try:
+            self._train(_Killed(InProcess(), stretches), folder=folder)
+        except _KilledError:
+            return
+        raise AssertionError("the training should have been too long to end before it was killed")
+
+    def _assert_equal(self, one: Fitted, other: Fitted) -> None:
+        assert_same_ledger(one.ledger, other.ledger)
+        for there, here in ((one.model, other.model), (one.states, other.states), (one.ready, other.ready)):
+            assert there.keys() == here.keys()
+            for name in there:
+                assert_same_bits(there[name], here[name], name)
+
+    def _visit(
+        self,
+        algorithm: Algorithm,
+        public: Public,
+        people: Interactions,
+        phase: str,
+        model: Any,
+        client: int,
+        share: float = 1.0,
+    ) -> Update:
+        rows, rng = people.by_user, Rng(client_secrets(0, people.n_users)[client], 7)
+        own = rows.of(client)
+        history = frozen(History(own, np.ones(len(own)), np.full(len(own), share)))
+        state = frozen(algorithm.client_init(public, history, rng))
+        call = Call(public, phase, 7, frozen(model))
+        _, update = algorithm.client_step(call, state, history, rng)
+        return update
+
+    def _one_round(self) -> dict[str, Any]:
+        """Everything one round makes, from read-only arguments."""
+        algorithm, public, people = self._setting(crowd())
+        made: dict[str, Any] = {}
+        server = frozen(algorithm.server_init(public, Rng(server_secret(0))))
+        made["server"] = server
+        for phase in algorithm.phases(public):
+            updates = {
+                client: frozen(self._visit(algorithm, public, people, phase.name, server.model, client))
+                for client in range(people.n_users)
+            }
+            inbox = Total(frozen(add_up(updates.values())), people.n_users)
+            letters = Letters(updates)
+            server, _ = algorithm.server_step(phase.name, server, inbox if phase.combine == "sum" else letters)
+            server = frozen(server)
+            made |= {f"{phase.name} {client}": update for client, update in updates.items()}
+            made[f"server after {phase.name}"] = server
+        return made
+
+
+class _KilledError(Exception):
+    """The process was killed."""
+
+
+class _Killed:
+    """A runtime whose process dies after some stretches."""
+
+    def __init__(self, runtime: InProcess, after: int) -> None:
+        self.runtime, self.left = runtime, after
+        self.workers = runtime.workers
+
+    def kernel_for(self, algorithm: Algorithm) -> Any:
+        return self.runtime.kernel_for(algorithm)
+
+    def run(self, federation: Any, stretch: Any) -> None:
+        if not self.left:
+            raise _KilledError
+        self.left -= 1
+        self.runtime.run(federation, stretch)

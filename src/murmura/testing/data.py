@@ -1,0 +1,32 @@
+"""Small federations whose answers are known, or whose people are awkward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.interactions import Interactions, Vocabulary
+
+
+def checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:
+    """People and items are black or white; everyone likes all items of her colour but one: her answer."""
+    colour = np.arange(people) % 2
+    answer = (2 * (np.arange(people) // 2 % (items // 2)) + colour).astype(np.int32)
+    likes = (np.arange(items)[None, :] % 2 == colour[:, None]) & (np.arange(items)[None, :] != answer[:, None])
+    user, item = np.nonzero(likes)
+    return _interactions(people, items, user, item), answer
+
+
+def crowd(people: int = 12, items: int = 20, seed: int = 0) -> Interactions:
+    """Random tastes: the first person has no item, the second all, the third one, the others some."""
+    rng = np.random.default_rng(seed)
+    sizes = [0, items, 1, *rng.integers(2, items // 2, people - 3).tolist()]
+    rows = [np.sort(rng.choice(items, size, replace=False)) for size in sizes]
+    return _interactions(people, items, np.repeat(np.arange(people), sizes), np.concatenate(rows))
+
+
+def _interactions(people: int, items: int, user: Any, item: Any) -> Interactions:
+    users, things = Vocabulary(np.arange(people)), Vocabulary(np.arange(items))
+    return Interactions(users, things, user, item, np.ones(len(user)))
