@@ -31,6 +31,11 @@ class Analysis:
     pictures: tuple[Picture, ...]
     tables: tuple[Table, ...]
 
+    @property
+    def first(self) -> bool:
+        """Whether it stands before the general plots: what the runs were made for."""
+        return self.name in {"sweep", "fresh"}
+
 
 def analyses(folder: Path) -> list[Analysis]:
     """What the folder of a comparison has to say beyond its results; nothing for the folder of one run."""

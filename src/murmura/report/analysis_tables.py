@@ -76,21 +76,25 @@ def _updates_first(key: str) -> bool:
 def bias_table(found: Bias) -> Table:
     """B_T, the printed B_T, and the bias disparity of every model, by category (tables 4.5 and 4.6)."""
     deviation = found.deviation()
-    rows: list[Row] = [(text_cell("B_T"), *(number_cell(value, 4) for value in found.train.tolist()))]
+    columns = [Column("category", numeric=False), Column("items"), Column("B_T", "bias of the training part")]
+    measured = [found.items.tolist(), found.train.tolist()]
+    decimals = [0, 4]
     if found.printed is not None and deviation is not None:
-        rows.append((text_cell("B_T printed"), *(number_cell(value, 4) for value in found.printed.tolist())))
-        rows.append((text_cell("B_T / printed - 1"), *(number_cell(v, 4) for v in deviation.tolist())))
-    for label in found.shown:
-        rows.append((text_cell(f"BD {label}"), *(number_cell(v, 3) for v in found.disparity(label).tolist())))
-    columns = (
-        Column("what", numeric=False),
-        *(Column(f"{name}", f"{items} items") for name, items in zip(found.categories, found.items.tolist())),
-    )
+        columns += [Column("printed", "B_T in table 4.5 of the thesis"), Column("off by", "B_T / printed - 1")]
+        measured += [found.printed.tolist(), deviation.tolist()]
+        decimals += [4, 3]
+    columns += [Column(f"BD {label}", f"bias disparity of the lists of {label}") for label in found.shown]
+    measured += [found.disparity(label).tolist() for label in found.shown]
+    decimals += [3] * len(found.shown)
+    rows = [
+        (text_cell(name), *(number_cell(value, places) for value, places in zip(values, decimals)))
+        for name, *values in zip(found.categories, *measured)
+    ]
     notes = (
         "B_T: the share of a category among the training rows over its share among the items. "
         "BD = (B_R - B_T) / B_T, B_R the same of the lists.",
     )
-    return Table("bias", "Bias towards categories", columns, tuple(rows), notes)
+    return Table("bias", "Bias towards categories", tuple(columns), tuple(rows), notes)
 
 
 def freshness_table(found: Sequence[Fresh], k: int) -> Table | None:

@@ -75,12 +75,12 @@ def disparity_picture(found: Bias) -> Picture | None:
     values = np.stack([found.disparity(label) for label in labels])
     longest = max(map(len, map(short, categories)))
     level = 0.075 * longest < 9 / len(categories)  # whether the names fit side by side
-    top = 0.32 if level else 0.35 + 0.034 * longest
+    top = 0.32 if level else 0.3 + 0.026 * longest
     height = 0.1 + top + ROW * len(labels)
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        figure.subplots_adjust(label_space(labels), 0.08 / height, 0.985, 1 - top / height)
+        figure.subplots_adjust(label_space(labels), 0.08 / height, 0.985 if level else 0.94, 1 - top / height)
         name_rows(axes, labels)
         for row, column in np.ndindex(values.shape):
             _cell(axes, row, column, float(values[row, column]))

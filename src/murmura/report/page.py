@@ -72,10 +72,11 @@ def render(record: Folder, results: Results, tables: dict[str, Table], more: Seq
     style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         ("results", "Results", _results(record, results, tables)),
-        *((one.name, one.title, _analysis(one, tables)) for one in more),
+        *((one.name, one.title, _analysis(one, tables)) for one in more if one.first),
         ("plots", "Plots", _plots(record, results)),
         ("cost", "What left the devices", _cost(record, results, tables)),
         ("training", "Training", _figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
+        *((one.name, one.title, _analysis(one, tables)) for one in more if not one.first),
         ("tests", "Differences and seeds", _tables(tables, "tests", "seeds", "categories")),
         ("data", "Data", _tables(tables, "data")),
         ("configuration", "Configuration", _configuration(record, tables)),
