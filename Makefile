@@ -32,6 +32,10 @@ suite: $(VENV)/.test
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
+# Write the generated parts of the documentation anew.
+docs: $(VENV)/.test
+	MURMURA_WRITE_DOCS=1 $(BIN)/pytest tests/docs
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip

@@ -14,10 +14,13 @@ from murmura.core.errors import SettingError
 
 
 def search(
-    model: Annotated[str, typer.Option("--model", help="Which model.")],
+    model: Annotated[str, typer.Option("--model", help="Which model.")] = "",
     grid: Annotated[
         list[str], typer.Option("--grid", metavar="KEY=V,V", help="An axis of the grid; repeatable.")
-    ],
+    ] = [],  # noqa: B006
+    plan: Annotated[
+        Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
+    ] = None,
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "default",
     settings: options.Set = [],  # noqa: B006
@@ -31,6 +34,11 @@ def search(
     as_json: options.Json = False,
 ) -> None:
     """Try a grid of settings on training minus validation, scored on validation. The test part stays closed."""
+    if plan is not None:
+        _run_plan(plan, history, data_dir, workers)
+        return
+    if not model or not grid:
+        raise SettingError("search needs --model and at least one --grid KEY=V,V, or --plan FILE.")
     from murmura.data.sources import load
     from murmura.engine.protocol import prepare
     from murmura.engine.protocol import protocol as protocol_of
@@ -56,6 +64,21 @@ def search(
     ranked = sorted(trials, key=lambda trial: -trial.value)
     rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
     table(f"{model} on the validation part of {data}", ["settings", metric, "seconds"], rows)
+
+
+def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int) -> None:
+    from murmura.studies.search_plan import as_defaults, read_plan, run_plan
+
+    choices = []
+    with progress() as listener:
+        for choice in run_plan(read_plan(plan), history, data_dir, workers, listener):
+            choices.append(choice)
+            where = f"{choice.protocol}/{choice.data}/{choice.model}"
+            winner = choice.winner
+            say(
+                f"{where}: {choice.metric} {winner.value:.5f} of {choice.trials}: {json.dumps(winner.settings)}"
+            )
+    typer.echo(as_defaults(choices), nl=False)
 
 
 def _axes(given: list[str]) -> dict[str, list[Any]]:
