@@ -13,7 +13,7 @@ stops its sending and draws nothing anew. pi limits what is contributed; it does
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,23 @@ def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
 
 @dataclass(frozen=True)
 class Record:
-    """What a device keeps for ever about its sticky decisions: the items of the shared set, as they joined."""
+    """What a device keeps for ever about its sticky decisions."""
 
-    joined: tuple[int, ...] = ()
+    joined: tuple[int, ...] = ()  # the items of the shared set in the order they joined; none ever leaves
+    excluded: tuple[int, ...] = ()  # "never share this", which its owner may take back
+
+    def exclude(self, *items: int) -> Record:
+        """Stop the sending of these items."""
+        return replace(self, excluded=tuple(sorted({*self.excluded, *items})))
+
+    def allow(self, *items: int) -> Record:
+        """Take an exclusion back."""
+        return replace(self, excluded=tuple(sorted({*self.excluded} - {*items})))
 
 
-def decide(record: Record, items: Iterable[int], pi: float, excluded: Iterable[int], secret: Words) -> Record:
+def decide(record: Record, items: Iterable[int], pi: float, secret: Words) -> Record:
     """Let items join while there is room; what has joined stays, also when pi falls or the item is excluded."""
-    own, barred = sorted(set(items)), {*excluded, *record.joined}
+    own, barred = sorted(set(items)), {*record.excluded, *record.joined}
     undecided = [item for item in own if item not in barred]
     room = min(int(sticky_limit(pi, len(own))) - len(record.joined), len(undecided))
     stream = Rng(secret, len(record.joined)).stream(Purpose.CONSENT)
@@ -50,12 +59,12 @@ def decide(record: Record, items: Iterable[int], pi: float, excluded: Iterable[i
         joined.append(undecided[place])
         undecided[place] = undecided[-1]
         undecided.pop()
-    return Record(tuple(joined))
+    return replace(record, joined=tuple(joined))
 
 
-def sticky_share(record: Record, items: Ints, pi: float, excluded: Iterable[int]) -> Floats:
+def sticky_share(record: Record, items: Ints, pi: float) -> Floats:
     """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded."""
-    active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(excluded)
+    active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(record.excluded)
     return np.array([float(item in active) for item in items.tolist()])
 
 

@@ -1,0 +1,134 @@
+"""The sticky promise, over anything that can happen to a device."""
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from murmura.channel.disclosure import Choices, Record, decide, sticky_limit, sticky_share
+from murmura.core.consent import Consent
+from murmura.core.rng import client_secrets
+from murmura.testing import crowd
+
+SECRET = client_secrets(11, 1)[0]
+item = st.integers(0, 40)
+
+
+class Device(RuleBasedStateMachine):
+    """Ever disclosed <= max over s <= t of floor(pi_s * n_s): rounds, restarts, changes of pi, growth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items: set[int] = set()
+        self.percent = 100
+        self.record = Record()
+        self.ever: set[int] = set()
+        self.most = 0
+
+    @rule(percent=st.integers(0, 100))
+    def change_pi(self, percent: int) -> None:
+        self.percent = percent
+
+    @rule(items=st.sets(item, max_size=6))
+    def grow(self, items: set[int]) -> None:
+        self.items |= items
+
+    @rule(items=st.sets(item, max_size=3))
+    def forget(self, items: set[int]) -> None:
+        self.items -= items
+
+    @rule(items=st.sets(item, max_size=3))
+    def exclude(self, items: set[int]) -> None:
+        self.record = self.record.exclude(*items)
+
+    @rule(items=st.sets(item, max_size=3))
+    def allow(self, items: set[int]) -> None:
+        self.record = self.record.allow(*items)
+
+    @rule()
+    def restart(self) -> None:
+        kept: dict[str, Any] = json.loads(json.dumps(asdict(self.record)))
+        self.record = Record(**{name: tuple(values) for name, values in kept.items()})
+
+    @rule()
+    def train(self) -> None:
+        pi, before = self.percent / 100, self.record
+        limit = self.percent * len(self.items) // 100  # floor(pi * n), exact
+        self.most = max(self.most, limit)
+        self.record = decide(before, self.items, pi, SECRET)
+        own = np.array(sorted(self.items), np.int32)
+        share = sticky_share(self.record, own, pi)
+        sent = set(own[share > 0].tolist())
+        self.ever |= sent
+        assert set(share.tolist()) <= {0.0, 1.0}
+        assert len(sent) <= limit
+        assert not sent & set(self.record.excluded)
+        assert sent <= self.items
+        assert self.record.joined[: len(before.joined)] == before.joined  # never re-rolls
+        if limit <= len(before.joined):
+            assert self.record.joined == before.joined  # lowering pi draws nothing
+            assert sent <= set(before.joined)
+        else:  # raising pi adds, as far as there are undecided items
+            undecided = self.items - set(before.joined) - set(self.record.excluded)
+            assert len(self.record.joined) == min(limit, len(before.joined) + len(undecided))
+
+    @invariant()
+    def holds(self) -> None:
+        assert len(self.ever) <= self.most
+        assert self.ever <= set(self.record.joined)
+
+
+Device.TestCase.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+TestDevice = Device.TestCase
+
+
+@given(st.integers(0, 1000), st.integers(0, 3000))
+def test_the_limit_is_the_exact_floor(thousandths: int, n: int) -> None:
+    assert sticky_limit(thousandths / 1000, n) == thousandths * n // 1000
+
+
+def test_lowering_and_raising_pi_brings_the_same_items_back() -> None:
+    items = np.arange(50, dtype=np.int32)
+    record = decide(Record(), items.tolist(), 0.6, SECRET)
+    high = sticky_share(record, items, 0.6)
+    low = sticky_share(decide(record, items.tolist(), 0.2, SECRET), items, 0.2)
+    assert low.sum() == 10
+    assert (low <= high).all()
+    assert (sticky_share(decide(record, items.tolist(), 0.6, SECRET), items, 0.6) == high).all()
+
+
+def test_an_excluded_item_is_not_replaced_by_another() -> None:
+    items = np.arange(20, dtype=np.int32)
+    record = decide(Record(), items.tolist(), 0.5, SECRET)
+    gone = record.joined[3]
+    later = decide(record.exclude(gone), items.tolist(), 0.5, SECRET)
+    assert later.joined == record.joined
+    assert sticky_share(later, items, 0.5).sum() == 9
+    assert sticky_share(later.allow(gone), items, 0.5).sum() == 10
+
+
+def test_every_item_is_equally_likely_to_join() -> None:
+    secrets, n, pi = client_secrets(3, 3000), 12, 0.25
+    joined = np.zeros(n)
+    for secret in secrets:
+        joined[list(decide(Record(), range(n), pi, secret).joined)] += 1
+    expected, spread = 3000 * pi, np.sqrt(3000 * pi * (1 - pi))
+    assert np.abs(joined - expected).max() < 4 * spread
+
+
+@pytest.mark.parametrize("pi", [0.0, 0.3, 0.77, 1.0])
+def test_the_compiled_draw_of_everyone_is_the_draw_of_each(pi: float) -> None:
+    data = crowd(40, 25)
+    secrets = client_secrets(8, 40)
+    never = np.random.default_rng(0).random(len(data)) < 0.15
+    people = Choices.of(Consent(pi=pi), data, secrets, never=never).population(data, secrets)
+    for u in range(40):
+        own = data.by_user.of(u)
+        barred = data.item[never & (data.user == u)].tolist()
+        record = decide(Record().exclude(*barred), own.tolist(), pi, secrets[u])
+        assert people.history(u, 3).share.tolist() == sticky_share(record, own, pi).tolist()
