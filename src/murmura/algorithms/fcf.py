@@ -1,14 +1,14 @@
 """Ammad-ud-din, Ivannikova, Khan, Oyomno, Fu, Tan, Flanagan: Federated Collaborative Filtering for
 Privacy-Preserving Personalized Recommendation System (arXiv 1901.09888, 2019).
 
-The server holds item vectors Q, a client its own vector p_u; the score is p_u . q_i. A visited client solves its
-vector in closed form against the received Q (Hu, Koren and Volinsky, ICDM 2008) and sends gradients of item rows;
-the server adds them up and steps. p_u never leaves.
+The server holds item vectors Q, a client its own vector p_u; the score is p_u . q_i. A visited client solves
+its vector in closed form against the received Q (Hu, Koren and Volinsky, ICDM 2008) and sends gradients of item
+rows; the server adds them up and steps. p_u never leaves.
 
-Two variants. `FCFPaper` is the paper: every item counts, confidence 1 + alpha r where there is an interaction and
-1 elsewhere, Adam on the server. `FCF` is the baseline in the tables of FedeRank (ECIR 2021) and FPL (SAC 2021) as
-their authors' public code computes it: confidence 1 and 0, so a client fits and sends its own items alone, and the
-server takes plain steps. docs/papers/fcf.md tells where text, code and this file part.
+Two variants. `FCFPaper` is the paper: every item counts, confidence 1 + alpha r where there is an interaction
+and 1 elsewhere, Adam on the server. `FCF` is the baseline in the tables of FedeRank (ECIR 2021) and FPL (SAC
+2021) as their authors' public code computes it: confidence 1 and 0, so a client fits and sends its own items
+alone, and the server takes plain steps. docs/papers/fcf.md tells where text, code and this file part.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0)]
 Values = NDArray[Any]
 SPREAD = 0.1  # p and q start as N(0, 0.1^2), as in the authors' code
+LARGEST = 1e6  # of an item vector: scores are fitted to 0 and 1, so a training that gets here has gone astray
 
 
 @settings
 class FCF(Algorithm):
-    """Own items only, target 1: ridge regression on the client, summed gradients and plain steps on the server."""
+    """Own items only, target 1: ridge regression on clients, summed gradients and plain steps on the server."""
 
     name: ClassVar[str] = "fcf"
 
     factors: Count = 20
-    gamma: Rate = 0.0005  # the server's learning rate
+    gamma: Rate = 0.02  # the server's learning rate
     reg: Rate = 1.0  # lambda, of both sides
     refresh: bool = False  # solve p_u once more against the final model before ranking
     precision: Literal["float32", "float64"] = "float32"
@@ -96,7 +97,7 @@ class FCF(Algorithm):
         with np.errstate(over="ignore", invalid="ignore"):
             Q = server.model["Q"] * (1 - 2 * self.gamma * self.reg)
             Q[sent.index] += self.gamma * sent.values
-        return ServerState({"Q": self._finite(Q)}, server.private), {}
+        return ServerState({"Q": self._tame(Q)}, server.private), {}
 
     def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
         """The vector of the last visit, as in the authors' code; with `refresh` it is solved once more."""
@@ -144,11 +145,12 @@ class FCF(Algorithm):
         errors = 1 - call.model["Q"][own] @ p
         return SparseRows(own, 2 * errors[:, None] * p)
 
-    def _finite(self, Q: Values) -> Values:
-        if not np.isfinite(Q).all():
+    def _tame(self, Q: Values) -> Values:
+        largest = np.abs(Q).max()
+        if not largest <= LARGEST:  # nor is nan
             raise FederationError(
-                f"the item vectors of {self.name} must stay finite, but steps of gamma = {self.gamma:g} "
-                "grew without end; lower gamma."
+                f"the item vectors of {self.name} must stay below {LARGEST:g}, but steps of gamma = "
+                f"{self.gamma:g} took one to {largest:.3g}; lower gamma."
             )
         return Q
 
@@ -163,7 +165,7 @@ class FCFPaper(FCF):
 
     name: ClassVar[str] = "fcf-paper"
 
-    gamma: Rate = 0.05
+    gamma: Rate = 0.1
     alpha: Rate = 4.0  # confidence of an interaction of value r: 1 + alpha r
     values: Literal["binary", "raw"] = "binary"  # r: 1, or the value of the interaction
     refresh: bool = True
@@ -185,7 +187,7 @@ class FCFPaper(FCF):
         Q, listed = server.model["Q"], server.private["listed"]
         climb = 2 * (inbox.update.tables["items"].values - self.reg * Q[listed])
         moved, memory = optimisers.move("adam", self.gamma, Q, server.private, SparseRows(listed, climb))
-        return ServerState({"Q": self._finite(moved)}, memory), {}
+        return ServerState({"Q": self._tame(moved)}, memory), {}
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """The positives sent as positives; their rows alone do not tell, as every item has one."""

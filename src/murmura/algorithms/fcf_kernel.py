@@ -1,7 +1,7 @@
 """The compiled twin of FCF: a round of all clients at once.
 
-Clients are solved in blocks whose size does not depend on the number of workers, and sums are taken in the order
-of the clients, so that workers change no bit.
+Clients are solved in blocks whose size does not depend on the number of workers, and sums are taken in the
+order of the clients, so that workers change no bit.
 """
 
 from __future__ import annotations

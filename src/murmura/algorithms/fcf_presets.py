@@ -30,3 +30,4 @@ class FCFPublished(Preset, FCFPaper, Schedule, Consent):
     method: ClassVar[type[Algorithm]] = FCFPaper
     clients: Count | Literal["all"] = "all"
     rounds_per_epoch: Count | Literal["visits", "triples"] = 1
+    epochs: Count = 30
