@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import pydantic
@@ -41,10 +41,20 @@ def _one_sentence(init: Callable[..., None], cls: type) -> Callable[..., None]:
             init(self, **values)
         except pydantic.ValidationError as error:
             first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
-            raise SettingError(problem(first, cls, getattr(cls, "name", cls.__name__))) from None
+            whole = _all_alternatives(first, error.errors())
+            raise SettingError(problem(whole, cls, getattr(cls, "name", cls.__name__))) from None
 
     checked_init.__wrapped__ = init  # type: ignore[attr-defined]
     return checked_init
+
+
+def _all_alternatives(first: Any, errors: Sequence[Any]) -> Any:
+    """A setting that may be one thing or another fails as each: one error that names them all."""
+    same = [error for error in errors if error["loc"][:1] == first["loc"][:1]]
+    if len(same) == 1 or first["type"] in UNKNOWN:
+        return first
+    texts = dict.fromkeys(str(error["msg"]).removeprefix("Input should be ") for error in same)
+    return {**first, "loc": first["loc"][:1], "msg": "Input should be " + " or ".join(texts)}
 
 
 def problem(error: Any, cls: type, owner: str) -> str:

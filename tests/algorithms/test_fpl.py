@@ -1,0 +1,208 @@
+"""FPL against a sequential BPR, its own equations in plain sums, and its readings."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import ALGORITHMS, algorithm
+from murmura.algorithms.fpl import FPL, draw_triples
+from murmura.core.arrays import Floats
+from murmura.core.consent import Consent
+from murmura.core.errors import SettingError
+from murmura.core.federation import Call, History, Public
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
+from murmura.core.schedule import Schedule
+from murmura.core.settings import as_dict, from_dict
+from murmura.engine.fit import fit
+from murmura.engine.fitted import Fitted
+from murmura.runtimes.inprocess import InProcess
+from murmura.testing import crowd
+from murmura.testing.checks import assert_close
+
+SEED = 4
+
+
+def train(method: FPL, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> Fitted:
+    runtime = InProcess(path=path)  # type: ignore[arg-type]
+    return fit(method, None, crowd(), schedule, runtime=runtime, disclosure=Consent(pi=pi), seed=SEED)
+
+
+def sequential_bpr(data: Interactions, steps: int, factors: int) -> tuple[Floats, ...]:
+    """Rendle et al.: BPR (UAI 2009), one triple after the other, with alpha = 0.05 and the papers' lambdas."""
+    public, alpha = Public.of(data), 0.05
+    keys, server = client_secrets(SEED, data.n_users), server_secret(SEED)
+    start = 0.1 * Rng(server).stream(Purpose.INIT).normals(public.items * (factors + 1))
+    Q, b = start.reshape(-1, factors + 1)[:, :factors].copy(), start.reshape(-1, factors + 1)[:, factors].copy()
+    P = np.array([0.1 * Rng(key).stream(Purpose.INIT).normals(factors) for key in keys])
+    for t in range(steps):
+        u = int(Rng(server, t).stream(Purpose.SELECT).choose(data.n_users, 1)[0])
+        own = data.by_user.of(u)
+        for k, j in draw_triples(public.listed, own, 1, Rng(keys[u], t).stream(Purpose.TRIPLES)):
+            i, p, qi, qj = own[k], P[u].copy(), Q[own[k]].copy(), Q[j].copy()
+            g = 1 / (1 + np.exp(b[i] + p @ qi - b[j] - p @ qj))
+            P[u] += alpha * (g * (qi - qj) - alpha / 20 * p)
+            Q[i] += alpha * (g * p - alpha / 20 * qi)
+            Q[j] += alpha * (-g * p - alpha / 200 * qj)
+            b[i] += alpha * g
+            b[j] += alpha * -g
+    return P, Q, b
+
+
+def test_one_client_one_triple_and_full_sharing_is_exactly_sequential_bpr() -> None:
+    steps = 600
+    P, Q, b = sequential_bpr(crowd(), steps, 5)
+    schedule = Schedule(clients=1, rounds_per_epoch=steps, epochs=1)
+    plain = train(FPL(factors=5, precision="float64"), schedule)
+    for name, expected in (("Q", Q), ("b", b)):
+        assert plain.model[name].tobytes() == expected.tobytes()
+    assert plain.states["p"].tobytes() == P.tobytes()
+    compiled = train(FPL(factors=5, precision="float64"), schedule, "kernel")
+    for name, expected in (("Q", Q), ("b", b)):
+        assert_close(compiled.model[name], expected, 64 * steps * 2.0**-52, name)
+
+
+def test_an_update_is_the_sum_of_the_gradients_of_its_triples() -> None:
+    """Version B at T = 9, written out: frozen items, p_u after every triple, a coin each, sums per item."""
+    data, T, alpha, pi = crowd(), 9, 0.05, 0.6
+    public, method = Public.of(data), FPL(factors=3, triples=T, precision="float64")
+    rng, own = Rng(client_secrets(0, 12)[5], 17), data.by_user.of(5)
+    history = History(own, np.ones(len(own)), np.full(len(own), pi))
+    model = method.server_init(public, Rng(server_secret(0))).model
+    state = method.client_init(public, history, rng)
+    after, update = method.client_step(Call(public, "train", 17, model), state, history, rng)
+    Q, b, p = model["Q"], model["b"], state["p"].copy()
+    words = rng.stream(Purpose.COINS).words(T)
+    expected: dict[int, Any] = {}
+    for t, (k, j) in enumerate(draw_triples(public.listed, own, T, rng.stream(Purpose.TRIPLES))):
+        i, old = own[k], p.copy()
+        g = 1 / (1 + np.exp(b[i] + old @ Q[i] - b[j] - old @ Q[j]))
+        if words[t] / 2**32 < pi:
+            expected[i] = expected.get(i, 0) + np.append(g * old - alpha / 20 * Q[i], g)
+        expected[j] = expected.get(j, 0) + np.append(-g * old - alpha / 200 * Q[j], -g)
+        p = old + alpha * (g * (Q[i] - Q[j]) - alpha / 20 * old)
+    sent = update.tables["items"]
+    assert sent.index.tolist() == sorted(expected)
+    np.testing.assert_allclose(sent.values, [expected[i] for i in sorted(expected)], rtol=1e-12)
+    np.testing.assert_allclose(after["p"], p, rtol=1e-12)
+
+
+def test_pi_changes_what_is_sent_and_not_what_is_drawn() -> None:
+    method, schedule = FPL(triples=5, precision="float64"), Schedule(clients="all", rounds=1)
+    fitted = {pi: train(method, schedule, pi=pi) for pi in (0.0, 0.5, 1.0)}
+    for pi in (0.0, 0.5):
+        assert (fitted[pi].states["p"] == fitted[1.0].states["p"]).all()
+    rows = [fitted[pi].ledger.totals["rows_up"] for pi in (0.0, 0.5, 1.0)]
+    assert rows[0] < rows[1] < rows[2]
+    assert np.nanmax(fitted[0.0].ledger.disclosed) == 0.0
+
+
+def test_the_readings_differ_where_there_is_more_than_one_triple() -> None:
+    schedule = Schedule(clients="all", rounds=2)
+    for T, same in ((1, True), (6, False)):
+        B = train(FPL(triples=T, precision="float64"), schedule)
+        equations = train(FPL(triples=T, version="equations", precision="float64"), schedule)
+        assert np.allclose(B.states["p"], equations.states["p"], rtol=0, atol=1e-15) == same
+
+
+def test_the_number_of_triples_of_a_visit() -> None:
+    public = Public(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
+    rows = 11
+    expected: dict[int | str, int] = {3: 3, "mean": 6, "own": 11}
+    for triples, T in expected.items():
+        assert FPL(triples=triples).visit_triples(public, rows) == T  # type: ignore[arg-type]
+
+
+def test_the_prior_counts_shared_positives_and_nothing_else() -> None:
+    data = crowd()
+    schedule = Schedule(clients="all", rounds=1)
+    for path in ("plain", "kernel"):
+        for pi in (0.0, 0.5, 1.0):
+            fitted = fit(FPL(prior=True, precision="float64"), None, data, schedule, seed=SEED,
+                         disclosure=Consent(pi=pi), runtime=InProcess(path=path))  # fmt: skip
+            people = fitted.plan.people
+            counts = np.bincount(people.item[people.share == 1.0], minlength=data.n_items)
+            logs = np.log(counts + 5.0)
+            expected = 0.5 * (logs - logs.mean())
+            first = fitted.ledger.lines[0]
+            assert first.rows_up == counts.sum()
+            # one round of alpha 0.05 moves a bias by at most 0.05 per triple
+            assert np.abs(fitted.model["b"] - expected).max() <= 0.05 * data.n_users
+
+
+def test_a_guest_is_ranked_like_a_client_with_the_same_items() -> None:
+    data = crowd(200, 60, seed=3)
+    fitted = fit(
+        FPL(triples="own", refresh=3), None, data, Schedule(clients="all", rounds=80), runtime=InProcess()
+    )
+    agree = []
+    for u in range(3, 40):
+        own = data.by_user.of(u)
+        client, guest = fitted.score(np.array([u], np.int32))[0], fitted.score_history(own)
+        others = np.setdiff1d(np.arange(data.n_items), own)
+        agree.append(np.corrcoef(client[others], guest[others])[0, 1])
+    assert np.mean(agree) > 0.9
+
+
+def test_the_presets_are_the_published_configurations() -> None:
+    expected = {
+        "sfpl": (1, 1, "visits", "sum"),
+        "sfpl+": (1, "mean", "visits", "sum"),
+        "pfpl": ("all", 1, "visits", "sum"),
+        "pfpl+": ("all", "mean", "visits", "sum"),
+        "cfpl": (500, "own", "triples", "adagrad"),
+    }
+    for name, (clients, triples, reading, optimiser) in expected.items():
+        made = algorithm(name)()
+        method, schedule, consent = made.algorithm(), made.schedule(), made.consent()
+        assert isinstance(method, FPL)
+        assert (schedule.clients, method.triples, schedule.rounds_per_epoch, method.optimiser) == (
+            clients, triples, reading, optimiser,
+        )  # fmt: skip
+        assert (method.factors, method.alpha, schedule.epochs) == (20, 0.05, 20)
+        assert (consent.pi, consent.disclosure, method.version) == (1.0, "sticky", "B")
+        assert made.name == name
+        assert from_dict(type(made), as_dict(made)) == made
+    assert set(expected) <= set(ALGORITHMS)
+
+
+def test_both_readings_of_an_epoch() -> None:
+    """Code: X+ visits an epoch; thesis 4.5.2: X+ triples. Amazon Digital Music: X+ 61,408, |U| 1,835."""
+    public = Public(items=34526, listed=np.arange(34526, dtype=np.int32), clients=1835, interactions=61408)
+    rounds = {
+        (name, reading): made.schedule().epoch_rounds(public, made.algorithm().visit_examples(public))
+        for name in ("sfpl", "sfpl+", "pfpl", "pfpl+")
+        for reading in ("visits", "triples")
+        for made in [algorithm(name)(rounds_per_epoch=reading)]  # type: ignore[call-arg]
+    }
+    assert rounds == {
+        ("sfpl", "visits"): 61408, ("sfpl", "triples"): 61408,
+        ("sfpl+", "visits"): 61408, ("sfpl+", "triples"): 1835,
+        ("pfpl", "visits"): 33, ("pfpl", "triples"): 33,
+        ("pfpl+", "visits"): 33, ("pfpl+", "triples"): 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"triples": 0}, "triples"),
+        ({"clients": 0}, "clients"),
+        ({"pi": 1.5}, "pi"),
+        ({"alpha": 0}, "alpha"),
+        ({"factors": 0}, "factors"),
+        ({"rounds": 0}, "rounds"),
+        ({"triple": 3}, "Did you mean 'triples'"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(wrong: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence) as refused:
+        algorithm("sfpl+")(**wrong)
+    assert str(refused.value).count(".") <= 3
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SettingError, match="did you mean 'sfpl"):
+        algorithm("sfpl++")
