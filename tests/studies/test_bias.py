@@ -11,6 +11,8 @@ from murmura.engine.protocol import prepare, protocol
 from murmura.evaluation.categories import source_bias
 from murmura.studies.bias import bias, printed_bias
 from murmura.studies.compare import compare, plan
+from murmura.studies.frequency import frequencies
+from murmura.studies.kept import Kept
 from tests.studies.worlds import small_world
 
 
@@ -41,7 +43,8 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
     world = with_categories(known=33)
     ready = plan(world, "default", {"mostpop": {}, "user-knn": {"k": 5}})
     list(compare(ready, tmp_path / "c"))
-    found = bias(tmp_path / "c")
+    kept = Kept.open(tmp_path / "c")
+    found = bias(kept, frequencies(kept))
     assert found is not None
     assert found.categories == ("Arts", "Food", "Transport")
     split = ready.prepared.split
@@ -61,7 +64,7 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
 
 def test_items_without_categories_have_no_bias(tmp_path: Path) -> None:
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
-    assert bias(tmp_path / "c") is None
+    assert bias(Kept.open(tmp_path / "c"), []) is None
 
 
 def test_what_the_thesis_prints() -> None:

@@ -22,14 +22,15 @@ Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    from murmura.engine.run import Run
     from murmura.report.analysis_tables import sweep_table
-    from murmura.studies.sweep import main_cutoff, points, read_sweep
+    from murmura.studies.kept import Kept
+    from murmura.studies.sweep import points, read_sweep
 
-    what = read_sweep(folder)
+    kept = Kept.open(folder)
+    what = read_sweep(kept)
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    _answer(folder, sweep_table(what, points(folder), main_cutoff(Run.open(folder))), as_json)
+    _answer(folder, sweep_table(what, points(kept), kept.cutoff), as_json)
 
 
 @analyse_app.command("frequency")
@@ -37,8 +38,9 @@ def frequency(folder: Place, as_json: options.Json = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.report.analysis_tables import frequency_table
     from murmura.studies.frequency import frequencies
+    from murmura.studies.kept import Kept
 
-    _answer(folder, frequency_table(frequencies(folder)), as_json)
+    _answer(folder, frequency_table(frequencies(Kept.open(folder))), as_json)
 
 
 @analyse_app.command("bias")
@@ -46,8 +48,11 @@ def bias(folder: Place, as_json: options.Json = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.report.analysis_tables import bias_table
     from murmura.studies.bias import bias as bias_of
+    from murmura.studies.frequency import frequencies
+    from murmura.studies.kept import Kept
 
-    found = bias_of(folder)
+    kept = Kept.open(folder)
+    found = bias_of(kept, frequencies(kept))
     if found is None:
         raise RunError(
             f"{folder} must be of data whose items have categories, but it has none; "
@@ -59,12 +64,13 @@ def bias(folder: Place, as_json: options.Json = False) -> None:
 @analyse_app.command("freshness")
 def freshness(folder: Place, as_json: options.Json = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
-    from murmura.engine.run import Run
     from murmura.report.analysis_tables import freshness_table
     from murmura.studies.freshness import freshness as freshness_of
-    from murmura.studies.sweep import main_cutoff
+    from murmura.studies.kept import Kept
+    from murmura.studies.sweep import points
 
-    _answer(folder, freshness_table(freshness_of(folder), main_cutoff(Run.open(folder))), as_json)
+    kept = Kept.open(folder)
+    _answer(folder, freshness_table(freshness_of(points(kept)), kept.cutoff), as_json)
 
 
 def _answer(folder: Path, found: Table | None, as_json: bool) -> None:

@@ -47,7 +47,8 @@ def sweep(
     """
     from murmura.data.sources import load
     from murmura.report.analysis_tables import sweep_table
-    from murmura.studies.sweep import main_cutoff, plan_sweep, points
+    from murmura.studies.kept import Kept
+    from murmura.studies.sweep import plan_sweep, points
     from murmura.studies.sweep import sweep as run
 
     swept = options.parse_models(models)
@@ -68,9 +69,8 @@ def sweep(
                 typer.echo(json.dumps(line.flat()))
             else:
                 say(f"{line.label}: done")
-    from murmura.engine.run import Run
-
-    table = sweep_table(what, points(folder), main_cutoff(Run.open(folder)))
+    kept = Kept.open(folder)
+    table = sweep_table(what, points(kept), kept.cutoff)
     if table is not None and not as_json:
         show(table)
     say(f"run folder: {folder}")

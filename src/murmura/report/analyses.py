@@ -14,10 +14,11 @@ from murmura.report.freshness_plot import freshness_picture
 from murmura.report.sweep_costs import cost_picture
 from murmura.report.sweep_plots import accuracy_picture, coverage_picture
 from murmura.report.table import Table
-from murmura.studies.bias import bias
-from murmura.studies.frequency import frequencies
+from murmura.studies.bias import Bias, bias
+from murmura.studies.frequency import Frequencies, frequencies
 from murmura.studies.freshness import freshness
-from murmura.studies.sweep import Sweep, main_cutoff, points, read_sweep
+from murmura.studies.kept import Kept
+from murmura.studies.sweep import Point, Sweep, points, read_sweep
 
 TABLES = ("sweep", "freshness", "frequency", "bias")
 
@@ -39,30 +40,30 @@ class Analysis:
 
 def analyses(folder: Path) -> list[Analysis]:
     """What the folder of a comparison has to say beyond its results; nothing for the folder of one run."""
-    whole = Run.open(folder)
-    if not isinstance(whole.config.get("models"), dict) or whole.has("metrics.json"):
+    run = Run.open(folder)
+    if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
         return []
-    what, k = read_sweep(folder), main_cutoff(whole)
-    made = [_sweep(folder, what, k) if what else None, _freshness(folder, k)]
-    if whole.has("items.csv"):
-        made += [_popularity(folder, what), _categories(folder)]
+    kept = Kept(run, config)
+    what, found = read_sweep(kept), points(kept)
+    made = [_sweep(what, found, kept.cutoff) if what else None, _freshness(found, kept.cutoff)]
+    if run.has("items.csv"):
+        times = frequencies(kept)
+        made += [_popularity(times, what), _categories(bias(kept, times))]
     return [one for one in made if one is not None and (one.pictures or one.tables)]
 
 
-def _sweep(folder: Path, what: Sweep, k: int) -> Analysis:
-    found = points(folder)
+def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:
     pictures = [picture(what, found, k) for picture in (accuracy_picture, coverage_picture, cost_picture)]
     return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
 
 
-def _freshness(folder: Path, k: int) -> Analysis | None:
-    found = freshness(folder)
-    picture = freshness_picture(found, k)
-    return _of("fresh", "Freshness", [picture], [freshness_table(found, k)]) if picture else None
+def _freshness(found: list[Point], k: int) -> Analysis | None:
+    fresh = freshness(found)
+    picture = freshness_picture(fresh, k)
+    return _of("fresh", "Freshness", [picture], [freshness_table(fresh, k)]) if picture else None
 
 
-def _popularity(folder: Path, what: Sweep | None) -> Analysis | None:
-    found = frequencies(folder)
+def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None:
     drawn = panels(found, what)
     if not drawn:
         return None
@@ -70,16 +71,11 @@ def _popularity(folder: Path, what: Sweep | None) -> Analysis | None:
     return _of("popularity", "Popularity", pictures, [frequency_table(found)])
 
 
-def _categories(folder: Path) -> Analysis | None:
-    found = bias(folder)
+def _categories(found: Bias | None) -> Analysis | None:
     if found is None or not found.shown:
         return None
-    return _of(
-        "bias",
-        "Bias towards categories",
-        [training_picture(found), disparity_picture(found)],
-        [bias_table(found)],
-    )
+    pictures = [training_picture(found), disparity_picture(found)]
+    return _of("bias", "Bias towards categories", pictures, [bias_table(found)])
 
 
 def _of(name: str, title: str, pictures: list[Picture | None], tables: list[Table | None]) -> Analysis:

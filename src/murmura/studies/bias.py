@@ -7,9 +7,9 @@ how far the lists depart from the training part: BD = (B_R - B_T) / B_T. See eva
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
-from murmura.studies.frequency import frequencies, read_items
+from murmura.studies.frequency import Frequencies, read_items
+from murmura.studies.kept import Kept
 
 PRINTED = "thesis_table_4_5.csv"
 
@@ -42,15 +43,14 @@ class Bias:
         return None if self.printed is None else self.train / self.printed - 1
 
 
-def bias(folder: Path) -> Bias | None:
-    """The bias of every entry that has a finished seed; None where the items have no categories."""
-    whole = Run.open(folder)
-    if not whole.has("categories.csv"):
+def bias(kept: Kept, found: Sequence[Frequencies]) -> Bias | None:
+    """The bias of the entries whose frequencies were found; None where the items have no categories."""
+    if not kept.run.has("categories.csv"):
         return None
-    items, popularity = read_items(whole)
-    categories = _categories(whole, items)
-    shown = {one.label: category_bias(one.shown, categories) for one in frequencies(folder)}
-    printed = printed_bias(_data_name(whole))
+    items, popularity = read_items(kept.run)
+    categories = _categories(kept.run, items)
+    shown = {one.label: category_bias(one.shown, categories) for one in found}
+    printed = printed_bias(kept.data)
     return Bias(
         categories.labels,
         np.bincount(categories.label, minlength=len(categories.labels)).astype(np.int32),
@@ -65,11 +65,6 @@ def printed_bias(data: str) -> dict[str, float]:
     text = resources.files("murmura.studies").joinpath(PRINTED).read_text(encoding="utf-8")
     rows = csv.DictReader(line for line in text.splitlines() if not line.startswith("#"))
     return {row["category"]: float(row["bias"]) for row in rows if row["data"] == data}
-
-
-def _data_name(whole: Run) -> str:
-    data = whole.config.get("data")
-    return str(data.get("name")) if isinstance(data, dict) else str(data)
 
 
 def _categories(whole: Run, items: dict[str, int]) -> Relation:

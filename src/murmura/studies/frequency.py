@@ -5,9 +5,7 @@ Thesis, 4.6.3: figure 4.4 (updates of the 1,000 most updated items) and 4.5 (rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +13,7 @@ from murmura.core.arrays import Floats, Longs
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.coverage import gini_index
-from murmura.studies.sweep import finished, main_cutoff
+from murmura.studies.kept import Kept
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at
 
@@ -41,19 +39,17 @@ class Frequencies:
         return found
 
 
-def frequencies(folder: Path, labels: Iterable[str] | None = None) -> list[Frequencies]:
-    """The entries of a comparison that have a finished seed, all or some; reads the folder alone."""
-    whole = Run.open(folder)
-    items, popularity = read_items(whole)
-    k = main_cutoff(whole)
+def frequencies(kept: Kept) -> list[Frequencies]:
+    """The entries of a comparison that have a finished seed."""
+    items, popularity = read_items(kept.run)
     made = []
-    for label in whole.config.get("models", {}) if labels is None else labels:
-        runs = finished(whole, str(label))
+    for label in kept.models:
+        runs = kept.finished(label)
         if runs:
             sent = [_sent(run, items) for run in runs if run.has("item_rows.csv")]
-            shown = sum((shown_times(run, items, k) for run in runs), np.zeros(len(items), np.int64))
+            shown = sum((shown_times(run, items, kept.cutoff) for run in runs), np.zeros(len(items), np.int64))
             total = sum(sent, np.zeros(len(items), np.int64)) if sent else None
-            made.append(Frequencies(str(label), popularity, total, shown))
+            made.append(Frequencies(label, popularity, total, shown))
     return made
 
 

@@ -7,11 +7,10 @@ fewer rounds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from murmura.engine.run import Run
-from murmura.studies.sweep import Point, points
+from murmura.studies.sweep import Point
 
 FRESHNESS, NORMALISED = "freshness", "normalised freshness"
 
@@ -26,18 +25,17 @@ class Fresh:
     clients: str  # in a round, as it was set: a number, or all
 
 
-def freshness(folder: Path) -> list[Fresh]:
-    """The federated entries of a comparison that have a finished seed; those of one curve freshest first."""
-    settings = Run.open(folder).config.get("models", {})
-    found = [point for point in points(folder) if NORMALISED in point.found]
+def freshness(found: Sequence[Point]) -> list[Fresh]:
+    """The federated ones of the points of a comparison; those of one curve freshest first."""
     curves = list(dict.fromkeys(point.curve for point in found))
-    found.sort(key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
+    known = [point for point in found if NORMALISED in point.found]
+    known.sort(key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
     return [
         Fresh(
             point,
             point.found[FRESHNESS],
             point.found[NORMALISED],
-            str(settings[point.label].get("clients", "")),
+            str(point.settings.get("clients", "")),
         )
-        for point in found
+        for point in known
     ]

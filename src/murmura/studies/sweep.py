@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run import Run
-from murmura.studies.compare import Comparison, Line, compare, mean, plan, run_name
+from murmura.studies.compare import Comparison, Line, compare, mean, plan
+from murmura.studies.kept import Kept
 from murmura.studies.methods import method_class
 
 FILE = "sweep.json"
@@ -41,6 +42,7 @@ class Point:
     label: str
     seeds: int
     found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 def plan_sweep(
@@ -92,47 +94,31 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def read_sweep(folder: Path) -> Sweep | None:
+def read_sweep(kept: Kept) -> Sweep | None:
     """What a folder sweeps; None where it is an ordinary comparison."""
-    run = Run.open(folder)
-    if not run.has(FILE):
+    if not kept.run.has(FILE):
         return None
-    found = run.read(FILE)
+    found = kept.run.read(FILE)
     try:
         curves = {str(label): tuple(map(str, entries)) for label, entries in found["curves"].items()}
         return Sweep(str(found["key"]), tuple(found["values"]), curves, tuple(map(str, found["beside"])))
     except (KeyError, TypeError, AttributeError):
-        raise RunError(f"{folder / FILE} is damaged: run the sweep again with the same --out.") from None
+        raise RunError(f"{kept.run.path / FILE} is damaged: run the sweep again with the same --out.") from None
 
 
-def points(folder: Path) -> list[Point]:
+def points(kept: Kept) -> list[Point]:
     """The entries of a comparison that have a finished seed; of a sweep with their curve and value."""
-    whole, what = Run.open(folder), read_sweep(folder)
+    what = read_sweep(kept)
     places: dict[str, tuple[str, Any]] = {}
     for curve, entries in what.curves.items() if what else ():
         places |= {entry: (curve, value) for entry, value in zip(entries, what.values if what else ())}
     made = []
-    for label in whole.config.get("models", {}):
-        each = [_numbers(run) for run in finished(whole, str(label))]
+    for label, settings in kept.models.items():
+        each = [_numbers(run) for run in kept.finished(label)]
         if each:
-            curve, value = places.get(str(label), (str(label), None))
             known = {key: found for key, found in mean(each).items() if found is not None}
-            made.append(Point(curve, value, str(label), len(each), known))
+            made.append(Point(*places.get(label, (label, None)), label, len(each), known, settings))
     return made
-
-
-def finished(whole: Run, label: str) -> list[Run]:
-    """The finished runs of one entry, by seed."""
-    config = whole.config
-    first, seeds = int(config.get("seed", 0)), int(config.get("seeds", 1))
-    runs = [Run(whole.path / run_name(label, seed)) for seed in range(first, first + seeds)]
-    return [run for run in runs if run.has("config.yaml") and run.status == "done"]
-
-
-def main_cutoff(whole: Run) -> int:
-    """The list length the analyses look at: 10 where the comparison has it, otherwise its largest."""
-    cutoffs = [int(k) for k in whole.config.get("cutoffs") or [10]]
-    return 10 if 10 in cutoffs else max(cutoffs)
 
 
 def _numbers(run: Run) -> dict[str, float | None]:
