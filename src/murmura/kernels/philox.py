@@ -116,9 +116,20 @@ def draw_below(key: Words, c1: Word, c2: Word, c3: Word, place: Word, n: Word) -
 @compiled
 def permute(order: Longs, key: Words, c1: Word, c2: Word, c3: Word) -> None:
     """Shuffle in place (Fisher and Yates, from the end), with a stream of its own."""
-    place = np.uint64(0)
+    words = np.empty(256, np.uint32)
+    at, block_ = len(words), 0
     for last in range(len(order) - 1, 0, -1):
-        other, place = draw_below(key, c1, c2, c3, place, np.uint64(last + 1))
+        n = np.uint64(last + 1)
+        unfair = (np.uint64(1) << _SHIFT) % n
+        while True:
+            if at == len(words):
+                fill_words(key, c1, c2, c3, np.uint64(block_), words)
+                at, block_ = 0, block_ + len(words) // 4
+            product = np.uint64(words[at]) * n
+            at += 1
+            if product & _LOW >= unfair:
+                break
+        other = np.int64(product >> _SHIFT)
         order[last], order[other] = order[other], order[last]
 
 
