@@ -16,21 +16,10 @@ from murmura.data.reading import read_text
 from murmura.data.rows import interactions_of
 
 DAY = "Tue Apr 03 18:20:27 +0000 2012"
-ODD = [
-    "",
-    " ",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "-5",
-    "99999999999999999999",
-    '"',
-    '"x"',
-    "x" * 300,
-    "\x1f",
-    "\x1a",
-]
+QUOTED = [
+    '"', '"x"', '"7"', '"a,b"', '"a""b"', '""', '"a\nb"', "a\rb", '"a\rb"', '"a"\rb', 'a"b', '"a"b', '"2012-04-03"',
+]  # fmt: skip
+ODD = ["", " ", "nan", "inf", "-inf", "1e400", "-5", "9" * 20, "x" * 300, "\x1f", "\x1a", *QUOTED]
 # the first three of each are good; the rest is good or nearly so
 FIELDS = {
     Kind.NUMBER_ID: ["1", "2", "-3", "0", "007", "123456789012345678", "-0", "+1", "1_0", *ODD],

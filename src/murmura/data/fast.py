@@ -5,6 +5,7 @@ Whatever looks wrong here is only a suspicion: the answer is then None, and the 
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from murmura.data.layout import DAYS, FURTHEST, LONGEST_ID, MONTHS, Column, Kind, Layout
@@ -24,14 +25,17 @@ def read_fast(text: Text, layout: Layout, columns: tuple[Column, ...], width: in
     if content.endswith((b"\n\n", b"\n\r\n")):
         content = content.rstrip(b"\r\n")
     separator = layout.separator
-    if layout.quoted and b'"' in content:
+    quoted = layout.quoted and b'"' in content
+    if layout.quoted and content.count(b"\r") != content.count(b"\r\n"):
+        return None
+    if quoted and not _well_quoted(content, separator):
         return None
     if len(separator) > 1:
         if _STAND_IN.encode() in content:
             return None
         content = content.replace(separator.encode(), _STAND_IN.encode())
         separator = _STAND_IN
-    raw = _raw(content, separator, width, int(layout.header))
+    raw = _raw(content, separator, width, int(layout.header), '"' if quoted else None)
     if raw is None or any(raw[name].null_count() for name in _needed(raw, columns)):
         return None
     checked: list[pl.Series] = []
@@ -43,14 +47,26 @@ def read_fast(text: Text, layout: Layout, columns: tuple[Column, ...], width: in
     return pl.DataFrame(checked)
 
 
-def _raw(content: bytes, separator: str, width: int, skip: int) -> pl.DataFrame | None:
+def _well_quoted(content: bytes, separator: str) -> bool:
+    """Whether every quote opens a field at its start or closes it at its end: then all readers agree."""
+    text = np.frombuffer(content, np.uint8)
+    place = np.flatnonzero(text == ord('"'))
+    opening, closing = place[::2], place[1::2]
+    if len(opening) != len(closing):
+        return False
+    before = np.isin(text[np.maximum(opening - 1, 0)], list(f"{separator}\n".encode())) | (opening == 0)
+    after = np.isin(text[np.minimum(closing + 1, len(text) - 1)], list(f"{separator}\r\n".encode()))
+    return bool((before & (after | (closing == len(text) - 1))).all())
+
+
+def _raw(content: bytes, separator: str, width: int, skip: int, quote: str | None) -> pl.DataFrame | None:
     try:
         return pl.read_csv(
             content,
             separator=separator,
             has_header=False,
             skip_lines=skip,
-            quote_char=None,
+            quote_char=quote,
             schema={_field(place): pl.String for place in range(width)},
         )
     except (pl.exceptions.PolarsError, UnicodeDecodeError):
@@ -70,7 +86,7 @@ def _checked(series: pl.Series, kind: Kind) -> pl.Series | None:
     if kind is Kind.LABEL:
         return series
     if kind is Kind.TEXT_ID:
-        return series if (series.str.len_chars() <= LONGEST_ID).all() else None
+        return series if series.str.len_chars().is_between(1, LONGEST_ID).all() else None
     if kind is Kind.NUMBER_ID:
         return series.cast(pl.Int64, strict=False) if series.str.contains(WHOLE).all() else None
     if kind is Kind.VALUE:

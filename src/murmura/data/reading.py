@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,26 +58,20 @@ def _unpacked(path: Path, raw: bytes) -> bytes:
     limit = max(SMALL, MOST * len(raw))
     parts: list[bytes] = []
     size = 0
-    rest = raw
-    while rest:
-        member = zlib.decompressobj(wbits=31)
-        ended = False
-        while rest and not ended:
-            try:
-                parts.append(member.decompress(rest, CHUNK))
-            except zlib.error as error:
-                raise _damaged(path, parts, f"is damaged ({error})") from None
-            ended = member.eof
-            rest = member.unused_data if ended else member.unconsumed_tail
-            size += len(parts[-1])
-            if size > limit:
-                raise DataError(
-                    f"{path}: the gzip file must unpack to at most {limit:,} bytes, but holds more; "
-                    "unpack it yourself if you trust it."
-                )
-        if not ended:
-            raise _damaged(path, parts, "is cut short")
-        rest = rest.lstrip(b"\0")  # padding after the last member is allowed
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            while piece := file.read(CHUNK):
+                parts.append(piece)
+                size += len(piece)
+                if size > limit:
+                    raise DataError(
+                        f"{path}: the gzip file must unpack to at most {limit:,} bytes, but holds more; "
+                        "unpack it yourself if you trust it."
+                    )
+    except EOFError:
+        raise _damaged(path, parts, "is cut short") from None
+    except (OSError, zlib.error) as error:
+        raise _damaged(path, parts, f"is damaged ({error})") from None
     return b"".join(parts)
 
 
