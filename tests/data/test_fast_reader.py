@@ -17,7 +17,8 @@ from murmura.data.rows import interactions_of
 
 DAY = "Tue Apr 03 18:20:27 +0000 2012"
 QUOTED = [
-    '"', '"x"', '"7"', '"a,b"', '"a""b"', '""', '"a\nb"', "a\rb", '"a\rb"', '"a"\rb', 'a"b', '"a"b', '"2012-04-03"',
+    '"', '"x"', '"7"', '"a,b"', '"a""b"', '""', '"a\nb"', "a\rb", '"a\rb"', '"a"\rb', 'a"b', '"a"b',
+    '"2012-04-03"',
 ]  # fmt: skip
 ODD = ["", " ", "nan", "inf", "-inf", "1e400", "-5", "9" * 20, "x" * 300, "\x1f", "\x1a", *QUOTED]
 # the first three of each are good; the rest is good or nearly so
