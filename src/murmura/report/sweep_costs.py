@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
 COSTS = (
-    ("TCC", "TCC: vectors exchanged (paper)", 1.0),
+    ("TCC", "TCC (papers): 10⁹ vectors exchanged", 1e-9),
     ("both", "measured: MB per client, both ways", 1.0),
     ("kB up/client", "measured: MB up per client", 1e-3),
     (DISCLOSED, "measured: disclosed fraction", 1.0),
@@ -66,6 +67,8 @@ def _cost_panel(axes: Axes, drawn: Curves, what: tuple[str, str, float], y: str)
     steps = [(unit * (cost(point, key) or 0.0), point.found[y]) for point in front]
     axes.plot(*zip(*steps), drawstyle="steps-post", color=MUTED, linewidth=1.2)
     sizes = [unit * (cost(point, key) or 0.0) for point in known]
+    wide = min(sizes) > 0 and max(sizes) > WIDE * min(sizes)
+    middle = math.sqrt(min(sizes) * max(sizes)) if wide else (min(sizes) + max(sizes)) / 2
     for (_, look), points in zip(looks(list(drawn)).items(), drawn.values()):
         here = [point for point in points if point in known]
         x = [unit * (cost(point, key) or 0.0) for point in here]
@@ -73,9 +76,9 @@ def _cost_panel(axes: Axes, drawn: Curves, what: tuple[str, str, float], y: str)
         if here:
             best = max(range(len(here)), key=lambda place: here[place].found[y])
             axes.plot([x[best]], [here[best].found[y]], **look.line(markersize=7.5, zorder=4))
-            text, left = value_text(here[best].value), x[best] > 0.6 * max(sizes)
+            text, left = value_text(here[best].value), x[best] > middle
             note(axes, x[best], here[best].found[y], text, left, colour=INK)
-    if min(sizes) > 0 and max(sizes) > WIDE * min(sizes):
+    if wide:
         axes.set_xscale("log")
         logarithmic(axes.xaxis)
     else:

@@ -49,7 +49,7 @@ def accuracy_picture(what: Sweep, found: Sequence[Point], k: int) -> Picture | N
         _over_values(axes, what, drawn, key)
         for name, level in beside(what, found, key).items():
             axes.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
-            note(axes, 0, level, name)
+            note(axes, max(value_places(what).values()), level, name, left=True)
         if disclosed:
             _second_axis(axes, what, drawn)
         legend(figure, *handles(drawn), 3.6)
@@ -157,7 +157,7 @@ def _path(axes: Axes, what: Sweep, points: Sequence[Point], look: Look, x: str, 
         hollow = look.line(markerfacecolor=PAPER, markeredgecolor=look.colour, markeredgewidth=1.3, zorder=4)
         axes.plot([last.found[x]], [last.found[y]], **hollow)
     for point in {first.label: first, last.label: last}.values():
-        note(axes, point.found[x], point.found[y], value_text(point.value))
+        note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
 
 
 def handles(drawn: Curves) -> tuple[list[Any], list[str]]:
