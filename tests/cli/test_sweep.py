@@ -105,7 +105,7 @@ def test_from_flags_to_a_page(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     file = table(tmp_path)
-    with pytest.raises(SettingError, match="less than or equal to 1, but it is 2"):
+    with pytest.raises(SettingError, match=r"sfpl\.pi: .*less than or equal to 1 .*but it is 2\."):
         murmura("sweep", "--data", file, "--protocol", "default", "--models", "sfpl", "--values", "1,2")
     with pytest.raises(SettingError, match="Did you mean 'clients'"):
         murmura("sweep", "--data", file, "--models", "sfpl", "--key", "client", "--values", "1")

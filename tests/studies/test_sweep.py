@@ -111,8 +111,8 @@ def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("models", "key", "values", "sentence"),
     [
-        ({"sfpl+": {}}, "pi", [0.5, 1.5], "less than or equal to 1, but it is 1.5"),
-        ({"sfpl+": {}}, "pi", [-0.1], "greater than or equal to 0, but it is -0.1"),
+        ({"sfpl+": {}}, "pi", [0.5, 1.5], "sfpl+.pi: input should be less than or equal to 1"),
+        ({"sfpl+": {}}, "pi", [-0.1], "but it is -0.1"),
         ({"sfpl+": {}}, "pie", [1], "unknown setting 'sfpl+.pie'. Did you mean 'pi'?"),
         ({"sfpl+": {}, "mostpop": {}}, "pi", [1], "unknown setting 'mostpop.pi'"),
         ({"sfpl+": {}}, "pi", [], "at least one model and one value, but has 1 and 0"),
@@ -121,7 +121,7 @@ def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
         ({"sfpl+": {}}, "pi", [float("nan")], "must be finite"),
         ({"sfpl+": {"pi": 1}}, "pi", [0.5], "sfpl+.pi is what the sweep varies"),
         ({"sfpl+": {}}, "clients", [1, 500], "at most the 60 clients there are, but it is 500"),
-        ({"sfpl+": {}}, "clients", [0], "greater than or equal to 1, but it is 0"),
+        ({"sfpl+": {}}, "clients", [0], "sfpl+.clients: input should be greater than or equal to 1"),
         ({"sfpll": {}}, "pi", [1], "did you mean 'sfpl'"),
     ],
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,10 @@ from murmura.cli import options
 from murmura.cli.analyse import page, show
 from murmura.cli.console import progress, say
 from murmura.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from murmura.studies.compare import Comparison
+    from murmura.studies.sweep import Sweep
 
 DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
 DEFAULT_VALUES = "0,0.1,...,1"
@@ -45,24 +50,38 @@ def sweep(
     An interrupted sweep goes on with the same flags and --out; finished runs are not repeated. -S without a
     model's name sets it for every swept model.
     """
-    from murmura.data.sources import load
-    from murmura.report.analysis_tables import sweep_table
-    from murmura.studies.kept import Kept
-    from murmura.studies.sweep import plan_sweep, points
-    from murmura.studies.sweep import sweep as run
-
     swept = options.parse_models(models)
     others = options.parse_models(beside) if beside.strip() else {}
     for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
         (swept if label in swept else others)[label] |= own
-    chosen_values = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
-    dataset = load(data, data_dir, skip_bad=skip_bad)
+    found = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
+    source = {"name": data, "skip_bad": skip_bad}
+    plan, what = _plan(
+        source, data_dir, protocol, swept, key, found, beside=others,
+        seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at),
+    )  # fmt: skip
+    folder = options.new_folder(out, plan.prepared.data, "sweep", key)
+    _run(plan, what, folder, workers, as_json)
+    say(f"run folder: {folder}")
+    page(folder)
+
+
+def _plan(source: dict[str, Any], data_dir: Path | None, *what: Any, **more: Any) -> tuple[Comparison, Sweep]:
+    from murmura.data.sources import load
+    from murmura.studies.sweep import plan_sweep
+
+    dataset = load(source["name"], data_dir, skip_bad=bool(source["skip_bad"]))
     for note in dataset.notes:
         say(note)
-    more: dict[str, Any] = {"seeds": seeds, "seed": seed, "cutoffs": options.parse_cutoffs(at)}
-    source = {"name": data, "skip_bad": skip_bad}
-    plan, what = plan_sweep(dataset, protocol, swept, key, chosen_values, beside=others, source=source, **more)
-    folder = options.new_folder(out, plan.prepared.data, "sweep", key)
+    return plan_sweep(dataset, *what, source=source, **more)
+
+
+def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:
+    from murmura.report.analysis_tables import sweep_table
+    from murmura.studies.kept import Kept
+    from murmura.studies.sweep import points
+    from murmura.studies.sweep import sweep as run
+
     with progress() as listener:
         for line in run(plan, what, folder, workers=workers, progress=listener):
             if as_json:
@@ -73,8 +92,6 @@ def sweep(
     table = sweep_table(what, points(kept), kept.cutoff)
     if table is not None and not as_json:
         show(table)
-    say(f"run folder: {folder}")
-    page(folder)
 
 
 def for_all(given: list[str], labels: list[str]) -> list[str]:
