@@ -145,6 +145,19 @@ def test_a_guest_is_ranked_like_a_client_with_the_same_items() -> None:
     assert np.mean(agree) > 0.9
 
 
+@pytest.mark.parametrize("triples", [1, "own"])
+def test_single_precision_agrees_with_double(triples: int | str) -> None:
+    schedule = Schedule(clients=1, rounds_per_epoch=2000, epochs=1)
+    single, double = (
+        train(FPL(triples=triples, precision=kind), schedule, "kernel")  # type: ignore[arg-type]
+        for kind in ("float32", "float64")
+    )
+    assert single.ledger.totals["rows_up"] == double.ledger.totals["rows_up"]
+    assert single.ledger.totals["bytes_up"] < double.ledger.totals["bytes_up"]
+    # each of 2,000 visits rounds a value to 24 bits; errors add like a random walk
+    assert_close(single.model["Q"], double.model["Q"], 2.0**-24 * 20 * np.sqrt(2000), "Q")
+
+
 def test_the_presets_are_the_published_configurations() -> None:
     expected = {
         "sfpl": (1, 1, "visits", "sum"),
