@@ -6,7 +6,6 @@ import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from benchmarks.sides import Benchmark, Measured
 
-NAMES = ("bpr", "topk", "metrics", "loading")
+FEDERATED = ("sfpl", "sfpl+", "pfpl+", "workers", "loop", "fcf", "fcf-paper")
+NAMES = ("bpr", "topk", "metrics", "loading", *(f"federated:{part}" for part in FEDERATED))
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 HEAD = (
@@ -25,17 +25,16 @@ HEAD = (
 
 def row(name: str) -> tuple[str, bool]:
     """Run one benchmark: its line of the table, and whether the goal was reached."""
-    from benchmarks.sides import measure
+    from benchmarks.sides import find, measure
 
-    module = f"benchmarks.{name}"
-    benchmark: Benchmark = import_module(module).BENCHMARK
-    found = measure(module, ["ours"] if benchmark.theirs is None else ["ours", "theirs"])
+    benchmark = find(name)
+    found = measure(name, ["ours"] if benchmark.theirs is None else ["ours", "theirs"])
     mine, other = found[0], found[1] if len(found) > 1 else None
     quality = benchmark.judge(mine.answer, other and other.answer)
     if other is None:
         reached, goal, ratio = mine.seconds <= benchmark.goal, f"≤ {benchmark.goal:g} s", ""
     else:
-        factor = other.seconds / mine.seconds
+        factor = speed(benchmark, mine) / speed(benchmark, other)
         reached, goal, ratio = factor >= benchmark.goal, f"≥ {benchmark.goal:g}", f"{factor:.1f}"
     times = [rate(benchmark, side) if side else "" for side in (mine, other)]
     peaks = [f"{side.peak_mb:,.0f}" if side else "" for side in (mine, other)]
@@ -43,12 +42,17 @@ def row(name: str) -> tuple[str, bool]:
     return "| " + " | ".join([*cells, *peaks, *quality]) + " |", reached
 
 
+def speed(benchmark: "Benchmark", side: "Measured") -> float:
+    """The work per second; where it is not counted both sides do the same."""
+    return (1.0 if benchmark.work is None else benchmark.work(side.answer)) / side.seconds
+
+
 def rate(benchmark: "Benchmark", side: "Measured") -> str:
     """Seconds, and the work per second where the benchmark counts it."""
     seconds = f"{side.seconds:.4f}"
     if benchmark.work is None:
         return seconds
-    return f"{seconds} ({benchmark.work(side.answer) / side.seconds / 1e6:.2f} M {benchmark.unit}/s)"
+    return f"{seconds} ({speed(benchmark, side) / 1e6:.2f} M {benchmark.unit}/s)"
 
 
 def surroundings() -> list[str]:
@@ -65,7 +69,7 @@ def surroundings() -> list[str]:
     tools = ", ".join(f"{name} {version(name)}" for name in ("murmura", "numpy", "numba", "implicit", "ranx"))
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return [
-        f"- data: {world.name()}; one thread each; CPU seconds, best of five rounds in turn",
+        f"- data: {world.name()}; one thread each; CPU seconds unless stated, best of five rounds in turn",
         "- peak memory is that of a side's own process, with Python, the libraries and the data",
         f"- machine: {model}, {os.cpu_count()} cores, load {load}; Python {platform.python_version()}; {tools}",
         f"- commit {commit or 'unknown'}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",

@@ -18,7 +18,7 @@ Side = Callable[[], Work]  # prepares everything that is not timed
 
 @dataclass(frozen=True)
 class Measured:
-    """One side: its best CPU seconds, the peak memory of its process, and what it answered."""
+    """One side: its best seconds, the peak memory of its process, and what it answered."""
 
     seconds: float
     peak_mb: float
@@ -37,28 +37,37 @@ class Benchmark:
     rival: str = ""
     unit: str = ""  # what `work` counts
     work: Callable[[Any], float] | None = None  # units done, for a rate
+    timed: Callable[[Any], float] | None = None  # the seconds an answer states; None: the CPU seconds it took
 
     def __post_init__(self) -> None:
         assert (self.theirs is None) == (self.rival == "")
 
 
+def find(name: str) -> Benchmark:
+    """The benchmark of a module of this folder, or "module:part" where it has several."""
+    module, _, part = name.partition(":")
+    found = import_module(f"benchmarks.{module}")
+    benchmark: Benchmark = found.BENCHMARKS[part] if part else found.BENCHMARK
+    return benchmark
+
+
 @cache
-def _prepared(module: str, side: str) -> Work:
-    work: Work = getattr(import_module(module).BENCHMARK, side)()
+def _prepared(name: str, side: str) -> Work:
+    work: Work = getattr(find(name), side)()
     work()  # compiled and cached before it is timed
     return work
 
 
-def _once(module: str, side: str, last: bool) -> Measured:
-    work = _prepared(module, side)
+def _once(name: str, side: str, last: bool) -> Measured:
+    work, timed = _prepared(name, side), find(name).timed
     start = time.process_time()
     answer = work()
-    seconds = time.process_time() - start
+    seconds = time.process_time() - start if timed is None else timed(answer)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Measured(seconds, peak, answer if last else None)
 
 
-def measure(module: str, sides: list[str]) -> list[Measured]:
+def measure(name: str, sides: list[str]) -> list[Measured]:
     """The best of some rounds of each side."""
     spawn = get_context("spawn")
     pools = [ProcessPoolExecutor(1, mp_context=spawn) for _ in sides]
@@ -67,7 +76,7 @@ def measure(module: str, sides: list[str]) -> list[Measured]:
         for done in range(ROUNDS):
             for place, side in enumerate(sides):
                 last = done == ROUNDS - 1
-                seen[place].append(pools[place].submit(_once, module, side, last).result())
+                seen[place].append(pools[place].submit(_once, name, side, last).result())
     finally:
         for pool in pools:
             pool.shutdown()
