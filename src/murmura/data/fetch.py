@@ -8,10 +8,10 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from murmura.core.errors import DataError
+from murmura.core.files import whole_file
 from murmura.core.progress import SILENT, Progress
 from murmura.data.download import DownloadError, download, file_sha256
 from murmura.data.source import Source, SourceFile
-from murmura.data.writing import write_whole
 
 MOST = 2**33  # bytes one member of an archive may unpack to
 
@@ -64,7 +64,7 @@ def _from_archive(source: Source, folder: Path, wanted: list[SourceFile], progre
             contents = {file.name: _member(archive, file) for file in wanted}
         for name, content in contents.items():
             if content is not None:
-                with write_whole(folder / name) as out:
+                with whole_file(folder / name, DataError) as out:
                     out.write(content)
     except (BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
         raise DownloadError(f"{url}: the archive is damaged ({error})") from None

@@ -11,9 +11,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from murmura.core.errors import DataError
+from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, TRAIN, VALIDATION, Split
-from murmura.data.writing import write_whole
 
 FORMAT = "murmura-split-1"
 
@@ -29,7 +29,7 @@ def save_split(path: Path, split: Split) -> None:
         "test": int((split.part == TEST).sum()),
         "fingerprint": split.data.fingerprint,
     }
-    with write_whole(path) as file:
+    with whole_file(path, DataError) as file:
         np.savez_compressed(file, part=split.part, about=np.array(json.dumps(about)))
 
 

@@ -1,44 +1,16 @@
-"""Bytes out: a file is written whole or not at all, and interactions become a table."""
+"""Interactions become a table in a file."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import polars as pl
 
 from murmura.core.errors import DataError, SettingError
+from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
 
 SUFFIXES = (".parquet", ".csv", ".tsv")
-
-
-@contextmanager
-def write_whole(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write into; it takes the name `path` only when everything went well."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    except OSError as error:
-        raise DataError(
-            f"{path}: the file cannot be written ({error.strerror}); choose another place."
-        ) from None
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        part.chmod(0o644)
-        part.replace(path)
-    except OSError as error:
-        raise DataError(
-            f"{path}: the file cannot be written ({error.strerror}); choose another place."
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def write_table(path: Path, data: Interactions) -> None:
@@ -49,7 +21,7 @@ def write_table(path: Path, data: Interactions) -> None:
     frame = as_frame(data)
     if suffix == ".tsv":
         _refuse_breaks(path, frame)
-    with write_whole(path) as file:
+    with whole_file(path, DataError) as file:
         if suffix == ".parquet":
             frame.write_parquet(file)
         elif suffix == ".csv":

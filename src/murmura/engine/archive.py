@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,24 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.errors import RunError
+from murmura.core.files import whole_file
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date: equal content, equal bytes
 
 
 def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-    """Write beside, flush to disk, then put in place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".part")
-    with beside.open("wb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            text = json.dumps(meta, indent=1, sort_keys=True, allow_nan=False)
-            archive.writestr(zipfile.ZipInfo("meta.json", _LONG_AGO), text)
-            for name in sorted(arrays):
-                with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    """One file, complete or not at all."""
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        text = json.dumps(meta, indent=1, sort_keys=True, allow_nan=False)
+        archive.writestr(zipfile.ZipInfo("meta.json", _LONG_AGO), text)
+        for name in sorted(arrays):
+            with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
 
 
 def read_archive(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
