@@ -12,11 +12,13 @@ _PUBLIC = {
     "Interactions": "core.interactions",
     "Split": "core.split",
     "Vocabulary": "core.interactions",
+    "algorithm": "algorithms",
     "baseline": "baselines",
     "evaluate": "evaluation",
     "load": "data.sources",
     "prepare": "engine.protocol",
     "protocol": "engine.protocol",
+    "simulated": "runtimes.simulation",
 }
 
 
