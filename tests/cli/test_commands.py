@@ -151,3 +151,23 @@ def test_doctor_and_version(tmp_path: Path) -> None:
     assert murmura("version", cwd=tmp_path).stdout.strip()
     checks = [json.loads(line) for line in murmura("doctor", "--json", cwd=tmp_path).stdout.splitlines()]
     assert {"python", "numba", "extra demo", "data folder"} <= {check["check"] for check in checks}
+
+
+def test_a_killed_federated_fit_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    file = ratings(tmp_path)
+    flags = ["fit", "--model", "sfpl+", "--data", str(file), "-S", "epochs=3000", "--checkpoint-every", "20000"]
+    command = [sys.executable, "-c", "from murmura.cli.app import main; main()", *flags, "--out", "killed"]
+    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+    kept = tmp_path / "killed" / "checkpoint.npz"
+    deadline = time.monotonic() + 120
+    while not kept.exists() and running.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert running.poll() is None, "it must be killed on the way, not after the end"
+    running.kill()
+    running.wait()
+    assert not (tmp_path / "killed" / "model.npz").exists()
+    for name in ("killed", "whole"):
+        done = murmura(*flags, "--out", name, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    whole = (tmp_path / "whole" / "model.npz").read_bytes()
+    assert (tmp_path / "killed" / "model.npz").read_bytes() == whole

@@ -15,7 +15,7 @@ from murmura.evaluation.ratings import rating_errors
 
 
 def two_tastes(withheld: bool = True) -> tuple[Interactions, list[tuple[int, int, float]]]:
-    """40 users and 16 items: 5 stars in one's own half, 1 star in the other; one of each is withheld per user."""
+    """40 users and 16 items: 5 stars in the own half, 1 star in the other; one of each is withheld per user."""
     rows: list[tuple[int, int, float]] = []
     hidden: list[tuple[int, int, float]] = []
     for u in range(40):

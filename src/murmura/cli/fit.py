@@ -21,9 +21,16 @@ def fit(
     data_dir: options.DataDir = None,
     skip_bad: options.SkipBad = False,
     workers: options.Workers = 1,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option("--checkpoint-every", min=1, help="Rounds between saves (federated); default: an epoch."),
+    ] = None,
     out: options.Out = None,
 ) -> None:
-    """Fit one model and write its run folder: model and recommendations. The test part stays closed."""
+    """Fit one model and write its run folder: model and recommendations. The test part stays closed.
+
+    The same command with the same --out goes on where a killed federated training stopped.
+    """
     from murmura.studies.config import FitConfig, check_config, load_config
     from murmura.studies.single import fit_run
 
@@ -50,5 +57,5 @@ def fit(
         )
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
     with progress() as listener:
-        fit_run(read, Path(folder), listener)
+        fit_run(read, Path(folder), listener, checkpoint_every)
     say(f"run folder: {folder}   (murmura evaluate {folder})")

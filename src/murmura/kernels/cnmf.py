@@ -5,8 +5,8 @@ rules go back to Luo, Zhou, Xia and Zhu, IEEE TII 2014). Where we depart from th
 
 - a bias moves after every rating, not once per pass by the sum (equations 10, 11): at the printed steps the sum
   diverges, because a user with 1,000 ratings then moves 1,000 times too far;
-- alpha and beta weigh a factor once per rating (alpha |ratings of i| W_i in the denominator), as in Surprise, the
-  package the paper builds on; equations 12 and 13 omit the count;
+- alpha and beta count a factor once per rating (alpha |ratings of i| W_i in the denominator), as Surprise and
+  the package the paper builds on; equations 12 and 13 omit the count;
 - in a denominator an estimate counts at least FLOOR times its rating, and no bias goes beyond the largest
   rating: a pass multiplies a factor by at most 1 / FLOOR, and nothing is ever divided by zero;
 - random starts are divided by sqrt(k): otherwise the first estimates grow with k, the biases fall below zero to

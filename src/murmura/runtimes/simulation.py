@@ -8,6 +8,7 @@ from typing import Any
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import Preset
+from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import from_dict
@@ -32,6 +33,12 @@ class Simulated:
     def seeded(self) -> bool:
         """Whether the seed changes the result."""
         return self.preset.seeded
+
+    def epoch_rounds(self, train: Interactions) -> int:
+        """How many rounds an epoch has with the users of `train`."""
+        public = Public.of(train)
+        examples = self.preset.algorithm().visit_examples(public)
+        return self.preset.schedule().epoch_rounds(public, examples)
 
     def fit(
         self,

@@ -11,6 +11,7 @@ from murmura.baselines import BASELINES, baseline
 from murmura.baselines.base import Baseline, Model
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.progress import Progress
 from murmura.core.settings import from_dict
 from murmura.engine.method import Method
 
@@ -62,3 +63,20 @@ def load_model(path: Path, name: str, settings: dict[str, Any], train: Interacti
     if name in BASELINES:
         return persistence.load_model(path)[1]
     return Fitted.load(path, train, from_dict(algorithm(name), settings).algorithm())
+
+
+def fit_resumably(
+    ready: Method,
+    train: Interactions,
+    seed: int,
+    progress: Progress,
+    folder: Path,
+    checkpoint_every: int | None = None,
+) -> Model:
+    """Fit; a federated method saves itself in `folder` on the way, by default after every epoch."""
+    from murmura.runtimes.simulation import Simulated
+
+    if not isinstance(ready, Simulated):
+        return ready.fit(train, seed, progress)
+    every = checkpoint_every or ready.epoch_rounds(train)
+    return ready.fit(train, seed, progress, folder=folder, checkpoint_every=every)

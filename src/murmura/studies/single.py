@@ -12,22 +12,29 @@ from murmura.core.errors import RunError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
+from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import describe_split, record_lists, record_scores, record_training, score
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.defaults import defaults
-from murmura.studies.methods import load_model, method, save_model
+from murmura.studies.methods import fit_resumably, load_model, method, save_model
 
 MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
 
 
-def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run:
-    """Fit, keep the model and the lists. A finished fit in the same folder is not repeated."""
+def fit_run(
+    config: FitConfig, folder: Path, progress: Progress = SILENT, checkpoint_every: int | None = None
+) -> Run:
+    """Fit, keep the model and the lists. A finished fit in the same folder is not repeated.
+
+    A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
+    from there when the same call is made again, and ends with the same bytes.
+    """
     prepared, settings = _ready(config)
     name = str(config.model["name"])
-    ready = method(name, settings)
+    ready = method(name, settings, config.workers)
     run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
     if run.has(MODEL):
         return run
@@ -35,7 +42,7 @@ def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run
     run.write_json("environment.json", environment())
     run.write_json("data.json", describe_split(prepared.split))
     try:
-        model = ready.fit(prepared.split.train, config.seed, progress)
+        model = fit_resumably(ready, prepared.split.train, config.seed, progress, run.path, checkpoint_every)
         users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
         record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
         record_training(run, model)
@@ -43,6 +50,7 @@ def fit_run(config: FitConfig, folder: Path, progress: Progress = SILENT) -> Run
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
+    (run.path / CHECKPOINT).unlink(missing_ok=True)
     run.mark("fitted")
     return run
 
