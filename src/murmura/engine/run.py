@@ -52,7 +52,7 @@ class Run:
         """A new folder, or the same configuration's unfinished one; refuses another configuration's."""
         run = Run(path)
         if (path / "config.yaml").exists():
-            if run.config != config:
+            if _identity(run.config) != _identity(config):
                 raise RunError(
                     f"{path} must be new or hold a run of the same configuration, but it holds another; "
                     "choose another --out or delete it."
@@ -135,6 +135,14 @@ class Run:
         with (self.path / name).open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file, delimiter=separator)
         return header, rows
+
+
+def _identity(config: dict[str, Any]) -> dict[str, Any]:
+    """What makes two runs the same: everything but where the data lies; its fingerprint is checked instead."""
+    data = config.get("data")
+    if not isinstance(data, dict):
+        return config
+    return {**config, "data": {key: value for key, value in data.items() if key != "dir"}}
 
 
 def now() -> str:
