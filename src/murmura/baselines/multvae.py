@@ -79,9 +79,9 @@ class MultVae(Baseline):
     model = MultVaeModel
     extra: ClassVar[str | None] = "neural"
 
-    topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "600-200-600"
-    epochs: Annotated[int, Field(ge=1)] = 100
-    batch: Annotated[int, Field(ge=1)] = 500
+    topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "200-100-200"
+    epochs: Annotated[int, Field(ge=1)] = 40
+    batch: Annotated[int, Field(ge=1)] = 200
     learning_rate: Annotated[float, Field(gt=0)] = 0.001
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     anneal_cap: Annotated[float, Field(ge=0)] = 0.2
