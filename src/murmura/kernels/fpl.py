@@ -28,7 +28,7 @@ class Rates(NamedTuple):
     one: Any
 
 
-@compiled(fast=True)
+@compiled(fast=True, inline=True)
 def pull(p: Values, Q: Values, i: Index, j: Index, margin: Any, one: Any) -> Any:
     """1 - sigma(x_ui - x_uj); `margin` is b_i - b_j."""
     for f in range(len(p)):
@@ -36,21 +36,21 @@ def pull(p: Values, Q: Values, i: Index, j: Index, margin: Any, one: Any) -> Any
     return one / (one + exp(margin))
 
 
-@compiled(fast=True)
+@compiled(fast=True, inline=True)
 def move_user(p: Values, Q: Values, i: Index, j: Index, g: Any, alpha: Any, decay: Any) -> None:
     """p_u after one triple."""
     for f in range(len(p)):
         p[f] += alpha * (g * (Q[i, f] - Q[j, f]) - decay * p[f])
 
 
-@compiled(fast=True)
+@compiled(fast=True, inline=True)
 def move_apart(moved: Values, p: Values, Q: Values, i: Index, j: Index, g: Any, alpha: Any, decay: Any) -> None:
     """What one triple adds to the p_u of the end, while p_u itself stays."""
     for f in range(len(p)):
         moved[f] += alpha * (g * (Q[i, f] - Q[j, f]) - decay * p[f])
 
 
-@compiled(fast=True)
+@compiled(fast=True, inline=True)
 def add_gradient(sums: Values, place: int, p: Values, Q: Values, item: Index, g: Any, decay: Any) -> None:
     """Add one triple's gradient of an item to its row of sums, the bias in the column after the factors."""
     n = len(p)
@@ -59,22 +59,26 @@ def add_gradient(sums: Values, place: int, p: Values, Q: Values, item: Index, g:
     sums[place, n] += g
 
 
-@compiled(fast=True)
+@compiled(fast=True, inline=True)
 def add_both(
     sums: Values, place_i: int, place_j: int, p: Values, Q: Values, i: Index, j: Index, g: Any, rates: Rates
 ) -> None:
-    """`add_gradient` of both items and `move_user` in one go: the usual case reads every row once."""
+    """`add_gradient` of both items and `move_user`, the usual case.
+
+    A loop for each: one that writes several rows at once cannot run in lanes, as they might be the same row.
+    """
     n = len(p)
     for f in range(n):
-        pf, qi, qj = p[f], Q[i, f], Q[j, f]
-        sums[place_i, f] += g * pf - rates.positive * qi
-        sums[place_j, f] -= g * pf + rates.negative * qj
-        p[f] = pf + rates.alpha * (g * (qi - qj) - rates.user * pf)
+        sums[place_i, f] += g * p[f] - rates.positive * Q[i, f]
+    for f in range(n):
+        sums[place_j, f] -= g * p[f] + rates.negative * Q[j, f]
+    for f in range(n):
+        p[f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * p[f])
     sums[place_i, n] += g
     sums[place_j, n] -= g
 
 
-@compiled
+@compiled(inline=True)
 def open_row(item: Index, used: int, slot: Ints, touched: Ints, sums: Values) -> int:
     """Give an item an empty row of sums, unless it has one; the rows in use afterwards."""
     if slot[item] >= 0:

@@ -53,7 +53,7 @@ def mark_own(start: Longs, item: Ints, own: Bits) -> None:
             own[u, item[row] >> 6] |= np.uint64(1) << np.uint64(item[row] & 63)
 
 
-@compiled
+@compiled(inline=True)  # a call with three arrays costs five times as much as the answer
 def holds(own: Bits, start: Longs, item: Ints, u: Index, j: Index) -> bool:
     """Whether j is an item of client u."""
     if own.shape[0]:
