@@ -17,6 +17,7 @@ from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.draws import initial_rows
 from murmura.kernels.fpl import Rates
 from murmura.kernels.fpl_cohorts import Sums, Visit, count_shared, merge_blocks, pass_block, run_blocks
+from murmura.kernels.fpl_parallel import run_single_triples
 from murmura.kernels.fpl_single import single_rounds
 from murmura.kernels.fpl_stochastic import stochastic_rounds
 from murmura.kernels.triples import Draws, People, mark_own
@@ -123,17 +124,17 @@ class FPLKernel:
             cohort = Rng(stretch.server_secret, round).stream(Purpose.SELECT).choose(everyone, m)
         blocks = max(1, min(BLOCKS, m // CLIENTS))
         bounds = np.array(_cuts(m, blocks))
-        out, visit = (
-            desk.sums(blocks, a.factors + 1),
-            Visit(round, desk.triples, a.warm, a.version == "equations"),
-        )
-        cuts = _cuts(blocks, desk.workers)
-        rows = desk.side_by_side(
-            lambda w: run_blocks(
-                cuts[w], cuts[w + 1], bounds, cohort, visit, states["p"], server.model["Q"], server.model["b"],
-                desk.people, desk.rates, desk.draws[w], out, tally.sent, tally.disclosed,
-            )
-        )  # fmt: skip
+        out, cuts = desk.sums(blocks, a.factors + 1), _cuts(blocks, desk.workers)
+        Q, b, P = server.model["Q"], server.model["b"], states["p"]
+        visit = Visit(round, desk.triples, a.warm, a.version == "equations")
+        several = desk.triples != 1 or a.warm > 0
+
+        def work(w: int) -> int:
+            who = (cuts[w], cuts[w + 1], bounds, cohort)
+            rest: Any = (P, Q, b, desk.people, desk.rates, desk.draws[w], out, tally.sent, tally.disclosed)
+            return run_blocks(*who, visit, *rest) if several else run_single_triples(*who, round, *rest)
+
+        rows = desk.side_by_side(work)
         merge_blocks(out, desk.touched, desk.total, desk.senders)
         index = np.flatnonzero(desk.touched).astype(np.int32)
         desk.touched[index] = False

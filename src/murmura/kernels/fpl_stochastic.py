@@ -50,10 +50,10 @@ def stochastic_rounds(
     for begin in range(first, first + rounds, AHEAD):
         n = min(AHEAD, first + rounds - begin)
         choose_ahead(server, begin, n, len(start) - 1, who)
-        words_ahead(secrets, begin, n, who, words)
-        draw_ahead(start, item, listed, own, secrets, begin, n, who, words, row, positive, negative, draws)
+        words_ahead(secrets, begin, 1, n, who, words)
+        draw_ahead(start, item, listed, own, secrets, begin, 1, n, who, words, row, positive, negative, draws)
         if not everything:
-            flip_ahead(start, share, secrets, per_round, begin, n, who, row, negative, send)
+            flip_ahead(start, share, secrets, per_round, begin, 1, n, who, row, negative, send)
         for k in range(n):
             if negative[k] >= 0:
                 ascend(P, Q, b, who[k], positive[k], negative[k], send[k], step, rates)
@@ -77,11 +77,11 @@ def choose_ahead(server: Words, first: int, n: int, clients: int, who: Longs) ->
 
 
 @compiled
-def words_ahead(secrets: Words, first: int, n: int, who: Longs, words: Words) -> None:
-    """The first two words of each round's TRIPLES stream."""
+def words_ahead(secrets: Words, first: int, stride: int, n: int, who: Longs, words: Words) -> None:
+    """The first two words of the TRIPLES streams of n visits, visit k in round first + k * stride."""
     for k in range(n):
         k0, k1 = np.uint64(secrets[who[k], 0]), np.uint64(secrets[who[k], 1])
-        w0, w1, _, _ = block(_ZERO, np.uint64(first + k), _TRIPLES, _ZERO, k0, k1)
+        w0, w1, _, _ = block(_ZERO, np.uint64(first + k * stride), _TRIPLES, _ZERO, k0, k1)
         words[0, k] = w0
         words[1, k] = w1
 
@@ -94,6 +94,7 @@ def draw_ahead(
     own: Bits,
     secrets: Words,
     first: int,
+    stride: int,
     n: int,
     who: Longs,
     words: Words,
@@ -102,7 +103,7 @@ def draw_ahead(
     negative: Ints,
     draws: Draws,
 ) -> None:
-    """The triple of each of n rounds; negative -1 where the client has nothing to compare."""
+    """The triple of each of n visits; negative -1 where the client has nothing to compare."""
     offer = np.uint64(len(listed))
     for k in range(n):
         u = who[k]
@@ -114,7 +115,7 @@ def draw_ahead(
         other, fair_too = bounded(np.uint64(words[1, k]), offer)
         row[k], negative[k] = start[u] + np.int64(value), listed[other]
         if not fair or not fair_too or holds(own, start, item, u, negative[k]):
-            round_ = np.uint64(first + k)
+            round_ = np.uint64(first + k * stride)
             draw_triples(
                 start,
                 item,
@@ -135,12 +136,12 @@ def draw_ahead(
 
 @compiled
 def flip_ahead(
-    start: Longs, share: Floats, secrets: Words, per_round: bool, first: int, n: int, who: Longs, row: Longs,
-    negative: Ints, send: Values,
+    start: Longs, share: Floats, secrets: Words, per_round: bool, first: int, stride: int, n: int, who: Longs,
+    row: Longs, negative: Ints, send: Values,
 ) -> None:  # fmt: skip
-    """The coin of each of n rounds."""
+    """The coin of each of n visits."""
     for k in range(n):
-        u, round_ = who[k], np.uint64(first + k)
+        u, round_ = who[k], np.uint64(first + k * stride)
         if negative[k] < 0:
             send[k] = 0
         elif per_round:
