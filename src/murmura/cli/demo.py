@@ -9,7 +9,7 @@ from murmura.cli.console import say
 
 DATA = "ml-latest-small-2016"
 CENTRALISED = ("random", "mostpop", "user-knn", "item-knn", "bpr-mf", "mf", "ials", "ease")
-FEDERATED = {"sfpl+": {"epochs": 3}, "pfpl+": {"epochs": 3}, "cfpl": {"rounds": 60}}  # few: it is a demo
+FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
 SHARES = (1, 0.5, 0.1)
 
 
@@ -34,7 +34,7 @@ def models() -> dict[str, dict[str, Any]]:
     """Every baseline, and the federated methods at three choices of pi."""
     found: dict[str, dict[str, Any]] = {name: {"name": name} for name in CENTRALISED}
     for name, training in FEDERATED.items():
-        length = ", ".join(f"{count} {unit}" for unit, count in training.items())
+        length = ", ".join(f"{count} {unit if count > 1 else unit[:-1]}" for unit, count in training.items())
         for pi in SHARES:
             found[f"{name} pi={pi:g} ({length})"] = {"name": name, "pi": pi, **training}
     return found
