@@ -1,0 +1,60 @@
+"""The package's defaults exist, and each is the winner of the search that is kept beside it."""
+
+import csv
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from murmura.core.errors import SettingError
+from murmura.studies.defaults import defaults
+from murmura.studies.methods import method
+from murmura.studies.search import grid, name_of
+from murmura.studies.search_plan import read_plan
+
+ROOT = Path(__file__).parents[2]
+PLAN = ROOT / "experiments" / "defaults.yaml"
+KEPT: dict[str, dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
+    resources.files("murmura.studies").joinpath("defaults.yaml").read_text("utf-8")
+)
+ENTRIES = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items() for m in models]
+
+
+@pytest.fixture(scope="module")
+def trials() -> dict[tuple[str, str, str, str], float]:
+    with (ROOT / "docs" / "results" / "searches.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(r["protocol"], r["data"], r["model"], r["settings"]): float(r["value"]) for r in rows}
+
+
+@pytest.mark.parametrize(("protocol", "data", "model"), ENTRIES)
+def test_a_default_won_on_validation(
+    protocol: str, data: str, model: str, trials: dict[tuple[str, str, str, str], float]
+) -> None:
+    chosen = defaults(protocol, data, model)
+    assert method(model, chosen).name == model
+    axes = read_plan(PLAN).grids[protocol][data][model]
+    tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in grid(axes)}
+    assert tried[name_of(chosen)] == max(tried.values())
+
+
+def test_unknown_names_have_no_defaults() -> None:
+    assert defaults("fpl", "my-ratings.csv", "ease") == {}
+    assert defaults("nowhere", "ml-1m", "ease") == {}
+
+
+def test_a_plan_with_a_mistake_is_refused(tmp_path: Path) -> None:
+    for text, sentence in [
+        ("metric: {}\n", "grids must be given"),
+        ("metric: {}\ngrids: {}\ngrid: 1\n", "unknown setting 'grid'. Did you mean 'grids'?"),
+        ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {rg: [1]}}}}\n", "unknown setting 'ease.rg'"),
+        ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: []}}}}\n", "at least 1 item"),
+        ("metric: [", "readable YAML"),
+    ]:
+        (tmp_path / "plan.yaml").write_text(text)
+        with pytest.raises(SettingError) as refused:
+            read_plan(tmp_path / "plan.yaml")
+        assert sentence in str(refused.value), json.dumps(str(refused.value))
