@@ -51,6 +51,6 @@ def test_a_damaged_part_is_named(tmp_path: Path) -> None:
 
 def test_where_the_data_lies_does_not_matter(tmp_path: Path) -> None:
     Run.create(tmp_path / "a", {"data": {"name": "ml-1m", "dir": "/here"}})
-    assert Run.create(tmp_path / "a", {"data": {"name": "ml-1m", "dir": None}})
+    assert Run.create(tmp_path / "a", {"data": {"name": "ml-1m", "dir": None}}).path == tmp_path / "a"
     with pytest.raises(RunError, match="holds another"):
         Run.create(tmp_path / "a", {"data": {"name": "ml-100k", "dir": "/here"}})
