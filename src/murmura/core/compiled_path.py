@@ -28,6 +28,7 @@ class Population:
     share: Floats  # (rows,) the coin at each use of the row
     secrets: Words  # (clients, 2)
     per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
+    person: Ints | None = None  # (rows,) the owner's place in her group, when clients are groups
 
     @property
     def clients(self) -> int:
@@ -40,11 +41,38 @@ class Population:
         share = self.share[rows]
         if self.per_round:
             share = self.rng(client, round).stream(Purpose.CONSENT).coins(share).astype(np.float64)
-        return History(self.item[rows], self.value[rows], share)
+        return History(
+            self.item[rows], self.value[rows], share, None if self.person is None else self.person[rows]
+        )
+
+    def grouped(self, groups: Ints, secrets: Words) -> Population:
+        """The same rows held by groups: `groups` is the group of every client of this one, -1 for none."""
+        owner = np.repeat(np.arange(self.clients), np.diff(self.start))
+        order = np.argsort(groups[owner], kind="stable")  # by group, then person, then item
+        order = order[groups[owner[order]] >= 0]
+        start = np.concatenate(([0], np.cumsum(np.bincount(groups[owner[order]], minlength=len(secrets)))))
+        return Population(
+            start,
+            self.item[order],
+            self.value[order],
+            self.share[order],
+            secrets,
+            self.per_round,
+            places(groups)[owner[order]],
+        )
 
     def rng(self, client: int, round: int) -> Rng:
         """The randomness of one client in one round."""
         return Rng(self.secrets[client], round)
+
+
+def places(groups: Ints) -> Ints:
+    """The place of everyone in her group, by ascending number."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
+    place = np.empty(len(groups), np.int32)
+    place[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place
 
 
 @dataclass(eq=False)
@@ -67,18 +95,22 @@ class Tally:
         return Tally(rows, np.zeros(population.clients, np.int64), np.zeros(items, np.int64))
 
     def count(
-        self, public: Public, publishes: Disclosure, sends: Disclosure, visits: int, rows: Mapping[str, int]
+        self, public: Public, receives: Disclosure, sends: Disclosure, visits: int, rows: Mapping[str, int]
     ) -> None:
         """Add the traffic of so many visits that sent so many rows of each table, exact to the codec."""
-        listed = len(public.listed)
         self.visits += visits
         self.rows_up += sum(rows.values())
         self.bytes_up += visits * sends.message_bytes(dict.fromkeys(rows, 0))
         self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
+        self.count_down(public, receives, visits)
+
+    def count_down(self, public: Public, receives: Disclosure, visits: int) -> None:
+        """Add so many downloads of a public model."""
+        listed = len(public.listed)
         self.rows_down += visits * max(
-            (listed if t.space == "item" else t.rows for t in publishes.tables), default=0
+            (listed if t.space == "item" else t.rows for t in receives.tables), default=0
         )
-        self.bytes_down += visits * publishes.model_bytes(listed)
+        self.bytes_down += visits * receives.model_bytes(listed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,14 +38,21 @@ class Public:
     clients: int
     interactions: int  # of all clients together
     catalogue: Catalogue | None = None
+    people: int = 1  # no client holds the rows of more people than this
 
     @staticmethod
-    def of(data: Interactions, catalogue: Catalogue | None = None) -> Public:
-        """The public knowledge of a simulated federation of the users of `data`."""
-        listed = np.flatnonzero(data.item_counts).astype(np.int32)
-        return Public(data.n_items, listed, data.n_users, len(data), catalogue)
+    def of(data: Interactions, catalogue: Catalogue | None = None, groups: Ints | None = None) -> Public:
+        """The public knowledge of a simulated federation of the users of `data`, or of groups of them.
 
-    def check(self, data: Interactions) -> None:
+        `groups` is the client of every user, from 0 without a gap; -1 is someone who is in no group.
+        """
+        listed = np.flatnonzero(data.item_counts).astype(np.int32)
+        if groups is None:
+            return Public(data.n_items, listed, data.n_users, len(data), catalogue)
+        sizes = np.bincount(groups[groups >= 0])
+        return Public(data.n_items, listed, len(sizes), len(data), catalogue, int(sizes.max(initial=1)))
+
+    def check(self, data: Interactions, clients: int) -> None:
         """Refuse interactions with items or clients this federation does not have."""
         largest = int(data.item.max()) if len(data) else 0
         if len(data) and largest >= self.items:
@@ -53,9 +60,9 @@ class Public:
                 f"an item number must be below the catalogue's {self.items}, but one is {largest}; "
                 "give the catalogue the data was made with."
             )
-        if data.n_users != self.clients:
+        if clients != self.clients:
             raise DataError(
-                f"the data must be of the federation's {self.clients} clients, but it has {data.n_users}."
+                f"the data must be of the federation's {self.clients} clients, but it has {clients}."
             )
 
 
@@ -72,10 +79,10 @@ class History:
         return len(self.item)
 
     @staticmethod
-    def private(items: Ints) -> History:
-        """The history of someone who shares nothing."""
+    def private(items: Ints, value: float = 1.0) -> History:
+        """The history of someone who likes some items, each with the same value, and shares nothing."""
         own = np.unique(np.asarray(items, np.int32))
-        return History(own, np.ones(len(own)), np.zeros(len(own)))
+        return History(own, np.full(len(own), value), np.zeros(len(own)))
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ class Phase:
     sends: Disclosure
     combine: Literal["sum", "each"] = "sum"  # "each": the server reads every update
     repeat: int | None = None
+    receives: Disclosure | None = None  # what a visit downloads; None: the whole public model
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +167,10 @@ class Algorithm(ABC):
         self, phase: str, server: ServerState, inbox: Total | Letters
     ) -> tuple[ServerState, Answers]:
         """The next public model; answers are empty except after an "each" phase."""
+
+    def server_refuses(self, phase: Phase, update: Update) -> str | None:
+        """Why a letter of an "each" phase is left out, in one sentence; None takes it. The others go on."""
+        return None
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """Which rows of its history this update shows as positives: by default those of which it holds a row.

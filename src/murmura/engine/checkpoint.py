@@ -13,7 +13,14 @@ from murmura.channel.ledger import TRAFFIC, Line
 from murmura.core.compiled_path import Tally
 from murmura.core.errors import RunError
 from murmura.core.federation import ServerState
-from murmura.engine.archive import group, prefixed, read_archive, write_archive
+from murmura.engine.archive import (
+    answers_as_arrays,
+    answers_of_arrays,
+    group,
+    prefixed,
+    read_archive,
+    write_archive,
+)
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 
@@ -27,16 +34,16 @@ def save_checkpoint(folder: Path, plan: Plan, f: Federation, lines: list[Line]) 
         "disclosed": f.tally.disclosed,
         "item_rows": f.tally.item_rows,
     }
-    answers = {str(client): answer for client, answer in f.answers.items()}
     arrays = {
         **prefixed(model=f.server.model, private=f.server.private, states=f.states, tally=tally),
-        **{f"answers.{client}.{name}": a for client, answer in answers.items() for name, a in answer.items()},
+        **answers_as_arrays(f.answers),
     }
     meta = {
         "config": plan.config(),
         "rounds": f.rounds,
         "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
         "lines": [asdict(line) for line in lines],
+        "refused": {str(client): why for client, why in f.refused.items()},
     }
     write_archive(folder / NAME, arrays, meta)
 
@@ -54,8 +61,8 @@ def load_checkpoint(folder: Path, plan: Plan, fresh: Federation) -> tuple[Federa
     f.states = group(arrays, "states")
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
     f.rounds = meta["rounds"]
-    told = group(arrays, "answers")
-    f.answers = {int(client): group(told, client) for client in {name.partition(".")[0] for name in told}}
+    f.answers = answers_of_arrays(arrays)
+    f.refused = {int(client): why for client, why in meta["refused"].items()}
     return f, [Line(**line) for line in meta["lines"]]
 
 

@@ -27,6 +27,7 @@ class Federation:
     kernel: Kernel | None = None  # the compiled path taken, where there is one
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
+    refused: dict[int, str] = field(default_factory=dict)  # whose letter an "each" phase left out, and why
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import TRAFFIC, Ledger, Line, fractions, traffic, write_line
+from murmura.core.arrays import Ints
 from murmura.core.compiled_path import Kernel, Tally
 from murmura.core.consent import Consent
 from murmura.core.errors import SettingError
@@ -32,17 +33,19 @@ def fit(
     runtime: Runtime,
     disclosure: Consent | Choices | None = None,
     seed: int = 0,
+    groups: Ints | None = None,
     folder: Path | None = None,
     checkpoint_every: int | None = None,
     watch: Watch | None = None,
     progress: Progress = SILENT,
 ) -> Fitted:
-    """Train a federation of the users of `data`.
+    """Train a federation of the users of `data`, or of groups of them.
 
+    `groups` is the client of every user, numbered from 0; a user at -1 is in none and joins after training.
     With a `folder` the training saves itself every `checkpoint_every` rounds, and goes on from there when the
     same call is made again. `watch` sees the federation after every epoch and may end the training.
     """
-    plan = make_plan(algorithm, public, data, schedule, disclosure, seed)
+    plan = make_plan(algorithm, public, data, schedule, disclosure, seed, groups)
     if checkpoint_every is not None and (checkpoint_every < 1 or folder is None):
         raise SettingError(
             f"checkpoint_every must be at least 1 and needs a folder, but it is {checkpoint_every} "
@@ -79,11 +82,13 @@ def make_plan(
     schedule: Schedule,
     disclosure: Consent | Choices | None,
     seed: int,
+    groups: Ints | None = None,
 ) -> Plan:
     """The training that these settings describe; refuses what cannot be trained."""
     if not isinstance(disclosure, Choices):
         disclosure = Choices.of(disclosure or Consent(), data, client_secrets(seed, data.n_users))
-    return Plan(algorithm, public or Public.of(data), data, schedule, disclosure, seed)
+    public = public or Public.of(data, groups=groups)
+    return Plan(algorithm, public, data, schedule, disclosure, seed, groups)
 
 
 def begin(plan: Plan, kernel: Kernel | None) -> Federation:
@@ -111,4 +116,5 @@ def conclude(plan: Plan, f: Federation, lines: list[Line]) -> Fitted:
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
-    return Fitted(plan.data, plan, dict(f.server.model), states, ledger, kernel, f.rounds)
+    model, answers, refused = dict(f.server.model), dict(f.answers), dict(f.refused)
+    return Fitted(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)

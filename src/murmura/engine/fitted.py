@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -14,16 +15,23 @@ from numpy.typing import NDArray
 from murmura.baselines.base import Arrays, Model
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import Ledger, Line
-from murmura.core.arrays import Ints
-from murmura.core.compiled_path import Kernel, States
+from murmura.core.arrays import Floats, Ints
+from murmura.core.compiled_path import Kernel, States, places
 from murmura.core.errors import DataError, RunError
-from murmura.core.federation import Algorithm, Call, ClientState, History, Public
+from murmura.core.federation import Algorithm, Answers, Call, ClientState, History, Public
 from murmura.core.interactions import Interactions
 from murmura.core.lists import Lists
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
-from murmura.engine.archive import group, prefixed, read_archive, write_archive
+from murmura.engine.archive import (
+    answers_as_arrays,
+    answers_of_arrays,
+    group,
+    prefixed,
+    read_archive,
+    write_archive,
+)
 from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan
 
@@ -38,6 +46,8 @@ class Fitted(Model):
     ledger: Ledger
     kernel: Kernel | None  # None: trained and asked by the plain loop
     rounds: int
+    answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
+    refused: dict[int, str] = field(default_factory=dict)  # whose letter was left out, and why
 
     @property
     def path(self) -> str:
@@ -51,19 +61,34 @@ class Fitted(Model):
             return self.kernel.ready_clients(self._call, self.states, self.plan.people, 1)
         return stacked([self._ready_client(user) for user in range(self.plan.people.clients)])
 
-    def client_state(self, user: int) -> ClientState:
+    def client_state(self, client: int) -> ClientState:
         """What one client keeps, ready to rank."""
-        return {name: stack[user] for name, stack in self.ready.items()}
+        return {name: stack[client] for name, stack in self.ready.items()}
+
+    def guest_state(self, history: History) -> ClientState:
+        """What someone keeps who was in no client of the training: fitted on her device, nothing leaves."""
+        rng = Rng(guest_secret(self.plan.seed), self.rounds)
+        return self.plan.algorithm.client_fold_in(self._call, history, rng)
 
     def score(self, users: Ints) -> NDArray[Any]:
         """The scores of all items for some users: (users, items)."""
         if self.kernel is not None:
             return self.kernel.score(self.model, self.ready, users)
-        algorithm, people = self.plan.algorithm, self.plan.people
-        histories = ((user, people.history(user, self.rounds)) for user in users.tolist())
-        return np.concatenate(
-            [algorithm.client_score(self.model, self.client_state(user), own) for user, own in histories]
-        )
+        parts = [
+            (where, self.plan.algorithm.client_score(self.model, state, history)[place])
+            for where, place, state, history in self._asked(users)
+        ]
+        scores: NDArray[Any] = np.concatenate([part for _, part in parts])
+        scores[np.concatenate([where for where, _ in parts])] = scores.copy()
+        return scores
+
+    def predict(self, users: Ints, items: Ints) -> Floats:
+        """The value of each pair of a user and an item, by methods that predict values."""
+        values = np.empty(len(users))
+        for where, place, state, _ in self._asked(users):
+            queries = np.column_stack([place, items[where]])
+            values[where] = self.plan.algorithm.client_predict(self.model, state, queries)
+        return values
 
     def score_history(self, items: Ints) -> NDArray[Any]:
         """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
@@ -72,9 +97,8 @@ class Fitted(Model):
         if len(own) and not 0 <= own[0] <= own[-1] < known:
             wrong = int(own[0] if own[0] < 0 else own[-1])
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
-        history = History.private(own.astype(np.int32))
-        rng = Rng(guest_secret(self.plan.seed), self.rounds)
-        state = self.plan.algorithm.client_fold_in(self._call, history, rng)
+        history = History.private(own.astype(np.int32), float(self.train.value.max()))
+        state = self.guest_state(history)
         scores: NDArray[Any] = self.plan.algorithm.client_score(self.model, state, history)[0]
         return scores
 
@@ -98,11 +122,14 @@ class Fitted(Model):
             **self.plan.config(),
             "rounds": self.rounds,
             "path": self.path,
+            "refused": {str(client): why for client, why in self.refused.items()},
             "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
         }
         text = json.dumps(meta, sort_keys=True).encode()
         return {
             **prefixed(model=self.model, states=self.states),
+            **answers_as_arrays(self.answers),
+            **({} if self.plan.groups is None else {"groups": self.plan.groups}),
             "choices.pi": choices.pi,
             "choices.excluded": choices.excluded,
             "ledger.disclosed": ledger.disclosed,
@@ -117,9 +144,9 @@ class Fitted(Model):
         if meta["data"] != train.fingerprint:
             raise RunError("a federation must be restored with the data it was trained on, but these differ.")
         choices = Choices(meta["disclosure"], arrays["choices.pi"], arrays["choices.excluded"])
-        plan = Plan(
-            method, Public.of(train), train, from_dict(Schedule, meta["schedule"]), choices, meta["seed"]
-        )
+        groups, schedule = arrays.get("groups"), from_dict(Schedule, meta["schedule"])
+        public = Public.of(train, groups=groups)
+        plan = Plan(method, public, train, schedule, choices, meta["seed"], groups)
         ledger = Ledger(
             tuple(Line(**line) for line in meta["ledger"]["lines"]),
             meta["ledger"]["totals"],
@@ -128,7 +155,18 @@ class Fitted(Model):
             meta["ledger"]["papers"],
         )
         kernel = method.kernel() if meta["path"] == "kernel" else None
-        return cls(train, plan, group(arrays, "model"), group(arrays, "states"), ledger, kernel, meta["rounds"])
+        refused = {int(client): why for client, why in meta["refused"].items()}
+        return cls(
+            train,
+            plan,
+            group(arrays, "model"),
+            group(arrays, "states"),
+            ledger,
+            kernel,
+            meta["rounds"],
+            answers_of_arrays(arrays),
+            refused,
+        )
 
     def save(self, path: Path) -> None:
         """Keep it as one file."""
@@ -147,7 +185,22 @@ class Fitted(Model):
     def _call(self) -> Call:
         return Call(self.plan.public, "ready", self.rounds, self.model)
 
-    def _ready_client(self, user: int) -> ClientState:
-        people, own = self.plan.people, {name: stack[user] for name, stack in self.states.items()}
-        history, rng = people.history(user, self.rounds), people.rng(user, self.rounds)
-        return self.plan.algorithm.client_ready(self._call, own, history, rng)
+    def _ready_client(self, client: int) -> ClientState:
+        people, own = self.plan.people, {name: stack[client] for name, stack in self.states.items()}
+        history, rng = people.history(client, self.rounds), people.rng(client, self.rounds)
+        call = replace(self._call, answer=self.answers.get(client))
+        return self.plan.algorithm.client_ready(call, own, history, rng)
+
+    def _asked(self, users: Ints) -> Iterator[tuple[Ints, Ints, ClientState, History]]:
+        """Who answers for `users`: their places there, places in the client, its state and its history."""
+        groups = self.plan.groups
+        client = np.asarray(users) if groups is None else groups[users]
+        place = np.zeros(len(users), np.int32) if groups is None else places(groups)[users]
+        for one in np.unique(client[client >= 0]).tolist():
+            where = np.flatnonzero(client == one).astype(np.int32)
+            yield where, place[where], self.client_state(one), self.plan.people.history(one, self.rounds)
+        rows = self.train.by_user
+        for at in np.flatnonzero(client < 0).tolist():
+            own = slice(rows.start[users[at]], rows.start[users[at] + 1])
+            alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+            yield np.array([at], np.int32), np.zeros(1, np.int32), self.guest_state(alone), alone

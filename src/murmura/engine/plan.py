@@ -12,6 +12,7 @@ import numpy as np
 
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import paper_costs
+from murmura.core.arrays import Ints
 from murmura.core.compiled_path import Population, Stretch
 from murmura.core.errors import DataError
 from murmura.core.federation import Algorithm, Phase, Public
@@ -34,9 +35,10 @@ class Plan:
     schedule: Schedule
     choices: Choices
     seed: int
+    groups: Ints | None = None  # (users,) the client of every user, -1 for none; None: every user is a client
 
     def __post_init__(self) -> None:
-        self.public.check(self.data)
+        self.public.check(self.data, self.clients)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
         rows = self.data.by_user
@@ -48,10 +50,21 @@ class Plan:
             )
         self.schedule.cohort(self.public)
 
+    @property
+    def clients(self) -> int:
+        """How many clients the users make."""
+        return self.data.n_users if self.groups is None else int(self.groups.max(initial=-1)) + 1
+
     @cached_property
     def people(self) -> Population:
-        """Every client with its history, secret and consent."""
-        return self.choices.population(self.data, client_secrets(self.seed, self.data.n_users))
+        """Every client with its history, secret and consent; consent is everyone's own, in a group too."""
+        users = self.choices.population(self.data, client_secrets(self.seed, self.data.n_users))
+        return users if self.groups is None else users.grouped(self.groups, self.secrets)
+
+    @cached_property
+    def secrets(self) -> Words:
+        """What the clients draw with."""
+        return client_secrets(self.seed, self.clients)
 
     @cached_property
     def server_secret(self) -> Words:
@@ -143,4 +156,5 @@ class Plan:
             "choices": wishes.hexdigest(),
             "seed": self.seed,
             "data": self.data.fingerprint,
+            **({} if self.groups is None else {"groups": hashlib.sha256(self.groups.tobytes()).hexdigest()}),
         }

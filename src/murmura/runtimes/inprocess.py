@@ -7,6 +7,7 @@ updates of a round are always added in the order of the clients.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Literal
 
@@ -16,12 +17,22 @@ from pydantic import Field
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode, encode
 from murmura.core.compiled_path import Kernel, Stretch
-from murmura.core.errors import FederationError, SettingError
+from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES
+from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.federation import Algorithm, ClientState, History, Letters, Phase, Total
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
 from murmura.core.update import Update, add_up
 from murmura.engine.federation import Federation
+
+
+@dataclass(frozen=True, eq=False)
+class _Visit:
+    """What came of one visit."""
+
+    state: ClientState
+    update: Update
+    history: History
 
 
 @settings
@@ -64,27 +75,38 @@ class InProcess:
         order = np.arange(len(clients))
         if self.arrival is not None:
             order = np.random.default_rng((self.arrival, round)).permutation(order)
-        visit = partial(self._visit, f, phase, round)
+        ask = partial(self._visit, f, phase, round)
         called = clients[order].tolist()
         if self.workers == 1:
-            arrived = dict(zip(called, map(visit, called)))
+            arrived = dict(zip(called, map(ask, called)))
         else:
             with ThreadPoolExecutor(self.workers) as pool:
-                arrived = dict(zip(called, pool.map(visit, called)))
+                arrived = dict(zip(called, pool.map(ask, called)))
+        updates = {}
         for client in clients.tolist():
-            state, update, history = arrived[client]
-            f.keep(client, state)
-            _count(f, phase, round, client, update, history)
-        updates = {client: arrived[client][1] for client in clients.tolist()}
-        inbox = Total(add_up(updates.values()), len(clients)) if phase.combine == "sum" else Letters(updates)
+            visit, why = arrived[client]
+            if visit is not None:
+                f.keep(client, visit.state)
+                _count(f, phase, round, client, visit)
+                updates[client] = visit.update
+            if why is not None:
+                updates.pop(client, None)
+                f.refused[client] = why
+        if not updates:
+            raise FederationError(
+                f"phase '{phase.name}' of round {round} needs at least one letter, but all {len(clients)} were "
+                f"refused; the first because {next(iter(f.refused.values()))}"
+            )
+        inbox = Total(add_up(updates.values()), len(updates)) if phase.combine == "sum" else Letters(updates)
         try:
             f.server, f.answers = f.algorithm.server_step(phase.name, f.server, inbox)
         except Exception as error:
             raise _failure("the server", round, phase, "server_step", error) from error
+        if f.answers:
+            _count_answers(f, len(clients))
 
-    def _visit(
-        self, f: Federation, phase: Phase, round: int, client: int
-    ) -> tuple[ClientState, Update, History]:
+    def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> tuple[_Visit | None, str | None]:
+        """What the client keeps and sends; where the server reads letters, perhaps why it is left out."""
         stage = "history"
         try:
             history, rng = f.people.history(client, round), f.people.rng(client, round)
@@ -98,9 +120,12 @@ class InProcess:
             stage = "encoding"
             if self.wire:
                 update = decode(encode(update, phase.sends), phase.sends)
+            why = f.algorithm.server_refuses(phase, update) if phase.combine == "each" else None
         except Exception as error:
+            if phase.combine == "each" and isinstance(error, MurmuraError):
+                return None, str(error)
             raise _failure(f"client {client}", round, phase, stage, error) from error
-        return state, update, history
+        return _Visit(state, update, history), why
 
 
 def cohort(f: Federation, round: int, size: int) -> Ints:
@@ -120,17 +145,26 @@ def check_consent(phase: Phase, update: Update, history: History) -> None:
             )
 
 
-def _count(f: Federation, phase: Phase, round: int, client: int, update: Update, history: History) -> None:
+def _count(f: Federation, phase: Phase, round: int, client: int, visit: _Visit) -> None:
     """What this visit moved, and which positives it disclosed."""
+    update = visit.update
     rows = {name: len(table) for name, table in update.tables.items()}
-    f.tally.count(f.public, f.algorithm.publishes(f.public), phase.sends, 1, rows)
+    receives = phase.receives or f.algorithm.publishes(f.public)
+    f.tally.count(f.public, receives, phase.sends, 1, rows)
     for table in phase.sends.tables:
         if table.space == "item":
             f.tally.item_rows[update.tables[table.name].index] += 1
-    shown = f.algorithm.client_discloses(phase, update, history, f.people.rng(client, round))
+    shown = f.algorithm.client_discloses(phase, update, visit.history, f.people.rng(client, round))
     places = f.people.start[client] + np.flatnonzero(shown)
     f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
     f.tally.sent[places] = 1
+
+
+def _count_answers(f: Federation, clients: int) -> None:
+    """After an "each" phase with answers everyone fetches the new public model, and her own answer."""
+    f.tally.count_down(f.public, f.algorithm.publishes(f.public), clients)
+    for told in f.answers.values():
+        f.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in told.values())
 
 
 def _failure(who: str, round: int, phase: Phase, stage: str, error: Exception) -> FederationError:
