@@ -174,7 +174,8 @@ def test_methods_with_epochs_can_be_watched_and_stopped(name: str) -> None:
     )  # a snapshot, not the live model
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "baselines.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join((DOCS / page).read_text(encoding="utf-8") for page in ("baselines.md", "neural.md"))
 RANKERS = [name for name in NAMES if name != "cnmf"]  # cnmf predicts ratings and has a page of its own
 
 
