@@ -45,15 +45,15 @@ $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[demo,report,test]'
+	$(PIP) install -e '.[demo,report,search,serve,test]'
 	touch $@
 
 $(VENV)/.neural: $(VENV)/.test
-	$(PIP) install -e '.[demo,report,test,neural]'
+	$(PIP) install -e '.[demo,report,search,serve,test,neural]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -e '.[demo,report,test,bench]'
+	$(PIP) install -e '.[demo,report,search,serve,test,bench]'
 	touch $@
 
 clean:
