@@ -10,6 +10,7 @@ import numpy as np
 from murmura.core.compiled_path import Kernel, Population, States, Stretch, Tally
 from murmura.core.errors import FederationError
 from murmura.core.federation import Algorithm, Answers, Call, ClientState, Public, ServerState
+from murmura.core.record import Recorder
 from murmura.core.rng import Words
 
 
@@ -28,6 +29,7 @@ class Federation:
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose letter an "each" phase left out, and why
+    record: Recorder | None = None  # is shown every update that leaves a client; for audits of simulations
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""

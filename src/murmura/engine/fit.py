@@ -14,6 +14,7 @@ from murmura.core.errors import SettingError
 from murmura.core.federation import Algorithm, Public
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
+from murmura.core.record import Recorder
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
@@ -38,12 +39,14 @@ def fit(
     checkpoint_every: int | None = None,
     watch: Watch | None = None,
     progress: Progress = SILENT,
+    record: Recorder | None = None,
 ) -> Fitted:
     """Train a federation of the users of `data`, or of groups of them.
 
     `groups` is the client of every user, numbered from 0; a user at -1 is in none and joins after training.
     With a `folder` the training saves itself every `checkpoint_every` rounds, and goes on from there when the
     same call is made again. `watch` sees the federation after every epoch and may end the training.
+    `record` is shown every update as it leaves its client, which takes the plain path; nothing else keeps them.
     """
     plan = make_plan(algorithm, public, data, schedule, disclosure, seed, groups)
     if checkpoint_every is not None and (checkpoint_every < 1 or folder is None):
@@ -51,10 +54,11 @@ def fit(
             f"checkpoint_every must be at least 1 and needs a folder, but it is {checkpoint_every} "
             f"with {'no folder' if folder is None else 'one'}."
         )
-    kernel = runtime.kernel_for(algorithm)
+    kernel = runtime.kernel_for(algorithm) if record is None else None
     f, lines = begin(plan, kernel), list[Line]()
     if folder is not None:
         f, lines = load_checkpoint(folder, plan, f) or (f, lines)
+    f.record = record
     before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
     progress.begin(f"{algorithm.name}: rounds", plan.rounds)
     progress.advance(f.rounds)

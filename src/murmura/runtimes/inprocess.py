@@ -20,6 +20,7 @@ from murmura.core.compiled_path import Kernel, Stretch
 from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.federation import Algorithm, ClientState, History, Letters, Phase, Total
+from murmura.core.record import Letter
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
 from murmura.core.update import Update, add_up
@@ -88,6 +89,8 @@ class InProcess:
             if visit is not None:
                 f.keep(client, visit.state)
                 _count(f, phase, round, client, visit)
+                if f.record is not None:
+                    f.record(Letter(phase.name, round, client, f.server.model, visit.update))
                 updates[client] = visit.update
             if why is not None:
                 updates.pop(client, None)

@@ -11,6 +11,7 @@ from murmura.algorithms.preset import Preset
 from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
+from murmura.core.record import Recorder
 from murmura.core.settings import from_dict
 from murmura.engine.fit import Watch, fit
 from murmura.engine.fitted import Fitted
@@ -48,8 +49,9 @@ class Simulated:
         watch: Watch | None = None,
         folder: Path | None = None,
         checkpoint_every: int | None = None,
+        record: Recorder | None = None,
     ) -> Fitted:
-        """Train a federation of the users of `train`."""
+        """Train a federation of the users of `train`; `record` is shown every update that leaves."""
         return fit(
             self.preset.algorithm(),
             None,
@@ -62,6 +64,7 @@ class Simulated:
             checkpoint_every=checkpoint_every,
             watch=watch,
             progress=progress,
+            record=record,
         )
 
 

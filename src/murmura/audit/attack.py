@@ -1,0 +1,100 @@
+"""The shape of every attack: `claims(observed, known)`, or estimates of ratings whose positions are given."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.federation import Public
+from murmura.core.record import Letter
+from murmura.core.rng import Stream
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The letters an adversary has read, in the order in which they were sent."""
+
+    letters: tuple[Letter, ...]
+
+    def phase(self, name: str) -> tuple[Letter, ...]:
+        """The letters of one phase."""
+        return tuple(letter for letter in self.letters if letter.phase == name)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the adversary knows without reading a letter: the federation, its settings, what is popular."""
+
+    public: Public
+    settings: Mapping[str, Any]  # of the algorithm: everybody runs the same
+    popularity: Longs  # (items,) how many people have the item, all clients together
+    people: int  # in all clients together
+
+    def usual(self, of: Literal["client", "person"]) -> int:
+        """How many items a client, or one person of it, has on average: at least one."""
+        victims = self.public.clients if of == "client" else self.people
+        return max(1, round(int(self.popularity.sum()) / max(1, victims)))
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What an attack says about every client: which items it has, or each person of it has."""
+
+    scores: Floats  # (clients, items) higher: rather one of hers
+    asserted: Bools  # (clients, items) what the attacker stakes its name on
+    of: Literal["client", "person"] = "client"
+
+    @staticmethod
+    def best(scores: Floats, listed: Ints, n: int, of: Literal["client", "person"]) -> Claims:
+        """Scores whose attacker asserts the n best of the items on offer; of equals the lower number."""
+        asserted = np.zeros(scores.shape, np.bool_)
+        order = listed[np.argsort(-scores[:, listed], axis=1, kind="stable")[:, :n]]
+        np.put_along_axis(asserted, order, True, axis=1)
+        return Claims(scores, asserted, of)
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings of one client: whose, of what, how good."""
+
+    person: Ints
+    item: Ints
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def rows(self, keep: Bools) -> Ratings:
+        """Some of them."""
+        return Ratings(self.person[keep], self.item[keep], self.value[keep])
+
+
+class Attack(ABC):
+    """An attack: whom it is against, and what it says it does."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    against: ClassVar[tuple[str, ...]]  # names of algorithms; empty: anyone
+
+
+class ItemAttack(Attack):
+    """Which items somebody has."""
+
+    @abstractmethod
+    def claims(self, observed: Observed, known: Known, stream: Stream) -> Claims:
+        """What the letters give away; an attack without chance leaves the stream alone."""
+
+
+class RatingAttack(Attack):
+    """How somebody rated items, when some of her ratings are known already."""
+
+    @abstractmethod
+    def estimates(
+        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+    ) -> Floats:
+        """The ratings of these people of a client for these items, from its letter and the hints."""

@@ -1,0 +1,36 @@
+"""Every attack by its name on the command line: a new one is one file and one row here.
+
+docs/audit.md describes each under the same name; a test refuses a row without a description.
+"""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from murmura.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from murmura.audit.attack import Attack
+
+ATTACKS: dict[str, str] = {
+    "fedsplit-items": "fedsplit_items:FedSplitItems",
+    "fedsplit-members": "fedsplit_items:FedSplitMembers",
+}
+
+
+def attack(name: str) -> Attack:
+    """The attack of that name."""
+    if name not in ATTACKS:
+        near = difflib.get_close_matches(name, ATTACKS, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(ATTACKS)}."
+        raise SettingError(f"there is no attack '{name}': {hint}")
+    module, _, cls = ATTACKS[name].partition(":")
+    found: Attack = getattr(import_module(f"murmura.audit.{module}"), cls)()
+    return found
+
+
+def attacks_on(algorithm: str) -> tuple[Attack, ...]:
+    """Every attack against the letters of an algorithm."""
+    return tuple(found for found in map(attack, ATTACKS) if algorithm in found.against)
