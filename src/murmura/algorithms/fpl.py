@@ -72,7 +72,11 @@ class FPL(Algorithm):
         width = self.factors + 1 + (self.optimiser == "per-contributor")
         train = Phase("train", Disclosure((Table("items", "item", public.items, width, self.precision),)))
         counts = Table("counts", "item", public.items, 1, self.precision, bound=1.0)
-        return (Phase("prior", Disclosure((counts,)), repeat=1), train) if self.prior else (train,)
+        return (
+            (Phase("prior", Disclosure((counts,)), repeat=1, asks="statistics"), train)
+            if self.prior
+            else (train,)
+        )
 
     def publishes(self, public: Public) -> Disclosure:
         """Q and b."""

@@ -58,6 +58,7 @@ def encode_model(model: Arrays, publishes: Disclosure, listed: Ints) -> bytes:
     parts = [_header(publishes)]
     for table in publishes.tables:
         values = model[table.name].reshape(table.rows, table.width)
+        values = _narrow(table.name, values) if table.dtype == "float16" else values
         if values.dtype != table.dtype:
             raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
         values = values[listed] if table.space == "item" else values
@@ -82,6 +83,24 @@ def decode_model(message: bytes, publishes: Disclosure, listed: Ints) -> dict[st
         model[table.name][here] = values
     _finish(message, at)
     return model
+
+
+def halved_model(model: Arrays) -> dict[str, NDArray[Any]]:
+    """The model as devices get it that download float16: rounded to it, in the model's own type again."""
+    return {
+        name: _narrow(name, values).astype(values.dtype) if values.dtype.kind == "f" else values
+        for name, values in model.items()
+    }
+
+
+def _narrow(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float16)
+    if not np.isfinite(narrow).all():
+        raise FederationError(
+            f"the model's '{name}' must stay below 65520 to travel as float16, but does not; download it exact."
+        )
+    return narrow
 
 
 def _header(declared: Disclosure) -> bytes:

@@ -13,6 +13,26 @@ Mode = Literal["sticky", "per-item-per-round", "per-triple"]
 
 
 @settings
+class Permission:
+    """What the owner of one device allows now; every part can be taken back before the next byte leaves.
+
+    train        take part in training rounds at all
+    pi           at most this share of what she likes, where an update shows it
+    statistics   take part in sums about people, such as how many like each item
+    never        items that are never to be shared; she may take that back
+    """
+
+    train: bool = True
+    pi: Share = 1.0
+    statistics: bool = True
+    never: tuple[int, ...] = ()
+
+    def permits(self, asks: Literal["training", "statistics"]) -> bool:
+        """Whether a phase that asks for this may have an answer."""
+        return self.train if asks == "training" else self.statistics
+
+
+@settings
 class Consent:
     """How much of what they like people contribute. pi limits what is contributed; it does not protect privacy.
 

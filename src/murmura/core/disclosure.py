@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from murmura.core.errors import FederationError
 from murmura.core.update import SparseRows, Update
 
 Space = Literal["item", "feature", "dense"]
-Number = Literal["float32", "float64", "uint32"]
+Number = Literal["float16", "float32", "float64", "uint32"]
 HEADER_BYTES = 8
 COUNT_BYTES = INDEX_BYTES = 4
 SCALAR_BYTES = 8
@@ -64,6 +64,11 @@ class Disclosure:
             COUNT_BYTES + (listed if t.space == "item" else t.rows) * t.value_bytes for t in self.tables
         )
         return HEADER_BYTES + tables
+
+    def halved(self) -> Disclosure:
+        """The same tables with their numbers in float16: half the bytes of float32, about three digits."""
+        narrow = (replace(t, dtype="float16") if t.dtype != "uint32" else t for t in self.tables)
+        return Disclosure(tuple(narrow), self.scalars)
 
     def check(self, update: Update) -> None:
         """Refuse an update that holds anything else than what is declared here."""

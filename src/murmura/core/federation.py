@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue
 from murmura.core.disclosure import Disclosure
 from murmura.core.errors import DataError, SettingError
@@ -39,6 +39,7 @@ class Public:
     interactions: int  # of all clients together
     catalogue: Catalogue | None = None
     people: int = 1  # no client holds the rows of more people than this
+    counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
 
     @staticmethod
     def of(data: Interactions, catalogue: Catalogue | None = None, groups: Ints | None = None) -> Public:
@@ -46,11 +47,10 @@ class Public:
 
         `groups` is the client of every user, from 0 without a gap; -1 is someone who is in no group.
         """
-        listed = np.flatnonzero(data.item_counts).astype(np.int32)
-        if groups is None:
-            return Public(data.n_items, listed, data.n_users, len(data), catalogue)
-        sizes = np.bincount(groups[groups >= 0])
-        return Public(data.n_items, listed, len(sizes), len(data), catalogue, int(sizes.max(initial=1)))
+        counts = np.asarray(data.item_counts, np.int64)
+        sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
+        most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
+        return Public(data.n_items, listed, len(sizes), len(data), catalogue, most, counts)
 
     def check(self, data: Interactions, clients: int) -> None:
         """Refuse interactions with items or clients this federation does not have."""
@@ -99,6 +99,7 @@ class Phase:
     combine: Literal["sum", "each"] = "sum"  # "each": the server reads every update
     repeat: int | None = None
     receives: Disclosure | None = None  # what a visit downloads; None: the whole public model
+    asks: Literal["training", "statistics"] = "training"  # which of its owner's consents a visit needs
 
 
 @dataclass(frozen=True, eq=False)

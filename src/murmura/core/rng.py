@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import SettingError
 
 Words = NDArray[np.uint32]
@@ -36,6 +36,8 @@ class Purpose(IntEnum):
     WARM = 7
     REFRESH = 8
     FOLD_IN = 9
+    ROUNDING = 10
+    BLOCK = 11
     OWN = 1024
 
 
@@ -109,6 +111,14 @@ class Stream:
         got = np.concatenate([np.array(self._ahead[::-1], np.uint32), self._blocks(-(-missing // 4))])
         self._ahead = got[n:][::-1].tolist()
         return got[:n]
+
+    def words_at(self, places: Longs) -> Words:
+        """The words at these places of the stream, wherever it has been read to."""
+        counter = np.zeros((len(places), 4), np.uint32)
+        counter[:, 0] = places >> 2
+        counter[:, 1:3] = self._round, self._purpose
+        words: Words = philox(counter, self._secret)[np.arange(len(places)), places & 3]
+        return words
 
     def below(self, n: int) -> int:
         """A whole number below n, 1 <= n < 2**32 (Lemire 2019): unfair words are passed over."""

@@ -1,0 +1,121 @@
+"""The first stage: which numbers of an update travel, and where each stands in the vector.
+
+Word 0 counts devices; then come the scalars, then the tables, rows in the order of the block. The places depend
+on the declaration, the items on offer and the round alone: neither row numbers nor lengths tell of a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.channel import ChannelSettings
+from murmura.core.disclosure import Table
+from murmura.core.errors import SettingError
+from murmura.core.federation import Phase, Public, Total
+from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.update import SparseRows, Update
+
+_PUBLIC: Words = np.zeros(2, np.uint32)  # the key of what everyone may draw: the blocks
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The numbers of one vector that are not zero: where, ascending, and how much."""
+
+    place: Longs
+    value: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Turns an update into places of a vector, and a summed vector into a total."""
+
+    tables: tuple[Table, ...]
+    scalars: tuple[str, ...]
+    items: Ints  # what item tables are a block of, ascending
+    half: bool  # of them only the round's public half travels
+
+    @staticmethod
+    def of(settings: ChannelSettings, phase: Phase, public: Public) -> Layout:
+        """Blocks are for what repeats; an exchange before training travels whole."""
+        items, repeats = public.listed, phase.repeat is None
+        if settings.block == "core" and repeats:
+            if public.counts is None:
+                raise SettingError(
+                    "block 'core' needs publicly known counts of the items, but there are none; "
+                    "use 'dense' or 'half'."
+                )
+            items = items[public.counts[items] >= settings.core]
+            if not len(items):
+                raise SettingError(
+                    f"core must leave at least one item, but none has {settings.core} interactions; lower it."
+                )
+        half = settings.block == "half" and repeats
+        return Layout(phase.sends.tables, phase.sends.scalars, items, half)
+
+    @property
+    def first(self) -> int:
+        """Where the tables begin."""
+        return 1 + len(self.scalars)
+
+    @property
+    def words(self) -> int:
+        """The length of the vector, the same for everyone in every round."""
+        return self.first + sum(self.rows(table) * table.width for table in self.tables)
+
+    def rows(self, table: Table) -> int:
+        """How many rows of a table travel."""
+        if table.space != "item":
+            return table.rows
+        return (len(self.items) + 1) // 2 if self.half else len(self.items)
+
+    def block(self, round: int) -> Ints:
+        """The items of a round, ascending."""
+        return self.items[_half(len(self.items), round)] if self.half else self.items
+
+    def device(self, update: Update, round: int) -> Coordinates:
+        """The numbers of the update that travel; rows outside the block are dropped."""
+        scalars = np.array([update.scalars[name] for name in self.scalars], np.float64)
+        places, values, at = [np.arange(1, self.first)], [scalars], self.first
+        for table in self.tables:
+            rows = self.kept(table, update.tables[table.name], round)
+            row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
+            start = at + row.astype(np.int64) * table.width
+            places.append((start[:, None] + np.arange(table.width)).ravel())
+            values.append(rows.values.astype(np.float64).ravel())
+            at += self.rows(table) * table.width
+        place, value = np.concatenate(places), np.concatenate(values)
+        there = value != 0
+        return Coordinates(place[there], value[there])
+
+    def kept(self, table: Table, rows: SparseRows, round: int) -> SparseRows:
+        """The rows of a table that are in the block of the round."""
+        if table.space != "item":
+            return rows
+        inside = np.isin(rows.index, self.block(round), assume_unique=True)
+        return SparseRows(rows.index[inside], rows.values[inside])
+
+    def server(self, vector: Floats, count: int, round: int) -> Total:
+        """The total of a summed vector; a row of zeros is left out, as nobody sent it."""
+        tables, at = {}, self.first
+        for table in self.tables:
+            n = self.rows(table)
+            values = vector[at : at + n * table.width].reshape(n, table.width)
+            at += n * table.width
+            index = self.block(round) if table.space == "item" else np.arange(n, dtype=np.int32)
+            there = values.any(axis=1) if table.space != "dense" else np.ones(n, np.bool_)
+            kind = np.dtype(table.dtype)
+            values = np.rint(values[there]) if kind.kind == "u" else values[there]
+            tables[table.name] = SparseRows(index[there], values.astype(kind))
+        scalars = dict(zip(self.scalars, vector[1 : self.first].tolist()))
+        return Total(Update(tables, scalars), count)
+
+
+@lru_cache(maxsize=4)
+def _half(items: int, round: int) -> Ints:
+    """Half of so many places, rounded up: a public function of the round."""
+    return Rng(_PUBLIC, round).stream(Purpose.BLOCK).choose(items, (items + 1) // 2)

@@ -1,0 +1,77 @@
+"""The last stage: whole numbers modulo 2**24 or 2**32, in which sums have no order and shares hide all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmura.channel.layout import Coordinates
+from murmura.core.arrays import Bytes, Longs
+from murmura.core.errors import FederationError
+from murmura.core.rng import Words
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Vectors of so many words of so many bits; a word travels in little-endian bytes."""
+
+    bits: int
+    words: int
+
+    @property
+    def message_bytes(self) -> int:
+        """One vector as it travels."""
+        return self.words * self.bits // 8
+
+    def device(self, sent: Coordinates) -> Words:
+        """A vector of the ring; word 0 counts its device."""
+        vector = np.zeros(self.words, np.int64)
+        vector[0] = 1
+        vector[sent.place] = sent.value
+        return self.wrap(vector)
+
+    def server(self, total: Words) -> Longs:
+        """The sum as signed numbers: what is above half the ring was negative."""
+        self.check(total)
+        signed = total.astype(np.int64)
+        signed[signed >= 2 ** (self.bits - 1)] -= 2**self.bits
+        return signed
+
+    def wrap(self, vector: Longs) -> Words:
+        """Whole numbers modulo 2**bits."""
+        wrapped: Words = (vector & (2**self.bits - 1)).astype(np.uint32)
+        return wrapped
+
+    def add_up(self, vectors: Iterable[Words]) -> Words:
+        """The sum; any order gives the same."""
+        total = np.zeros(self.words, np.uint32)
+        for vector in vectors:
+            self.check(vector)
+            total += vector  # modulo 2**32, of which 2**24 is a divisor
+        return self.wrap(total.astype(np.int64))
+
+    def check(self, vector: Words) -> None:
+        """Refuse what is not a vector of this ring."""
+        if vector.dtype != np.uint32 or vector.shape != (self.words,) or (vector >> 8 >> (self.bits - 8)).any():
+            raise FederationError(
+                f"a vector must hold {self.words} words of {self.bits} bits, but it is {vector.dtype} of shape "
+                f"{vector.shape}; both sides need the same configuration."
+            )
+
+    def pack(self, vector: Words) -> bytes:
+        """The vector as it travels."""
+        wide = np.ascontiguousarray(vector, "<u4").view(np.uint8).reshape(self.words, 4)
+        return wide[:, : self.bits // 8].tobytes()
+
+    def unpack(self, message: bytes) -> Words:
+        """The vector that was packed; refuses another length before it makes an array."""
+        if len(message) != self.message_bytes:
+            raise FederationError(
+                f"a packed vector must have {self.message_bytes} bytes, but has {len(message)}; "
+                "both sides need the same configuration."
+            )
+        wide: Bytes = np.zeros((self.words, 4), np.uint8)
+        wide[:, : self.bits // 8] = np.frombuffer(message, np.uint8).reshape(self.words, -1)
+        return wide.view("<u4").ravel().astype(np.uint32, copy=False)

@@ -1,0 +1,39 @@
+"""Additive shares: two vectors that look random each alone and add up to the secret one.
+
+Shamir-free and with no second message: one share is the expansion of a 32-byte seed (AES-256 in counter mode, a
+fresh key each time), the other what is missing. Whoever has only one of them has only noise.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from murmura.channel.ring import Ring
+from murmura.core.errors import FederationError, MissingExtraError
+from murmura.core.rng import Words
+
+SEED_BYTES = 32
+Entropy = Callable[[int], bytes]
+
+
+def split(vector: Words, ring: Ring, entropy: Entropy = os.urandom) -> tuple[bytes, Words]:
+    """(seed, other): `expand(seed, ring)` and `other` add up to the vector. Randomness is the system's."""
+    ring.check(vector)
+    seed = entropy(SEED_BYTES)
+    return seed, ring.wrap(vector.astype(np.int64) - expand(seed, ring))
+
+
+def expand(seed: bytes, ring: Ring) -> Words:
+    """The share that a seed stands for: the key stream of AES-256-CTR from block 0, as words of the ring."""
+    try:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    except ModuleNotFoundError:
+        raise MissingExtraError("a secure sum", "serve") from None
+    if len(seed) != SEED_BYTES:
+        raise FederationError(f"the seed of a share must have {SEED_BYTES} bytes, but has {len(seed)}.")
+    # a key is used for one vector only, so the counter may begin at 0
+    stream = Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()
+    return ring.unpack(stream.update(bytes(ring.message_bytes)))

@@ -1,0 +1,56 @@
+"""Ed25519 signatures (RFC 8032) of manifests: what a device trusts a round by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from murmura.core.errors import FederationError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+KEY_BYTES, SIGNATURE_BYTES = 32, 64
+
+
+def new_key() -> bytes:
+    """A new private key from the system's randomness."""
+    return bytes(_primitives().Ed25519PrivateKey.generate().private_bytes_raw())
+
+
+def public_key(private: bytes) -> bytes:
+    """The key to verify with."""
+    return _private(private).public_key().public_bytes_raw()
+
+
+def sign(private: bytes, message: bytes) -> bytes:
+    """The signature of a message."""
+    return _private(private).sign(message)
+
+
+def verify(public: bytes, message: bytes, signature: bytes) -> None:
+    """Refuse a message that the owner of the key has not signed."""
+    from cryptography.exceptions import InvalidSignature
+
+    ed25519 = _primitives()
+    try:
+        ed25519.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        raise FederationError(
+            "a manifest must be signed by the coordinator this device knows, but its signature does not fit; "
+            "take no part."
+        ) from None
+
+
+def _private(key: bytes) -> ed25519.Ed25519PrivateKey:
+    if len(key) != KEY_BYTES:
+        raise FederationError(f"a private key must have {KEY_BYTES} bytes, but has {len(key)}.")
+    made: ed25519.Ed25519PrivateKey = _primitives().Ed25519PrivateKey.from_private_bytes(key)
+    return made
+
+
+def _primitives() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ModuleNotFoundError:
+        raise MissingExtraError("a signed manifest", "serve") from None
+    return ed25519

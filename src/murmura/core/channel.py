@@ -1,0 +1,66 @@
+"""How updates travel, as settings; `channel.chain` turns them into the stages between algorithm and server."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from murmura.core.codec import halved_model
+from murmura.core.disclosure import Disclosure
+from murmura.core.errors import SettingError
+from murmura.core.settings import settings
+from murmura.core.update import Arrays
+
+Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Least = Annotated[int, Field(ge=1)]
+READABLE = "the server can read each update"  # the label of everything that is not a secure sum
+
+
+@settings
+class ChannelSettings:
+    """What happens to an update between a device and the server.
+
+    none         a simulation that adds up floating-point updates as the papers do; no real federation takes it
+    secure-sum   clip, fixed point, additive shares to two aggregators: neither learns anything from its share
+    readable     the same stages with one aggregator: the server can read each update
+
+    Blocks decide which items travel. dense: all on offer. half: the round's public random half, rows outside
+    are dropped. core: the items with at least `core` interactions, the same in every round.
+    """
+
+    channel: Literal["none", "secure-sum", "readable"] = "none"
+    clip: Bound = 30.0  # C: no update is longer than this in L2, biases and scalars included
+    coordinate: Bound | None = None  # no single value is larger than this; None: C
+    bits: Annotated[int, Field(ge=2, le=24)] = 16  # of one fixed-point value, its sign included
+    ring: Literal[24, 32] = 32  # bits of one word of the sum
+    block: Literal["dense", "half", "core"] = "dense"
+    core: Least = 5
+    minimum_cohort: Least = 100  # no sum of fewer devices is released
+    download: Literal["exact", "float16"] = "exact"  # the numbers of the public model a device fetches
+
+    @property
+    def on(self) -> bool:
+        """Whether updates go through the stages at all."""
+        return self.channel != "none"
+
+    @property
+    def label(self) -> str | None:
+        """What must stand wherever this channel is shown."""
+        return None if self.channel == "secure-sum" else READABLE
+
+    def downloads(self, publishes: Disclosure) -> Disclosure:
+        """How the public model travels to a device."""
+        return publishes.halved() if self.download == "float16" else publishes
+
+    def downloaded(self, model: Arrays) -> Arrays:
+        """The public model as a device gets it, in the model's own types."""
+        return halved_model(model) if self.download == "float16" else model
+
+    def check_cohort(self, cohort: int) -> None:
+        """Refuse rounds of fewer devices than the minimum."""
+        if self.on and cohort < self.minimum_cohort:
+            raise SettingError(
+                f"clients per round must be at least the minimum cohort of {self.minimum_cohort}, but it is "
+                f"{cohort}; raise clients or lower minimum_cohort."
+            )

@@ -1,0 +1,84 @@
+"""Shares and signatures: vetted primitives, exact round trips, nothing malformed."""
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murmura.channel import signing
+from murmura.channel.ring import Ring
+from murmura.channel.shares import expand, split
+from murmura.core.errors import FederationError
+
+
+@given(st.sampled_from([24, 32]), st.integers(1, 50), st.integers(0, 2**32))
+def test_shares_add_up_and_packing_is_exact(bits: int, words: int, seed: int) -> None:
+    ring = Ring(bits, words)
+    vector = np.random.default_rng(seed).integers(0, 2**bits, words).astype(np.uint32)
+    one, other = split(vector, ring)
+    assert (ring.add_up([expand(one, ring), other]) == vector).all()
+    assert (ring.unpack(ring.pack(vector)) == vector).all()
+    assert len(ring.pack(other)) == words * bits // 8
+
+
+def test_the_expansion_is_the_key_stream_of_aes_256() -> None:
+    """FIPS 197, appendix C.3: AES-256 of the block 0011..ff; in counter mode from 0, of the zero block."""
+    known = bytes.fromhex("dc95c078a2408989ad48a21492842087")  # the zero key's block of zeros (NIST GFSbox)
+    words = expand(bytes(32), Ring(32, 4))
+    assert words.astype("<u4").tobytes() == known
+    assert Ring(24, 5).pack(expand(bytes(32), Ring(24, 5))) == known[:15]
+
+
+def test_a_seed_is_never_used_twice() -> None:
+    ring = Ring(32, 8)
+    seeds = {split(np.zeros(8, np.uint32), ring)[0] for _ in range(100)}
+    assert len(seeds) == 100
+
+
+def test_little_endian() -> None:
+    assert Ring(24, 1).pack(np.array([0x030201], np.uint32)) == b"\x01\x02\x03"
+    assert Ring(32, 1).pack(np.array([0x04030201], np.uint32)) == b"\x01\x02\x03\x04"
+
+
+def test_wrong_lengths_and_words_are_refused() -> None:
+    ring = Ring(24, 4)
+    for message in (b"", bytes(11), bytes(13)):
+        with pytest.raises(FederationError, match="12 bytes"):
+            ring.unpack(message)
+    with pytest.raises(FederationError):
+        split(np.full(4, 2**24, np.uint32), ring)
+    with pytest.raises(FederationError, match="32 bytes"):
+        expand(b"short", ring)
+
+
+def test_signatures_bind_every_bit() -> None:
+    private = signing.new_key()
+    public, message = signing.public_key(private), b"round 7, model " + hashlib.sha256(b"").digest()
+    signature = signing.sign(private, message)
+    signing.verify(public, message, signature)
+    for place in (0, len(message) - 1):
+        forged = bytearray(message)
+        forged[place] ^= 1
+        with pytest.raises(FederationError, match="signed"):
+            signing.verify(public, bytes(forged), signature)
+    for wrong in (signature[:-1], bytes(64), b""):
+        with pytest.raises(FederationError):
+            signing.verify(public, message, wrong)
+    with pytest.raises(FederationError):
+        signing.verify(signing.public_key(signing.new_key()), message, signature)
+    with pytest.raises(FederationError, match="32 bytes"):
+        signing.sign(b"no key", message)
+
+
+def test_a_known_signature() -> None:
+    """RFC 8032, 7.1, test 1."""
+    private = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
+    public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
+    assert signing.public_key(private) == public
+    assert (
+        signing.sign(private, b"")
+        .hex()
+        .startswith("e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155")
+    )
