@@ -5,11 +5,11 @@ from benchmarks.sides import Benchmark, Work
 
 
 def ours() -> Work:
-    from murmura.engine.protocol import prepare, protocol
+    from murmura.engine.protocol import protocol, whole_split
 
     def work() -> tuple[int, int, int]:
         dataset = world.load()
-        split = prepare(dataset, protocol("fpl", dataset)).split
+        split = whole_split(dataset, protocol("fpl", dataset))
         return split.data.n_users, len(split.train), len(split.test)
 
     return work

@@ -21,10 +21,10 @@ def load() -> Dataset:
 @cache
 def split() -> Split:
     """The newest fifth of each user's rows is the test part."""
-    from murmura.engine.protocol import prepare, protocol
+    from murmura.engine.protocol import protocol, whole_split
 
     dataset = load()
-    return prepare(dataset, protocol("fpl", dataset)).split
+    return whole_split(dataset, protocol("fpl", dataset))
 
 
 @cache

@@ -10,7 +10,7 @@ from murmura.core.errors import DataError, FederationError
 from murmura.core.interactions import Interactions
 from murmura.data.sources import load
 from murmura.engine.fitted import Fitted
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.protocol import protocol, whole_split
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import Simulated, simulated
 from murmura.testing import crowd
@@ -93,7 +93,7 @@ def test_raw_values_are_confidences() -> None:
 def test_quality_on_real_data(data_dir: Path) -> None:
     """Amazon Digital Music, defaults, one seed: P@10 is .0047 for MostPop; see docs/papers/fcf.md."""
     dataset = load("amazon-digital-music", data_dir)
-    split = prepare(dataset, protocol("fpl", dataset)).split
+    split = whole_split(dataset, protocol("fpl", dataset))
     test = set(zip(split.test.user.tolist(), split.test.item.tolist()))
     users = np.unique(split.test.user)
     for name, floor in (("fcf", 0.0055), ("fcf-paper", 0.0150)):

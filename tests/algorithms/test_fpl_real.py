@@ -7,14 +7,14 @@ import pytest
 
 from murmura.core.split import Split
 from murmura.data.sources import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.protocol import protocol, whole_split
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated
 
 
 def split_of(name: str, data_dir: Path) -> Split:
     dataset = load(name, data_dir)
-    return prepare(dataset, protocol("fpl", dataset)).split
+    return whole_split(dataset, protocol("fpl", dataset))
 
 
 def scores(split: Split, name: str, **settings: object) -> dict[str, float]:

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
+from murmura.core.split import Split
 from murmura.data.sources import load
-from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.evaluation.measure import evaluate
 
 
 @cache
-def prepared(folder: Path, data: str, rules: str) -> Prepared:
+def cut(folder: Path, data: str, name: str) -> tuple[Split, Protocol]:
     dataset = load(data, folder)
-    return prepare(dataset, protocol(rules, dataset))
+    rules = protocol(name, dataset)
+    return whole_split(dataset, rules), rules
 
 
 # data, protocol, model, settings, metric, value, tolerance: half a unit of the last digit printed, unless said
@@ -53,13 +55,13 @@ def test_known_numbers_are_met(
 def measured(
     folder: Path, data: str, rules: str, model: str, settings: tuple[tuple[str, Any], ...]
 ) -> dict[str, float]:
-    ready = prepared(folder, data, rules)
-    fitted = baseline(model)(**dict(settings)).fit(ready.split.train)
-    lists = fitted.recommend(np.arange(ready.split.data.n_users, dtype=np.int32), 10)
+    split, stated = cut(folder, data, rules)
+    fitted = baseline(model)(**dict(settings)).fit(split.train)
+    lists = fitted.recommend(np.arange(split.data.n_users, dtype=np.int32), 10)
     result = evaluate(
         lists,
-        ready.split,
-        relevant_from=ready.protocol.relevant_from,
-        gini_catalogue=ready.protocol.gini_catalogue,
+        split,
+        relevant_from=stated.relevant_from,
+        gini_catalogue=stated.gini_catalogue,
     )
     return dict(result.values)

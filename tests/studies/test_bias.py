@@ -7,7 +7,7 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Interactions
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.evaluation.categories import source_bias
 from murmura.studies.bias import bias, printed_bias
 from murmura.studies.compare import compare, plan
@@ -47,7 +47,7 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
     found = bias(kept, frequencies(kept))
     assert found is not None
     assert found.categories == ("Arts", "Food", "Transport")
-    split = ready.prepared.split
+    split = whole_split(world, protocol("default", world))
     expected = by_hand(world, split.train.item.tolist())
     assert dict(zip(found.categories, found.train.tolist())) == pytest.approx(expected)
     from murmura.studies.methods import method

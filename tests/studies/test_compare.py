@@ -8,9 +8,16 @@ import pytest
 
 from murmura.baselines import baseline
 from murmura.core.errors import RunError, SettingError
+from murmura.core.split import Split
+from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run import Run
 from murmura.studies.compare import compare, plan
 from tests.studies.worlds import small_world
+
+
+def whole() -> Split:
+    return whole_split(small_world(), protocol("default", small_world()))
+
 
 MODELS = {"mostpop": {}, "near": {"name": "user-knn", "k": 5}}
 
@@ -18,7 +25,7 @@ MODELS = {"mostpop": {}, "near": {"name": "user-knn", "k": 5}}
 def test_the_table_agrees_with_a_count_by_hand(tmp_path: Path) -> None:
     ready = plan(small_world(), "default", MODELS)
     lines = list(compare(ready, tmp_path / "c"))
-    split = ready.prepared.split
+    split = whole()
     model = baseline("mostpop")().fit(split.train)
     hits = []
     for user in np.unique(split.test.user):
@@ -81,5 +88,5 @@ def test_runs_carry_own_ids(tmp_path: Path) -> None:
     users = set(ready.prepared.split.data.users.labels.tolist())
     assert {int(row[0]) for row in rows} <= users
     header, people = run.read_table("per_user.csv")
-    assert len(people) == len(np.unique(ready.prepared.split.test.user))
-    assert run.read("data.json")["fingerprint"] == ready.prepared.split.data.fingerprint
+    assert len(people) == len(np.unique(whole().test.user))
+    assert run.read("data.json")["fingerprint"] == whole().data.fingerprint

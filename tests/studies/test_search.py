@@ -7,14 +7,14 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.core.split import TEST, Split
-from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.protocol import Prepared, Selection, prepare, protocol, whole_split
 from murmura.studies.search import best, grid, search
 from tests.studies.worlds import small_world
 
 
-def ready() -> Prepared:
+def ready() -> Selection:
     world = small_world()
-    return prepare(world, protocol("default", world))
+    return prepare(world, protocol("default", world)).selection()
 
 
 def test_a_grid_is_every_combination() -> None:
@@ -23,17 +23,18 @@ def test_a_grid_is_every_combination() -> None:
 
 def test_the_test_part_does_not_matter() -> None:
     """Shuffle the items of the test rows: a search that looked at them would change its mind."""
-    prepared = ready()
-    split = prepared.split
+    world = small_world()
+    rules = protocol("default", world)
+    split = whole_split(world, rules)
     item = split.data.item.copy()
     held = split.part == TEST
     item[held] = np.random.default_rng(0).permutation(item[held])
     data = type(split.data)(
         split.data.users, split.data.items, split.data.user, item, split.data.value, split.data.time
     )
-    other = Prepared(prepared.data, prepared.protocol, Split(split.name, data, split.part), prepared.catalogue)
+    other = Prepared("other", rules, Split(split.name, data, split.part), world.catalogue).selection()
     candidates = grid({"k": [1, 2, 5, 20]})
-    mine = [trial.value for trial in search(prepared, "user-knn", candidates)]
+    mine = [trial.value for trial in search(ready(), "user-knn", candidates)]
     theirs = [trial.value for trial in search(other, "user-knn", candidates)]
     assert mine == theirs
     assert len(set(mine)) > 1

@@ -49,11 +49,11 @@ def search(
     fixed = options.parse_settings(settings, [model])[model]
     candidates = [{**fixed, **one} for one in every(_axes(grid))]
     dataset = load(data, data_dir)
-    prepared = prepare(dataset, protocol_of(protocol, dataset))
+    selection = prepare(dataset, protocol_of(protocol, dataset)).selection()
     trials = []
     with progress() as listener:
         for trial in run(
-            prepared, model, candidates, history, metric=metric, seed=seed, workers=workers, progress=listener
+            selection, model, candidates, history, metric=metric, seed=seed, workers=workers, progress=listener
         ):
             trials.append(trial)
             say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 
 from murmura.core.arrays import Bytes
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, RunError
 from murmura.core.interactions import Interactions
 
 TRAIN, VALIDATION, TEST = 0, 1, 2
@@ -46,3 +47,20 @@ class Split:
                 "give the split a validation share above 0."
             )
         return Split(f"{self.name}/selection", self.data.rows(inside), parts)
+
+    def sealed(self) -> SealedSplit:
+        """The same cut without its test rows: what is fitted and chosen on."""
+        inside = self.part != TEST
+        return SealedSplit(self.name, self.data.rows(inside), self.part[inside])
+
+
+class SealedSplit(Split):
+    """A split whose test rows are elsewhere: `data` has the training part alone, over all users and items."""
+
+    @property
+    def test(self) -> NoReturn:
+        """Not here."""
+        raise RunError(
+            "the test part must be opened for a choice, but this split is sealed; choose on `selection()`, "
+            "then open it once with `prepared.open(run, choice)`."
+        )

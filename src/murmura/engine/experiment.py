@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def experiment(
     progress: Progress = SILENT,
     cutoffs: tuple[int, ...] | None = None,
 ) -> Outcome:
-    """Fit on `split.train`, score on `split.test`. Given `split.selection()`, it never sees the test part."""
+    """Fit on `split.train`, score on its test part: the validation rows of a selection, or an opened test."""
     started = time.perf_counter()
     model = method.fit(split.train, seed, progress)
     seconds = time.perf_counter() - started
@@ -109,18 +108,3 @@ def record_items(run: Run, split: Split, categories: Relation | None) -> None:
         pairs = zip(categories.item.tolist(), categories.label.tolist())
         rows = ((items[item], categories.labels[label]) for item, label in pairs)
         run.write_table("categories.csv", ["item", "category"], rows)
-
-
-def describe_split(split: Split) -> dict[str, Any]:
-    """Counts and fingerprint: what was learned from, what was held out."""
-    data = split.data
-    return {
-        "split": split.name,
-        "users": data.n_users,
-        "items": data.n_items,
-        "rows": len(data),
-        "train rows": len(split.train),
-        "train items": int((split.train.item_counts > 0).sum()),
-        "test rows": len(split.test),
-        "fingerprint": data.fingerprint,
-    }

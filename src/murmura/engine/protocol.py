@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
 from murmura.core.arrays import Bools
 from murmura.core.catalogue import Catalogue, Dataset
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.core.split import Split
 from murmura.data.filters import Binarise, Filter, KCore, LatestPerPair, MinPerUser, apply_filters
 from murmura.data.splits import AnySplit, LegacyRandomHoldout, RandomHoldout, TemporalHoldout
+from murmura.engine.run import Run
+from murmura.engine.sealed import Choice, Sealed
 
 
 @settings
@@ -33,13 +35,44 @@ class Protocol:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A data set made ready by a protocol: cut, with the catalogue of its items."""
+class Selection:
+    """What settings are chosen on: training minus validation, scored on validation. No way to the test rows."""
 
     data: str
     protocol: Protocol
     split: Split
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A data set made ready by a protocol: cut, its test part sealed, with the catalogue of its items."""
+
+    data: str
+    protocol: Protocol
+    split: Split  # given whole, kept without its test rows
     catalogue: Catalogue
+    sealed: Sealed = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sealed", Sealed(self.split))
+        object.__setattr__(self, "split", self.split.sealed())
+
+    def selection(self) -> Selection:
+        """What to choose settings on; refused once the test part is open."""
+        if self.sealed.is_open:
+            raise RunError(
+                "settings must be chosen before the test part is opened, but it is open; prepare the data anew "
+                "and make every choice first."
+            )
+        return Selection(self.data, self.protocol, self.split.selection())
+
+    def open(self, run: Run, choice: Choice) -> Split:
+        """The split with its test part, for one choice, which the run folder keeps from then on."""
+        return self.sealed.open(run, choice)
+
+    def describe(self) -> dict[str, Any]:
+        """Counts and fingerprints of all parts."""
+        return self.sealed.about
 
 
 def protocol(name: str, dataset: Dataset) -> Protocol:
@@ -52,7 +85,13 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> Prepared:
-    """Filter and cut a data set."""
+    """Filter and cut a data set; the test part is sealed."""
+    whole = whole_split(dataset, rules)
+    return Prepared(dataset.name, rules, whole, dataset.catalogue.restrict(whole.data.items))
+
+
+def whole_split(dataset: Dataset, rules: Protocol) -> Split:
+    """Filter and cut a data set, all parts in the open: for tests and benchmarks, never for a study."""
     data = dataset.interactions
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
@@ -63,7 +102,7 @@ def prepare(dataset: Dataset, rules: Protocol) -> Prepared:
             f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of "
             f"'{dataset.name}' is in training; use more data per user or another protocol."
         )
-    return Prepared(dataset.name, rules, split, dataset.catalogue.restrict(data.items))
+    return split
 
 
 def _featured(catalogue: Catalogue, data: Interactions) -> Bools:

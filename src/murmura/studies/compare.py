@@ -13,8 +13,8 @@ from typing import Any
 from murmura.core.catalogue import Dataset
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
+from murmura.core.split import Split
 from murmura.engine.experiment import (
-    describe_split,
     experiment,
     record_items,
     record_lists,
@@ -81,14 +81,15 @@ def compare(
         method(entry.model, entry.settings) for entry in plan.entries
     ]  # refuse bad settings before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
-    whole.write_json("data.json", describe_split(plan.prepared.split))
+    whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
-    record_items(whole, plan.prepared.split, plan.prepared.catalogue.categories)
+    split = plan.prepared.open(whole, {"models": whole.config["models"]})  # nothing is chosen from here on
+    record_items(whole, split, plan.prepared.catalogue.categories)
     whole.mark("running")
     try:
         for entry, each in zip(plan.entries, ready):
             runs = [
-                _one_run(plan, entry, each, seed, folder, workers, progress)
+                _one_run(plan, split, entry, each, seed, folder, workers, progress)
                 for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
             ]
             yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
@@ -100,24 +101,30 @@ def compare(
 
 
 def _one_run(
-    plan: Comparison, entry: Entry, ready: Method, seed: int, folder: Path, workers: int, progress: Progress
+    plan: Comparison,
+    split: Split,
+    entry: Entry,
+    ready: Method,
+    seed: int,
+    folder: Path,
+    workers: int,
+    progress: Progress,
 ) -> Run:
     run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
     if run.status == "done":
         return run
     run.mark("running")
     try:
-        prepared = plan.prepared
-        outcome = experiment(ready, prepared.split, prepared.protocol, seed, workers, progress, plan.cutoffs)
+        outcome = experiment(ready, split, plan.prepared.protocol, seed, workers, progress, plan.cutoffs)
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
-    run.write_json("data.json", describe_split(prepared.split))
+    run.write_json("data.json", plan.prepared.describe())
     run.write_json("environment.json", environment())
     run.write_json("seconds.json", outcome.seconds)
     record_training(run, outcome.model)
-    record_lists(run, outcome.lists, prepared.split)
-    record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
+    record_lists(run, outcome.lists, split)
+    record_scores(run, outcome.evaluation, outcome.cost, split)
     run.mark("done")
     return run
 

@@ -69,12 +69,12 @@ def run_plan(
         metric = plan.metric[rules]
         for name, models in by_data.items():
             dataset = load(name, data_dir)
-            prepared = prepare(dataset, protocol(rules, dataset))
+            selection = prepare(dataset, protocol(rules, dataset)).selection()
             for model, axes in models.items():
                 candidates = grid(axes)
                 trials = list(
                     search(
-                        prepared, model, candidates, history, metric=metric, workers=workers, progress=progress
+                        selection, model, candidates, history, metric=metric, workers=workers, progress=progress
                     )
                 )
                 yield Choice(rules, name, model, metric, len(trials), best(trials))

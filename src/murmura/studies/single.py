@@ -13,7 +13,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
 from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.experiment import describe_split, record_lists, record_scores, record_training, score
+from murmura.engine.experiment import record_lists, record_scores, record_training, score
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
@@ -40,7 +40,7 @@ def fit_run(
         return run
     run.mark("running")
     run.write_json("environment.json", environment())
-    run.write_json("data.json", describe_split(prepared.split))
+    run.write_json("data.json", prepared.describe())
     try:
         model = fit_resumably(ready, prepared.split.train, config.seed, progress, run.path, checkpoint_every)
         users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
@@ -61,8 +61,9 @@ def evaluate_run(
     """Score a fitted run on the test part and keep the result."""
     run, config = Run.open(folder), read_config(folder)
     prepared, model = open_run(folder, data_dir)
-    outcome = score(model, prepared.split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
-    record_scores(run, outcome.evaluation, outcome.cost, prepared.split)
+    split = prepared.open(run, {"model": config.model})
+    outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
+    record_scores(run, outcome.evaluation, outcome.cost, split)
     run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values
@@ -76,7 +77,7 @@ def open_run(folder: Path, data_dir: Path | None = None) -> tuple[Prepared, Mode
             f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
         )
     prepared, settings = _ready(config, data_dir)
-    if prepared.split.data.fingerprint != run.read("data.json")["fingerprint"]:
+    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
         raise RunError(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
         )

@@ -1,0 +1,77 @@
+"""The trials of searches: one line each in a file that grows, so that what is known is not tried again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from murmura.core.errors import RunError
+
+COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
+DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and what it scored on the validation part."""
+
+    settings: dict[str, Any]
+    value: float
+    seconds: float
+
+
+def name_of(settings: dict[str, Any]) -> str:
+    """A setting as one text, whatever the order of its keys."""
+    return json.dumps(settings, sort_keys=True)
+
+
+def best(trials: Sequence[Trial]) -> Trial:
+    """The highest value; of equal ones the first."""
+    return max(trials, key=lambda trial: -math.inf if math.isnan(trial.value) else trial.value)
+
+
+class History:
+    """The trials of one model on one data set so far: in memory, and in a file when there is one."""
+
+    def __init__(self, file: Path | None, key: tuple[str, str, str], metric: str) -> None:
+        self.file, self.key, self.metric = file, key, metric
+        rows = read_history(file) if file is not None and file.exists() else []
+        self.known = {
+            row["settings"]: Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
+            for row in rows
+            if (row["data"], row["protocol"], row["model"], row["metric"]) == (*key, metric)
+        }
+
+    def find(self, settings: dict[str, Any]) -> Trial | None:
+        """The trial of a setting; None where it has not been tried."""
+        return self.known.get(name_of(settings))
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial."""
+        self.known[name_of(trial.settings)] = trial
+        if self.file is None:
+            return
+        new = not self.file.exists()
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(COLUMNS)
+            value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
+            writer.writerow((*self.key, name_of(trial.settings), self.metric, value, seconds))
+
+
+def read_history(file: Path) -> list[dict[str, str]]:
+    """The lines of a history; a line cut short by a kill is left out."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        reader = csv.DictReader(opened)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise RunError(
+                f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
+            )
+        return [row for row in reader if all(isinstance(row[column], str) for column in COLUMNS)]

@@ -1,0 +1,96 @@
+"""Trying settings on the validation part: one fit for all numbers of epochs, here or in worker processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from murmura.baselines.base import Model
+from murmura.core.errors import SettingError
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import field_names, from_dict
+from murmura.engine.experiment import Outcome, experiment, score
+from murmura.engine.protocol import Selection
+from murmura.studies.methods import method, method_class
+from murmura.studies.trials import DIGITS, Trial
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit: a setting, scored at its end, after some epochs, or after every epoch while it gets better."""
+
+    model: str
+    settings: dict[str, Any]
+    metric: str
+    seed: int = 0
+    stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
+    patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
+
+
+Team = Callable[[Sequence[Job]], Iterator[list[Trial]]]
+
+
+@contextmanager
+def team(selection: Selection, workers: int, progress: Progress = SILENT) -> Iterator[Team]:
+    """Who does the jobs, answers in their order: this process, or some new ones.
+
+    A worker is sent the selection and the job; the test rows are in neither.
+    """
+    if workers == 1:
+        yield lambda jobs: (do(selection, job, progress) for job in jobs)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
+        try:
+            yield lambda jobs: pool.map(partial(do, selection), jobs)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def do(selection: Selection, job: Job, progress: Progress = SILENT) -> list[Trial]:
+    """The trials one fit gives: one, or one for every number of epochs it was scored after."""
+    ready, rules = method(job.model, job.settings), selection.protocol
+    if not job.stops and job.patience is None:
+        outcome = experiment(ready, selection.split, rules, job.seed, 1, progress)
+        return [_trial(job, job.settings, outcome)]
+    started = time.perf_counter()
+    found: list[Trial] = []
+
+    def watch(epoch: int, so_far: Model) -> bool:
+        if job.patience is not None or epoch in job.stops:
+            seconds = {"fit": time.perf_counter() - started}
+            outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds)
+            found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
+        return job.patience is None or not is_over([trial.value for trial in found], job.patience)
+
+    ready.fit(selection.split.train, job.seed, progress, watch)
+    return found
+
+
+def _trial(job: Job, settings: dict[str, Any], outcome: Outcome) -> Trial:
+    values = outcome.evaluation.values
+    if job.metric not in values:
+        raise SettingError(f"--metric must be one of {', '.join(values)}, but it is '{job.metric}'.")
+    return Trial(settings, round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2))
+
+
+def is_over(curve: Sequence[float], patience: int) -> bool:
+    """Whether the best of the values, one per epoch, lies `patience` epochs back."""
+    return bool(curve) and len(curve) - 1 - curve.index(max(curve)) >= patience
+
+
+def most_epochs(model: str, settings: dict[str, Any]) -> int:
+    """The number of epochs a setting asks for; refuses a model without epochs."""
+    cls = method_class(model)
+    if "epochs" not in field_names(cls):
+        raise SettingError(
+            f"--patience needs a model that learns in epochs, but '{model}' does not; leave it out."
+        )
+    return int(from_dict(cls, settings).epochs)
