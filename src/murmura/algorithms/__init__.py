@@ -20,6 +20,9 @@ ALGORITHMS: dict[str, str] = {
     "cfpl": "fpl_presets:CFPL",
     "fcf": "fcf_presets:FCFBaseline",
     "fcf-paper": "fcf_presets:FCFPublished",
+    "fedsplit": "fedsplit_presets:FedSplitPrinted",
+    "cnmf-groups": "fedsplit_presets:GroupsAlone",
+    "fedsplit-ridge": "fedsplit_presets:FedSplitRidge",
 }
 
 

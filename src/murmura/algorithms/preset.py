@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm
+from murmura.core.grouping import Grouping
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names
 
@@ -33,6 +34,10 @@ class Preset:
     def consent(self) -> Consent:
         """What people allow."""
         return _part(self, Consent)
+
+    def grouping(self) -> Grouping | None:
+        """Who shares a client; None: everyone is one."""
+        return None
 
 
 def _part(whole: object, cls: type[T]) -> T:

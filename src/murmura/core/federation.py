@@ -100,6 +100,7 @@ class Phase:
     repeat: int | None = None
     receives: Disclosure | None = None  # what a visit downloads; None: the whole public model
     asks: Literal["training", "statistics"] = "training"  # which of its owner's consents a visit needs
+    returns: bool = False  # everyone fetches the outcome afterwards, as no later round will bring it
 
 
 @dataclass(frozen=True, eq=False)

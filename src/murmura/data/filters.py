@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
@@ -95,8 +96,20 @@ class MinValue:
         return data.rows(data.value >= self.value)
 
 
+@settings
+class RaiseTo:
+    """Every row, a value below `value` raised to it (FedSPLIT: half a star becomes one)."""
+
+    step: Literal["raise-to"] = "raise-to"
+    value: float = 1.0
+
+    def apply(self, data: Interactions) -> Interactions:
+        """Raise the values below."""
+        return replace(data, value=np.maximum(data.value, self.value))
+
+
 Filter = Annotated[
-    LatestPerPair | Binarise | MinPerUser | MinPerItem | KCore | MinValue, Field(discriminator="step")
+    LatestPerPair | Binarise | MinPerUser | MinPerItem | KCore | MinValue | RaiseTo, Field(discriminator="step")
 ]
 
 
@@ -108,6 +121,7 @@ FILTERS: dict[str, tuple[type, str | None]] = {
     "min-per-item": (MinPerItem, "rows"),
     "k-core": (KCore, "k"),
     "min-value": (MinValue, "value"),
+    "raise-to": (RaiseTo, "value"),
 }
 
 

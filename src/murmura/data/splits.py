@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from murmura.core.errors import SettingError
+from murmura.data.covered import CoveredRandomHoldout
 from murmura.data.leave_one_out import LeaveOneOut
 from murmura.data.shuffled import KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
@@ -15,6 +16,7 @@ from murmura.data.temporal import ElliotTemporalHoldout, FixedTime, TemporalHold
 __all__ = [
     "SPLITS",
     "AnySplit",
+    "CoveredRandomHoldout",
     "ElliotTemporalHoldout",
     "FixedTime",
     "KFold",
@@ -30,6 +32,7 @@ AnySplit = Annotated[
     | ElliotTemporalHoldout
     | LegacyRandomHoldout
     | RandomHoldout
+    | CoveredRandomHoldout
     | LeaveOneOut
     | FixedTime
     | KFold,
@@ -42,6 +45,7 @@ SPLITS: dict[str, type] = {
     "temporal-elliot": ElliotTemporalHoldout,
     "random-legacy": LegacyRandomHoldout,
     "random": RandomHoldout,
+    "random-covered": CoveredRandomHoldout,
     "leave-one-out": LeaveOneOut,
     "fixed-time": FixedTime,
     "k-fold": KFold,

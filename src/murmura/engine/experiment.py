@@ -15,6 +15,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
 from murmura.engine.method import Method
 from murmura.engine.protocol import Protocol
+from murmura.engine.rating_scores import HEADER, GroupErrors, score_ratings
 from murmura.engine.run import Run
 from murmura.evaluation import Evaluation, evaluate
 
@@ -28,6 +29,7 @@ class Outcome:
     model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
+    groups: GroupErrors | None = None  # where ratings were predicted by groups
 
 
 def experiment(
@@ -54,19 +56,30 @@ def score(
     cutoffs: tuple[int, ...],
     seconds: dict[str, float] | None = None,
 ) -> Outcome:
-    """Rank every user who has test rows, and score the lists."""
+    """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
     started = time.perf_counter()
     lists = model.recommend(np.flatnonzero(split.test.user_counts).astype(np.int32), max(cutoffs), workers)
     ranked = time.perf_counter()
-    evaluation = evaluate(
-        lists,
-        split,
-        cutoffs=cutoffs,
-        relevant_from=rules.relevant_from,
-        gini_catalogue=rules.gini_catalogue,
-    )
+    groups = None
+    if rules.predicts:
+        evaluation, groups = score_ratings(model, split)
+    else:
+        evaluation = evaluate(
+            lists,
+            split,
+            cutoffs=cutoffs,
+            relevant_from=rules.relevant_from,
+            gini_catalogue=rules.gini_catalogue,
+        )
     cost = model.cost() if hasattr(model, "cost") else {}
-    return Outcome(evaluation, lists, model, {**(seconds or {}), "rank": ranked - started}, cost)
+    return Outcome(evaluation, lists, model, {**(seconds or {}), "rank": ranked - started}, cost, groups)
+
+
+def record_outcome(run: Run, outcome: Outcome, split: Split) -> None:
+    """Write the metrics of a run: averaged, per user, and per group where there are groups."""
+    record_scores(run, outcome.evaluation, outcome.cost, split)
+    if outcome.groups is not None:
+        run.write_table("per_group.csv", HEADER, outcome.groups.rows())
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:

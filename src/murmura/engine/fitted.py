@@ -48,6 +48,7 @@ class Fitted(Model):
     rounds: int
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose letter was left out, and why
+    names: tuple[str, ...] = ()  # what their owner calls the clients, where these are groups
 
     @property
     def path(self) -> str:
@@ -122,6 +123,7 @@ class Fitted(Model):
             **self.plan.config(),
             "rounds": self.rounds,
             "path": self.path,
+            "names": list(self.names),
             "refused": {str(client): why for client, why in self.refused.items()},
             "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
         }
@@ -166,6 +168,7 @@ class Fitted(Model):
             meta["rounds"],
             answers_of_arrays(arrays),
             refused,
+            tuple(meta["names"]),
         )
 
     def save(self, path: Path) -> None:

@@ -15,8 +15,23 @@ from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.core.split import Split
-from murmura.data.filters import Binarise, Filter, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.splits import AnySplit, LegacyRandomHoldout, RandomHoldout, TemporalHoldout
+from murmura.data.filters import (
+    Binarise,
+    Filter,
+    KCore,
+    LatestPerPair,
+    MinPerItem,
+    MinPerUser,
+    RaiseTo,
+    apply_filters,
+)
+from murmura.data.splits import (
+    AnySplit,
+    CoveredRandomHoldout,
+    LegacyRandomHoldout,
+    RandomHoldout,
+    TemporalHoldout,
+)
 from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
 
@@ -31,6 +46,7 @@ class Protocol:
     with_features: bool = False  # drop items without a feature, where the source has features
     relevant_from: float | None = None  # a held-out row is a hit from this value on; None: every row
     gini_catalogue: Literal["all", "train"] = "all"  # the items G@k counts over
+    predicts: bool = False  # held-out ratings are predicted, and their errors counted; otherwise lists are
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
 
 
@@ -141,4 +157,14 @@ def _kgflex(dataset: Dataset) -> Protocol:
     )
 
 
-PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex}
+def _fedsplit(dataset: Dataset) -> Protocol:
+    """FedSPLIT, section 4.1: users, then movies with 20 ratings, half stars raised to one, random 80/20."""
+    return Protocol(
+        name="fedsplit",
+        filters=(LatestPerPair(), MinPerUser(rows=20), MinPerItem(rows=20), RaiseTo(value=1.0)),
+        split=CoveredRandomHoldout(test=0.2, validation=0.2),
+        predicts=True,
+    )
+
+
+PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex, "fedsplit": _fedsplit}

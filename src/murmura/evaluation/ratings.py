@@ -8,6 +8,8 @@ from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.evaluation.result import Evaluation
 
+RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
+
 
 def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -> Evaluation:
     """RMSE, MSE and MAE of all rows, and with `user` (a code per row) of each user and averaged over users.

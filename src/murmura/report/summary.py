@@ -10,6 +10,7 @@ import numpy as np
 
 from murmura.core.errors import SettingError
 from murmura.evaluation import metric_of
+from murmura.evaluation.ratings import RATING_ERRORS
 from murmura.report.against import Tested, tests_against
 from murmura.report.lines import Estimate, Line, line_of
 from murmura.report.read import Folder, is_cost, ordered
@@ -71,7 +72,7 @@ def cutoff(key: str) -> int:
 
 def better(key: str) -> Better:
     """Which direction is better: costs lower, metrics as their table says, unknown ones higher."""
-    if is_cost(key):
+    if is_cost(key) or key.split("/")[0] in RATING_ERRORS:
         return "lower"
     try:
         return metric_of(key).better

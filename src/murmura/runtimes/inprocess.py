@@ -105,8 +105,7 @@ class InProcess:
             f.server, f.answers = f.algorithm.server_step(phase.name, f.server, inbox)
         except Exception as error:
             raise _failure("the server", round, phase, "server_step", error) from error
-        if f.answers:
-            _count_answers(f, len(clients))
+        _count_outcome(f, phase, len(clients))
 
     def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> tuple[_Visit | None, str | None]:
         """What the client keeps and sends; where the server reads letters, perhaps why it is left out."""
@@ -163,9 +162,10 @@ def _count(f: Federation, phase: Phase, round: int, client: int, visit: _Visit) 
     f.tally.sent[places] = 1
 
 
-def _count_answers(f: Federation, clients: int) -> None:
-    """After an "each" phase with answers everyone fetches the new public model, and her own answer."""
-    f.tally.count_down(f.public, f.algorithm.publishes(f.public), clients)
+def _count_outcome(f: Federation, phase: Phase, clients: int) -> None:
+    """What clients fetch after a phase: the public model where no later round brings it, and their answers."""
+    if phase.returns:
+        f.tally.count_down(f.public, f.algorithm.publishes(f.public), clients)
     for told in f.answers.values():
         f.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in told.values())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.core.record import Recorder
 from murmura.core.settings import from_dict
+from murmura.data.groups import Groups, groups_of_file, random_groups
 from murmura.engine.fit import Watch, fit
 from murmura.engine.fitted import Fitted
 from murmura.runtimes.inprocess import InProcess
@@ -51,8 +52,9 @@ class Simulated:
         checkpoint_every: int | None = None,
         record: Recorder | None = None,
     ) -> Fitted:
-        """Train a federation of the users of `train`; `record` is shown every update that leaves."""
-        return fit(
+        """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
+        groups = self.groups(train, seed)
+        fitted = fit(
             self.preset.algorithm(),
             None,
             train,
@@ -60,12 +62,24 @@ class Simulated:
             runtime=self.runtime,
             disclosure=self.preset.consent(),
             seed=seed,
+            groups=None if groups is None else groups.of,
             folder=folder,
             checkpoint_every=checkpoint_every,
             watch=watch,
             progress=progress,
             record=record,
         )
+        return fitted if groups is None else replace(fitted, names=groups.labels)
+
+    def groups(self, train: Interactions, seed: int) -> Groups | None:
+        """Who shares a client; None: everyone is one."""
+        wanted = self.preset.grouping()
+        if wanted is None:
+            return None
+        if wanted.groups == "random":
+            seed = seed if wanted.grouping_seed is None else wanted.grouping_seed
+            return random_groups(train.n_users, seed, wanted.smallest, wanted.largest)
+        return groups_of_file(Path(wanted.groups), train.users, wanted.user_column, wanted.group_column)
 
 
 def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> Simulated:

@@ -18,7 +18,7 @@ from murmura.engine.experiment import (
     experiment,
     record_items,
     record_lists,
-    record_scores,
+    record_outcome,
     record_training,
 )
 from murmura.engine.method import Method
@@ -124,7 +124,7 @@ def _one_run(
     run.write_json("seconds.json", outcome.seconds)
     record_training(run, outcome.model)
     record_lists(run, outcome.lists, split)
-    record_scores(run, outcome.evaluation, outcome.cost, split)
+    record_outcome(run, outcome, split)
     run.mark("done")
     return run
 

@@ -13,7 +13,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
 from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.experiment import record_lists, record_scores, record_training, score
+from murmura.engine.experiment import record_lists, record_outcome, record_training, score
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
@@ -63,7 +63,7 @@ def evaluate_run(
     prepared, model = open_run(folder, data_dir)
     split = prepared.open(run, {"model": config.model})
     outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
-    record_scores(run, outcome.evaluation, outcome.cost, split)
+    record_outcome(run, outcome, split)
     run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values

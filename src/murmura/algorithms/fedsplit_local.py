@@ -1,0 +1,105 @@
+"""What a group of FedSPLIT computes on its own machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints
+from murmura.core.federation import History
+from murmura.core.rng import Stream
+from murmura.kernels.cnmf import CnmfSettings, Factors, Rates, factorise, random_factors, words_needed
+from murmura.kernels.sparse import Sparse
+
+JOINING_PASSES = 100  # of someone who was not there, over her own ratings
+
+
+@dataclass(frozen=True, eq=False)
+class LocalModel:
+    """A group's factorisation: rows of people up to the largest group, rows of the items it has rated."""
+
+    W: Floats  # (people, factors)
+    b_w: Floats  # (people,)
+    items: Ints  # (n,) ascending
+    H: Floats  # (n, factors)
+    b_h: Floats  # (n,)
+    counts: Floats  # (n,) ratings of each item
+    mean_residual: Floats  # (n,) the mean of r - mu over its ratings
+
+    def everywhere(self, items: int) -> dict[str, Floats]:
+        """Factors and biases of all items; zero where the group has no rating."""
+        H, b_h = np.zeros((items, self.H.shape[1])), np.zeros(items)
+        H[self.items], b_h[self.items] = self.H, self.b_h
+        return {"H": H, "b_h": b_h}
+
+
+def owners(history: History) -> Ints:
+    """Whose row each one is; rows without an owner are of the only person."""
+    return np.zeros(len(history), np.int32) if history.person is None else history.person
+
+
+def people_of(history: History) -> Ints:
+    """Who has ratings."""
+    return np.unique(owners(history))
+
+
+def unable(history: History) -> str:
+    """Why these rows cannot be factorised, in one sentence; "" where they can."""
+    people = len(people_of(history))
+    if people < 2:
+        what = "only one person has" if people else "nobody has"
+        return f"a group must have two people with ratings, but {what} any here; join after training instead."
+    if history.value.min() <= 0:
+        return f"ratings must be above 0, but one is {history.value.min():g}; shift the scale."
+    return ""
+
+
+def factorise_group(
+    history: History, mu: float, method: CnmfSettings, people: int, stream: Stream
+) -> LocalModel:
+    """Collaborative NMF of the group's ratings; k is at most one less than the people who have any."""
+    items, column = np.unique(history.item, return_inverse=True)
+    ratings = _by_person(history, column.astype(np.int32), people)
+    k, n = min(method.factors, len(people_of(history)) - 1), len(items)
+    start = random_factors(stream.words(words_needed(people, n, k)), people, n, k)
+    found, _ = factorise(ratings, start, mu, method.rates, method.epochs)
+    counts = np.bincount(column).astype(np.float64)
+    residual = np.bincount(column, history.value - mu) / counts
+    wide = ((0, 0), (0, method.factors - k))
+    return LocalModel(
+        np.pad(found.W, wide), found.b_w, items, np.pad(found.H, wide), found.b_h, counts, residual
+    )
+
+
+def join(
+    history: History, patterns: Floats, b: Floats, mu: float, rates: Rates, people: int
+) -> tuple[Floats, Floats]:
+    """W and b_W of people who were not there: patterns, item biases and mean stay as they are."""
+    k = patterns.shape[1]
+    start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), patterns, np.zeros(people), b)
+    ratings = _by_person(history, history.item, people)
+    found, _ = factorise(ratings, start, mu, rates, JOINING_PASSES, items=False)
+    return found.W, found.b_w
+
+
+def solve_ridge(
+    history: History, patterns: Floats, base: Floats, ridge: float, ridge_bias: float, people: int
+) -> tuple[Floats, Floats]:
+    """Everyone's w and bias: the least squares of r - base_j - bias - w . patterns_j, with these ridges."""
+    k = patterns.shape[1]
+    W, b_w = np.zeros((people, k)), np.zeros(people)
+    penalty = np.diag([ridge_bias] + [ridge] * k)
+    person = owners(history)
+    for who in people_of(history).tolist():
+        own = history.item[person == who]
+        A = np.column_stack([np.ones(len(own)), patterns[own]])
+        solved = np.linalg.solve(A.T @ A + penalty, A.T @ (history.value[person == who] - base[own]))
+        b_w[who], W[who] = solved[0], solved[1:]
+    return W, b_w
+
+
+def _by_person(history: History, column: Ints, people: int) -> Sparse:
+    """The ratings as a matrix of people and columns; rows of a history are ordered by person."""
+    rows = np.bincount(owners(history), minlength=people)
+    return Sparse.of(np.concatenate(([0], np.cumsum(rows))), column, history.value)

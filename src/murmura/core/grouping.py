@@ -1,0 +1,28 @@
+"""Who shares a client, as settings; data.groups turns them into groups."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from murmura.core.settings import settings
+
+Members = Annotated[int, Field(ge=1)]
+
+
+@settings
+class Grouping:
+    """Groups drawn at random, or named by a table.
+
+    random   users in a random order, cut into groups of uniformly random sizes from `smallest` to `largest`
+    a file   a table with a header, whose columns `user_column` and `group_column` say who is in which group;
+             the table of ratings itself serves when it has such a column
+    """
+
+    groups: str = "random"
+    smallest: Members = 3
+    largest: Members = 30
+    grouping_seed: Annotated[int, Field(ge=0)] | None = None  # None: the seed of the run
+    user_column: str = "user"
+    group_column: str = "group"
