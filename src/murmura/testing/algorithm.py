@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from murmura.core.arrays import Ints
 from murmura.core.codec import decode, decode_model, encode, encode_model
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm, Call, History, Letters, Public, Total
@@ -34,7 +35,7 @@ from murmura.testing.checks import (
     frozen,
     same_update,
 )
-from murmura.testing.data import checkerboard, crowd
+from murmura.testing.data import checkerboard, crowd, rated_checkerboard
 
 MODES = ("sticky", "per-item-per-round", "per-triple")
 
@@ -47,6 +48,10 @@ class AlgorithmKit:
     roundings = 64.0  # how many rounding errors one training example may add to a value
     quality_floor = 0.9  # the share of people whose withheld item must come first on the checkerboard
     pi = 0.5
+    members = 1  # the people of a client; more: the clients are groups of so many
+    rated = False  # whether the algorithm learns from ratings; its checkerboard is then a rated one
+    save_every = 2  # rounds between two checkpoints
+    kills = (4, 1)  # after how many stretches the process dies, one time after the other
 
     def make(self) -> Algorithm:
         """The algorithm under test."""
@@ -73,11 +78,13 @@ class AlgorithmKit:
         publishes = algorithm.publishes(public)
         message = encode_model(server.model, publishes, public.listed)
         assert len(message) == publishes.model_bytes(len(public.listed))
-        for name, values in decode_model(message, publishes, public.listed).items():
-            there = server.model[name].reshape(values.shape)
-            assert (values[public.listed] == there[public.listed]).all()
+        back = decode_model(message, publishes, public.listed)
+        for table in publishes.tables:
+            there = server.model[table.name].reshape(back[table.name].shape)
+            known = public.listed if table.space == "item" else slice(None)
+            assert (back[table.name][known] == there[known]).all()
         for phase in algorithm.phases(public):
-            for client in range(people.n_users):
+            for client in range(public.clients):
                 update = self._visit(algorithm, public, people, phase.name, server.model, client)
                 phase.sends.check(update)
                 message = encode(update, phase.sends)
@@ -90,12 +97,13 @@ class AlgorithmKit:
         algorithm, public, people = self._setting(crowd())
         model = algorithm.server_init(public, Rng(server_secret(0))).model
         for phase in algorithm.phases(public):
-            for client in range(people.n_users):
+            for client in range(public.clients):
                 update = self._visit(algorithm, public, people, phase.name, model, client, share=0.0)
+                own = set(self._history(people, client).item.tolist())
                 for table in phase.sends.tables:
                     if table.space == "item":
                         sent = set(update.tables[table.name].index.tolist())
-                        assert not sent & set(people.by_user.of(client).tolist())
+                        assert not sent & own
 
     # the algorithm in a federation
 
@@ -137,7 +145,7 @@ class AlgorithmKit:
         whole = self._train(InProcess())
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            for stretches in (4, 1):
+            for stretches in self.kills:
                 self._die_after(stretches, folder)
             resumed = self._train(InProcess(), folder=folder)
             self._assert_equal(whole, resumed)
@@ -159,28 +167,53 @@ class AlgorithmKit:
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
         """At least `quality_floor` of the people get their answer at the top, and strangers like them too."""
-        data, answer = checkerboard()
-        fitted = fit(self.make(), None, data, self.training, runtime=InProcess(), seed=3)
+        data, answer = rated_checkerboard() if self.rated else checkerboard()
+        groups = self._groups(data)
+        fitted = fit(self.make(), None, data, self.training, runtime=InProcess(), seed=3, groups=groups)
         lists = fitted.recommend(np.arange(data.n_users, dtype=np.int32), 1)
         assert (lists.item[:, 0] == answer).mean() >= self.quality_floor
-        guests = [fitted.recommend_history(data.by_user.of(u), 1).item[0, 0] for u in range(8)]
+        guests = [self._guest_answer(fitted, data, u) for u in range(8)]
         assert (np.array(guests) % 2 == answer[:8] % 2).mean() >= self.quality_floor
 
     # how it is done
 
     def _setting(self, people: Interactions) -> tuple[Algorithm, Public, Interactions]:
-        return self.make(), Public.of(people), people
+        return self.make(), Public.of(people, groups=self._groups(people)), people
+
+    def _groups(self, people: Interactions) -> Ints | None:
+        """The client of everyone: neighbours share one."""
+        if self.members == 1:
+            return None
+        return (np.arange(people.n_users) // self.members).astype(np.int32)
+
+    def _history(self, people: Interactions, client: int, share: float = 1.0) -> History:
+        """What one client holds."""
+        rows = people.by_user
+        own = slice(rows.start[client * self.members], rows.start[(client + 1) * self.members])
+        person = (people.user[rows.order[own]] - client * self.members).astype(np.int32)
+        shares = np.full(own.stop - own.start, share)
+        return History(rows.index[own], rows.value[own], shares, None if self.members == 1 else person)
+
+    def _guest_answer(self, fitted: Fitted, data: Interactions, user: int) -> int:
+        """The best item for a stranger who rated like `user`, her own items excluded."""
+        rows = data.by_user
+        own = slice(rows.start[user], rows.start[user + 1])
+        alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+        state = fitted.guest_state(alone)
+        scores = fitted.plan.algorithm.client_score(fitted.model, state, alone)[0].copy()
+        scores[alone.item] = -np.inf
+        return int(scores.argmax())
 
     def _train(
         self, runtime: Any, mode: Any = "sticky", many: bool = False, folder: Path | None = None
     ) -> Fitted:
         data = crowd(400, 30) if many else crowd()
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
-        every = None if folder is None else 2
+        every = None if folder is None else self.save_every
         consent = Consent(pi=self.pi, disclosure=mode)
         return fit(
             self.make(), None, data, schedule, runtime=runtime, disclosure=consent, seed=5, folder=folder,
-            checkpoint_every=every,
+            checkpoint_every=every, groups=self._groups(data),
         )  # fmt: skip
 
     def _die_after(self, stretches: int, folder: Path) -> None:
@@ -207,9 +240,8 @@ class AlgorithmKit:
         client: int,
         share: float = 1.0,
     ) -> Update:
-        rows, rng = people.by_user, Rng(client_secrets(0, people.n_users)[client], 7)
-        own = rows.of(client)
-        history = frozen(History(own, np.ones(len(own)), np.full(len(own), share)))
+        rng = Rng(client_secrets(0, public.clients)[client], 7)
+        history = frozen(self._history(people, client, share))
         state = frozen(algorithm.client_init(public, history, rng))
         call = Call(public, phase, 7, frozen(model))
         _, update = algorithm.client_step(call, state, history, rng)
@@ -224,9 +256,9 @@ class AlgorithmKit:
         for phase in algorithm.phases(public):
             updates = {
                 client: frozen(self._visit(algorithm, public, people, phase.name, server.model, client))
-                for client in range(people.n_users)
+                for client in range(public.clients)
             }
-            inbox = Total(frozen(add_up(updates.values())), people.n_users)
+            inbox = Total(frozen(add_up(updates.values())), public.clients)
             letters = Letters(updates)
             server, _ = algorithm.server_step(phase.name, server, inbox if phase.combine == "sum" else letters)
             server = frozen(server)

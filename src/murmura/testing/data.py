@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,19 @@ def checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]
     likes = (np.arange(items)[None, :] % 2 == colour[:, None]) & (np.arange(items)[None, :] != answer[:, None])
     user, item = np.nonzero(likes)
     return _interactions(people, items, user, item), answer
+
+
+def rated_checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:
+    """The same board for methods that predict: 5 stars in one's own colour, 1 in the other.
+
+    Her answer is withheld, and with it its neighbour of the other colour, which she would not like.
+    """
+    liked, answer = checkerboard(people, items)
+    own = np.zeros((people, items), np.bool_)
+    own[liked.user, liked.item] = True
+    known = np.arange(items)[None, :] // 2 != answer[:, None] // 2
+    user, item = np.nonzero(known)
+    return replace(_interactions(people, items, user, item), value=np.where(own[user, item], 5.0, 1.0)), answer
 
 
 def crowd(people: int = 12, items: int = 20, seed: int = 0) -> Interactions:

@@ -1,0 +1,48 @@
+"""FedSPLIT and its options keep every promise of the kit."""
+
+from murmura.algorithms.fedsplit import FedSplit
+from murmura.core.schedule import Schedule
+from murmura.testing import AlgorithmKit
+
+
+class GroupKit(AlgorithmKit):
+    """Clients are groups of four who rate, and everything happens once."""
+
+    schedule = training = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
+    members = 4
+    rated = True
+    save_every = 1
+    kills = (1,)
+    pi = 0.9
+
+
+class TestPrinted(GroupKit):
+    def make(self) -> FedSplit:
+        return FedSplit(precision="float64", factors=3, patterns=4, epochs=200)
+
+
+class TestOverGroupsThatSawTheItem(GroupKit):
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="seen")
+
+
+class TestRidge(GroupKit):
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
+
+
+class TestClipped(GroupKit):
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, patterns=4, epochs=200, bias="counts", clip=4.0)
+
+
+class TestAlone(GroupKit):
+    """A stranger learns nothing from groups that share nothing, so only their own people are promised much."""
+
+    kills = ()
+
+    def make(self) -> FedSplit:
+        return FedSplit(factors=3, epochs=200, finish="local")
+
+    def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
+        """Without patterns from others a stranger's list is in the order of the items."""
