@@ -51,7 +51,7 @@ class AlgorithmKit:
     members = 1  # the people of a client; more: the clients are groups of so many
     rated = False  # whether the algorithm learns from ratings; its checkerboard is then a rated one
     save_every = 2  # rounds between two checkpoints
-    kills = (4, 1)  # after how many stretches the process dies, one time after the other
+    kills: tuple[int, ...] = (4, 1)  # after how many stretches the process dies, one time after the other
 
     def make(self) -> Algorithm:
         """The algorithm under test."""
