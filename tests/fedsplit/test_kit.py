@@ -12,7 +12,7 @@ class GroupKit(AlgorithmKit):
     members = 4
     rated = True
     save_every = 1
-    kills = (1,)
+    kills: tuple[int, ...] = (1,)
     pi = 0.9
 
 
