@@ -13,15 +13,18 @@ from murmura.cli.console import table
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A folder `murmura fit` wrote.")],
+    run: Annotated[Path, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote.")],
     at: options.Cutoffs = "",
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Score a fitted run on its test part; the metrics are kept in the run folder."""
+    """Open the test part for a fitted run or for the choice of a search; its folder keeps the metrics."""
+    from murmura.engine.run import Run
+    from murmura.studies.search_folder import evaluate_search, is_search
     from murmura.studies.single import evaluate_run
 
-    values = evaluate_run(run, options.parse_cutoffs(at), data_dir)
+    score = evaluate_search if is_search(Run.open(run)) else evaluate_run
+    values = score(run, options.parse_cutoffs(at), data_dir)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -16,8 +16,20 @@ from murmura.core.errors import SettingError
 def search(
     model: Annotated[str, typer.Option("--model", help="Which model.")] = "",
     grid: Annotated[
-        list[str], typer.Option("--grid", metavar="KEY=V,V", help="An axis of the grid; repeatable.")
+        list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")
     ] = [],  # noqa: B006
+    space: Annotated[
+        list[str],
+        typer.Option("--space", metavar="KEY=LOW:HIGH[:log][:int]", help="A range, for tpe; repeatable."),
+    ] = [],  # noqa: B006
+    sampler: Annotated[
+        Literal["grid", "tpe"], typer.Option("--sampler", help="Every combination, or Optuna's TPE.")
+    ] = "grid",
+    trials: Annotated[int, typer.Option("--trials", min=1, help="How many settings tpe tries in all.")] = 20,
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", min=1, help="Stop a fit after so many epochs without a better one."),
+    ] = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
     ] = None,
@@ -26,44 +38,60 @@ def search(
     settings: options.Set = [],  # noqa: B006
     metric: Annotated[str, typer.Option("--metric", help="What is maximised on the validation part.")] = "P@10",
     history: Annotated[
-        Path | None, typer.Option("--history", help="A CSV of trials; an interrupted search goes on.")
+        Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
     ] = None,
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
-    workers: options.Workers = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")
+    ] = 1,
+    out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
-    """Try a grid of settings on training minus validation, scored on validation. The test part stays closed."""
+    """Choose settings: fitted on training minus validation, scored on validation. The test part stays closed.
+
+    An interrupted search goes on with the same flags and --out. `murmura evaluate FOLDER` then opens the test
+    part for the choice; after that the folder searches no more.
+    """
     if plan is not None:
         _run_plan(plan, history, data_dir, workers)
         return
-    if not model or not grid:
-        raise SettingError("search needs --model and at least one --grid KEY=V,V, or --plan FILE.")
-    from murmura.data.sources import load
-    from murmura.engine.protocol import prepare
-    from murmura.engine.protocol import protocol as protocol_of
-    from murmura.studies.search import best
-    from murmura.studies.search import grid as every
-    from murmura.studies.search import search as run
+    if not model or not (grid or space):
+        raise SettingError(
+            "search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH, or --plan FILE."
+        )
+    from murmura.studies.config import DataConfig
+    from murmura.studies.search_folder import SearchConfig, search_run
+    from murmura.studies.trials import best
 
-    fixed = options.parse_settings(settings, [model])[model]
-    candidates = [{**fixed, **one} for one in every(_axes(grid))]
-    dataset = load(data, data_dir)
-    selection = prepare(dataset, protocol_of(protocol, dataset)).selection()
-    trials = []
+    axes: dict[str, list[Any] | str] = {key: _values(text) for key, text in _pairs("--grid", grid).items()}
+    axes |= _pairs("--space", space)
+    config = SearchConfig(
+        data=DataConfig(name=data, dir=str(data_dir) if data_dir else None),
+        protocol=protocol,
+        search=model,
+        fixed=options.parse_settings(settings, [model])[model],
+        sampler=sampler,
+        space=axes,
+        metric=metric,
+        patience=patience,
+        seed=seed,
+    )
+    folder, found = options.new_folder(out, data, "search", model), []
     with progress() as listener:
-        for trial in run(
-            selection, model, candidates, history, metric=metric, seed=seed, workers=workers, progress=listener
+        for trial in search_run(
+            config, folder, trials=trials, history=history, workers=workers, progress=listener
         ):
-            trials.append(trial)
+            found.append(trial)
             say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
-    winner = best(trials)
+    winner = best(found)
     if as_json:
         typer.echo(json.dumps({"model": model, "settings": winner.settings, metric: winner.value}))
-        return
-    ranked = sorted(trials, key=lambda trial: -trial.value)
-    rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
-    table(f"{model} on the validation part of {data}", ["settings", metric, "seconds"], rows)
+    else:
+        ranked = sorted(found, key=lambda trial: -trial.value)
+        rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
+        table(f"{model} on the validation part of {data}", ["settings", metric, "seconds"], rows)
+    say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")
 
 
 def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int) -> None:
@@ -81,13 +109,16 @@ def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: 
     typer.echo(as_defaults(choices), nl=False)
 
 
-def _axes(given: list[str]) -> dict[str, list[Any]]:
-    axes = {}
+def _pairs(flag: str, given: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
     for one in given:
         key, equals, text = one.partition("=")
-        if not equals or not text:
-            raise SettingError(
-                f"--grid must be KEY=VALUE,VALUE, but it is '{one}'; write for example --grid k=50,100."
-            )
-        axes[key] = [options.parse_value(value) for value in text.split(",")]
-    return axes
+        if not equals or not text or not key:
+            example = "k=50,100" if flag == "--grid" else "alpha=0.01:0.3:log"
+            raise SettingError(f"{flag} must be KEY=…, but it is '{one}'; write for example {flag} {example}.")
+        found[key] = text
+    return found
+
+
+def _values(text: str) -> list[Any]:
+    return [options.parse_value(value) for value in text.split(",")]

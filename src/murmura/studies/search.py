@@ -12,7 +12,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method
 from murmura.studies.trials import History, Trial, best, name_of
-from murmura.studies.trying import Job, is_over, most_epochs, team
+from murmura.studies.trying import Job, Team, is_over, most_epochs, team
 
 __all__ = ["Trial", "best", "grid", "name_of", "search"]
 
@@ -39,53 +39,54 @@ def search(
     With `patience` a candidate is scored after every epoch, up to its own number of them, and its trial is that
     of the best epoch: `epochs` of the trial's settings. `workers` are processes; they change no result.
     """
-    candidates = list({name_of(one): one for one in candidates}.values())  # each once
     for one in candidates:
         method(model, one)  # refuse a bad setting before any work
     if not candidates:
         raise SettingError("a search needs at least one candidate; give --grid key=value,value.")
     log = History(history, (selection.data, selection.protocol.name, model), metric)
-    if patience is not None:
-        yield from early_stopped(log, selection, model, candidates, seed, workers, patience, progress)
-        return
-    families = _families(candidates)
-    new = [any(log.find(one) is None for one in family) for family in families]
-    jobs = [_job(model, family, metric, seed) for family, untried in zip(families, new) if untried]
     with team(selection, workers, progress) as work:
-        answers = work(jobs)
-        for family, untried in zip(families, new):
-            for trial in next(answers) if untried else ():
-                log.add(trial)
-            yield from (log.known[name_of(one)] for one in family)
+        for _, trial in tried(work, log, candidates, seed, patience):
+            yield trial
 
 
-def early_stopped(
-    log: History,
-    selection: Selection,
-    model: str,
-    candidates: list[dict[str, Any]],
-    seed: int,
-    workers: int,
-    patience: int,
-    progress: Progress = SILENT,
-) -> Iterator[Trial]:
-    """Each candidate at its best epoch; what the history says of every epoch is not tried again."""
+def tried(
+    work: Team, log: History, candidates: list[dict[str, Any]], seed: int, patience: int | None
+) -> Iterator[tuple[dict[str, Any], Trial]]:
+    """Every candidate once, with its trial, as soon as it is known; what the log knows is not tried again."""
+    each = list({name_of(one): one for one in candidates}.values())
+    if patience is not None:
+        yield from _early_stopped(work, log, each, seed, patience)
+        return
+    families = _families(each)
+    new = [any(log.find(one) is None for one in family) for family in families]
+    answers = work([_job(log, family, seed) for family, untried in zip(families, new) if untried])
+    for family, untried in zip(families, new):
+        for trial in next(answers) if untried else ():
+            log.add(trial)
+        yield from ((one, log.known[name_of(one)]) for one in family)
+
+
+def _early_stopped(
+    work: Team, log: History, candidates: list[dict[str, Any]], seed: int, patience: int
+) -> Iterator[tuple[dict[str, Any], Trial]]:
+    """Each candidate at its best epoch; one whose every epoch is known is not tried again."""
     if patience < 1:
         raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
-    new = [_curve(log, model, one, patience) is None for one in candidates]
-    jobs = [Job(model, one, log.metric, seed, (), patience) for one, untried in zip(candidates, new) if untried]
-    with team(selection, workers, progress) as work:
-        answers = work(jobs)
-        for one, untried in zip(candidates, new):
-            for trial in next(answers) if untried else ():
-                if log.find(trial.settings) is None:
-                    log.add(trial)
-            yield best(_curve(log, model, one, patience) or [])
+    new = [_curve(log, one, patience) is None for one in candidates]
+    jobs = [
+        Job(log.model, one, log.metric, seed, (), patience) for one, untried in zip(candidates, new) if untried
+    ]
+    answers = work(jobs)
+    for one, untried in zip(candidates, new):
+        for trial in next(answers) if untried else ():
+            if log.find(trial.settings) is None:
+                log.add(trial)
+        yield one, best(_curve(log, one, patience) or [])
 
 
-def _curve(log: History, model: str, settings: dict[str, Any], patience: int) -> list[Trial] | None:
+def _curve(log: History, settings: dict[str, Any], patience: int) -> list[Trial] | None:
     """The trials of a setting epoch by epoch, to where patience or the epochs end; None where they do not."""
-    most = most_epochs(model, settings)
+    most = most_epochs(log.model, settings)
     curve: list[Trial] = []
     for epoch in range(1, most + 1):
         found = log.find({**settings, "epochs": epoch})
@@ -105,8 +106,8 @@ def _families(candidates: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return list(families.values())
 
 
-def _job(model: str, family: list[dict[str, Any]], metric: str, seed: int) -> Job:
+def _job(log: History, family: list[dict[str, Any]], seed: int) -> Job:
     if len(family) == 1:
-        return Job(model, family[0], metric, seed)
+        return Job(log.model, family[0], log.metric, seed)
     stops = tuple(sorted(int(one["epochs"]) for one in family))
-    return Job(model, {**family[0], "epochs": stops[-1]}, metric, seed, stops)
+    return Job(log.model, {**family[0], "epochs": stops[-1]}, log.metric, seed, stops)

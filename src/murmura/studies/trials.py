@@ -39,7 +39,7 @@ class History:
     """The trials of one model on one data set so far: in memory, and in a file when there is one."""
 
     def __init__(self, file: Path | None, key: tuple[str, str, str], metric: str) -> None:
-        self.file, self.key, self.metric = file, key, metric
+        self.file, self.key, self.metric, self.model = file, key, metric, key[2]
         rows = read_history(file) if file is not None and file.exists() else []
         self.known = {
             row["settings"]: Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
