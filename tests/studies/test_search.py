@@ -1,5 +1,6 @@
 """Searches look at the validation part only and go on where they stopped."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from murmura.core.errors import RunError, SettingError
 from murmura.core.split import TEST, Split
 from murmura.engine.protocol import Prepared, Selection, prepare, protocol, whole_split
-from murmura.studies.search import best, grid, search
+from murmura.studies.search import Trial, best, grid, name_of, search
 from tests.studies.worlds import small_world
 
 
@@ -67,3 +68,64 @@ def test_what_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(RunError, match="search history"):
         list(search(ready(), "user-knn", [{"k": 2}], tmp_path / "x.csv"))
+
+
+def values(trials: Iterable[Trial]) -> list[tuple[str, float]]:
+    return [(name_of(trial.settings), trial.value) for trial in trials]
+
+
+def test_workers_change_no_result(tmp_path: Path) -> None:
+    candidates = [*grid({"alpha": [0.01, 0.1], "epochs": [1, 4]}), {"alpha": 0.3, "epochs": 2}]
+    alone = values(search(ready(), "bpr-mf", candidates, tmp_path / "alone.csv"))
+    together = values(search(ready(), "bpr-mf", candidates, tmp_path / "together.csv", workers=2))
+    assert alone == together
+    lines = [(tmp_path / name).read_text().splitlines() for name in ("alone.csv", "together.csv")]
+    assert [line.rpartition(",")[0] for line in lines[0]] == [line.rpartition(",")[0] for line in lines[1]]
+
+
+def test_a_candidate_given_twice_is_tried_once() -> None:
+    assert len(list(search(ready(), "user-knn", [{"k": 2}, {"k": 2}, {"k": 3}]))) == 2
+
+
+@pytest.mark.parametrize("patience", [1, 3])
+def test_a_fit_ends_when_patience_does(tmp_path: Path, patience: int) -> None:
+    """Every epoch scored on its own says where the fit must end and which epoch it must choose."""
+    settings = {"factors": 4, "alpha": 0.3}
+    every = [t.value for t in search(ready(), "bpr-mf", [{**settings, "epochs": n} for n in range(1, 16)])]
+    end = next(
+        (n for n in range(1, 16) if n - 1 - every[:n].index(max(every[:n])) >= patience), 15
+    )  # the first epoch whose best lies `patience` epochs back
+    history = tmp_path / "h.csv"
+    (found,) = search(ready(), "bpr-mf", [{**settings, "epochs": 15}], history, patience=patience)
+    assert len(history.read_text().splitlines()) == 1 + end
+    assert found.settings == {**settings, "epochs": 1 + every[:end].index(max(every[:end]))}
+    assert found.value == max(every[:end])
+    assert end < 15 or patience == 3  # something was saved
+    text = history.read_text()
+    assert values(
+        search(ready(), "bpr-mf", [{**settings, "epochs": 15}], history, patience=patience)
+    ) == values([found])
+    assert history.read_text() == text  # nothing was tried again
+
+
+def test_a_killed_early_stop_is_finished(tmp_path: Path) -> None:
+    """A history cut in the middle of a fit, in the middle of a line: the fit is made again, nothing doubles."""
+    history, settings = tmp_path / "h.csv", [{"factors": 4, "alpha": 0.1, "epochs": 8}]
+    whole = values(search(ready(), "bpr-mf", settings, history, patience=2))
+    lines = history.read_text().splitlines(keepends=True)
+    history.write_text("".join(lines[:3]) + lines[3][:25] + "\n")
+    assert values(search(ready(), "bpr-mf", settings, history, patience=2)) == whole
+
+
+def test_patience_needs_epochs() -> None:
+    with pytest.raises(SettingError, match="learns in epochs"):
+        list(search(ready(), "ease", [{"reg": 1}], patience=2))
+    with pytest.raises(SettingError, match="at least 1 epoch"):
+        list(search(ready(), "bpr-mf", [{}], patience=0))
+
+
+def test_federated_methods_stop_early_too() -> None:
+    (found,) = search(ready(), "sfpl+", [{"epochs": 6, "factors": 4}], patience=2)
+    assert 1 <= found.settings["epochs"] <= 6
+    alone = list(search(ready(), "sfpl+", [{"epochs": n, "factors": 4} for n in range(1, 7)]))
+    assert found.value == alone[found.settings["epochs"] - 1].value

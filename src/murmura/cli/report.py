@@ -11,16 +11,18 @@ from murmura.cli.console import say
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder `murmura compare` or `murmura fit` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="A folder compare, sweep, fit or search wrote.")],
     out: Annotated[Path | None, typer.Option("--out", help="The page; default FOLDER/report.html.")] = None,
     show: Annotated[
         Literal["yes", "no"], typer.Option("--open", help="Open the page in the web browser.")
     ] = "no",
 ) -> None:
     """Write one self-contained HTML page, and its tables as CSV, Markdown, LaTeX and JSON beside it."""
-    from murmura.report import build
+    from murmura.engine.run import Run
+    from murmura.report import build, build_search
+    from murmura.studies.search_folder import is_search
 
-    page = build(folder, out)
+    page = (build_search if is_search(Run.open(folder)) else build)(folder, out)
     typer.echo(page)
     say(f"tables: {page.with_name(f'{page.stem}-tables')}")
     if show == "yes":

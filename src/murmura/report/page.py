@@ -51,6 +51,11 @@ def build(folder: Path, out: Path | None = None) -> Path:
     more = analyses(folder)
     tables |= {table.name: table for one in more for table in one.tables}
     text = render(record, results, tables, more)
+    return write_page(folder, out, text, tables)
+
+
+def write_page(folder: Path, out: Path | None, text: str, tables: dict[str, Table]) -> Path:
+    """Write a page to its place, and its tables beside it."""
     page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
     _write_tables(page.with_name(f"{page.stem}-tables"), tables.values())
     write_whole(page, text.encode())
@@ -69,27 +74,32 @@ def _write_tables(place: Path, tables: Iterable[Table]) -> None:
 
 def render(record: Folder, results: Results, tables: dict[str, Table], more: Sequence[Analysis] = ()) -> str:
     """The whole page as text; the same folder gives the same text."""
-    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
     sections = [
         ("results", "Results", _results(record, results, tables)),
         *((one.name, one.title, _analysis(one, tables)) for one in more if one.first),
         ("plots", "Plots", _plots(record, results)),
         ("cost", "What left the devices", _cost(record, results, tables)),
-        ("training", "Training", _figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
+        ("training", "Training", figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
         *((one.name, one.title, _analysis(one, tables)) for one in more if not one.first),
-        ("tests", "Differences and seeds", _tables(tables, "tests", "seeds", "categories")),
-        ("data", "Data", _tables(tables, "data")),
+        ("tests", "Differences and seeds", in_page(tables, "tests", "seeds", "categories")),
+        ("data", "Data", in_page(tables, "data")),
         ("configuration", "Configuration", _configuration(record, tables)),
-        ("environment", "Environment", _tables(tables, "environment", "seconds")),
+        ("environment", "Environment", in_page(tables, "environment", "seconds")),
         ("reproduce", "How to reproduce", _reproduce(record)),
     ]
-    kept = [(name, title, body) for name, title, body in sections if body]
-    contents = "".join(f'<li><a href="#{name}">{escape(title)}</a></li>' for name, title, _ in kept)
+    return document(headline(record), subline(record), sections)
+
+
+def document(title: str, sub: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A whole page of sections (id, heading, HTML); those without a body are left out."""
+    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
+    kept = [(name, heading, body) for name, heading, body in sections if body]
+    contents = "".join(f'<li><a href="#{name}">{escape(heading)}</a></li>' for name, heading, _ in kept)
     body = "".join(
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(title)}</h2>\n{body}</section>\n'
-        for name, title, body in kept
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}</section>\n'
+        for name, heading, body in kept
     )
-    title = escape(headline(record))
+    title = escape(title)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -102,7 +112,7 @@ def render(record: Folder, results: Results, tables: dict[str, Table], more: Seq
 </head>
 <body>
 <header><h1>{title}</h1>
-<p class="sub">{escape(subline(record))}</p>
+<p class="sub">{escape(sub)}</p>
 <nav aria-label="Contents"><ul>{contents}</ul></nav></header>
 <main>
 {body}</main>
@@ -116,26 +126,27 @@ def _results(record: Folder, results: Results, tables: dict[str, Table]) -> str:
     banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
     said = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in outcome(results))
     names = [name for name in tables if name.startswith("results")]
-    return banner + said + _tables(tables, *names, "unfinished")
+    return banner + said + in_page(tables, *names, "unfinished")
 
 
 def _analysis(one: Analysis, tables: dict[str, Table]) -> str:
-    return _figures(one.pictures) + _tables(tables, *(table.name for table in one.tables))
+    return figures(one.pictures) + in_page(tables, *(table.name for table in one.tables))
 
 
 def _plots(record: Folder, results: Results) -> str:
     if len(record.models) > CROWD:
         return ""
-    return _figures([*metric_dots(results), coverage_plot(results), people_shares(results)])
+    return figures([*metric_dots(results), coverage_plot(results), people_shares(results)])
 
 
 def _cost(record: Folder, results: Results, tables: dict[str, Table]) -> str:
     if len(record.models) > CROWD:
         return ""
-    return _figures([cost_plot(results), disclosure_curves(record)]) + _tables(tables, "ledger")
+    return figures([cost_plot(results), disclosure_curves(record)]) + in_page(tables, "ledger")
 
 
-def _tables(tables: dict[str, Table], *names: str) -> str:
+def in_page(tables: dict[str, Table], *names: str) -> str:
+    """The tables of these names, as far as they are there, each with links that save it."""
     return "".join(to_html(tables[name], _files(tables[name])) for name in names if name in tables)
 
 
@@ -150,18 +161,23 @@ def _files(table: Table) -> str:
     return f' <span class="files">{" · ".join(links)}</span>'
 
 
-def _figures(pictures: Iterable[Picture | None]) -> str:
+def figures(pictures: Iterable[Picture | None]) -> str:
+    """The pictures there are."""
     return "".join(picture.html() for picture in pictures if picture is not None)
 
 
 def _configuration(record: Folder, tables: dict[str, Table]) -> str:
     rest = {key: value for key, value in record.config.items() if key not in {"models", "model"}}
-    return f"{_tables(tables, 'settings')}<h3>Everything else</h3>\n<pre>{_yaml(rest)}</pre>\n"
+    return f"{in_page(tables, 'settings')}<h3>Everything else</h3>\n{as_yaml(rest)}"
 
 
-def _yaml(value: Any) -> str:
+def as_yaml(value: Any) -> str:
+    """Plain values as a block of text; nothing where there are none."""
+    if not value:
+        return ""
     text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
-    return escape("\n".join(map(printable, text.rstrip().split("\n"))))
+    shown = escape("\n".join(map(printable, text.rstrip().split("\n"))))
+    return f"<pre>{shown}</pre>\n"
 
 
 def _reproduce(record: Folder) -> str:

@@ -72,6 +72,11 @@ class Comparison:
             "seed": seed,
         }
 
+    def opened(self, folder: Path) -> Split:
+        """The split with its test part, for the models the folder of the comparison says, whichever is run."""
+        whole = Run.open(folder)
+        return self.prepared.open(whole, {"models": whole.config["models"]})
+
 
 def compare(
     plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT
@@ -83,13 +88,12 @@ def compare(
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
-    split = plan.prepared.open(whole, {"models": whole.config["models"]})  # nothing is chosen from here on
-    record_items(whole, split, plan.prepared.catalogue.categories)
+    record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     whole.mark("running")
     try:
         for entry, each in zip(plan.entries, ready):
             runs = [
-                _one_run(plan, split, entry, each, seed, folder, workers, progress)
+                one_run(plan, entry, each, seed, folder, workers, progress)
                 for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
             ]
             yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
@@ -100,21 +104,16 @@ def compare(
     whole.mark("done")
 
 
-def _one_run(
-    plan: Comparison,
-    split: Split,
-    entry: Entry,
-    ready: Method,
-    seed: int,
-    folder: Path,
-    workers: int,
-    progress: Progress,
+def one_run(
+    plan: Comparison, entry: Entry, ready: Method, seed: int, folder: Path, workers: int, progress: Progress
 ) -> Run:
+    """One entry with one seed, in its own folder inside `folder`; a finished one is not repeated."""
     run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
     if run.status == "done":
         return run
     run.mark("running")
     try:
+        split = plan.opened(folder)
         outcome = experiment(ready, split, plan.prepared.protocol, seed, workers, progress, plan.cutoffs)
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))

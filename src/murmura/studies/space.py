@@ -28,7 +28,7 @@ class Range:
             )
         if self.log and self.low <= 0:
             raise SettingError(f"a :log range must begin above 0, but begins at {self.low:g}; leave :log out.")
-        if self.whole and not (self.low.is_integer() and self.high.is_integer()):
+        if self.whole and not (float(self.low).is_integer() and float(self.high).is_integer()):
             raise SettingError(
                 f"an :int range must have whole ends, but they are {self.low:g} and {self.high:g}."
             )

@@ -1,0 +1,107 @@
+"""A search from its first trial to the one opening of the test part; real processes, spied on from inside."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from murmura.core.errors import RunError, SettingError
+from murmura.engine.run import Run
+from murmura.engine.sealed import FILE as OPENED
+from murmura.report import build_search
+from murmura.studies.config import DataConfig
+from murmura.studies.search_folder import CHOICE, SearchConfig, evaluate_search, read_search, search_run
+from tests.cli.processes import murmura, ratings
+
+SPY = Path(__file__).with_name("spy.py")
+
+
+def config(folder: Path, **changes: object) -> SearchConfig:
+    given = {"search": "user-knn", "space": {"k": [1, 2, 5, 20]}, **changes}
+    return SearchConfig(data=DataConfig(name=str(ratings(folder))), **given)  # type: ignore[arg-type]
+
+
+def test_the_choice_is_kept_and_the_test_part_opened_once(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    found = list(search_run(config(tmp_path), folder))
+    run = Run.open(folder)
+    assert run.status == "chosen"
+    assert not run.has(OPENED)
+    assert not run.has("metrics.json")
+    chosen = run.read(CHOICE)
+    assert chosen["value"] == max(trial.value for trial in found)
+    values = evaluate_search(folder)
+    assert run.read(OPENED)["choice"] == {"model": {"name": "user-knn", **chosen["settings"]}}
+    assert run.status == "done"
+    assert evaluate_search(folder) == values  # the same choice, the same numbers
+    page = build_search(folder).read_text()
+    assert "opened once" in page
+    assert "Search history" in page
+
+
+def test_after_the_opening_nothing_is_chosen(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    list(search_run(config(tmp_path), folder))
+    evaluate_search(folder)
+    with pytest.raises(RunError, match="before the test part is opened"):
+        list(search_run(config(tmp_path), folder))
+    other = {**json.loads((folder / CHOICE).read_text()), "settings": {"k": 3}}
+    (folder / CHOICE).write_text(json.dumps(other))
+    with pytest.raises(RunError, match="start in a new folder"):
+        evaluate_search(folder)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    some = search_run(config(tmp_path), folder)
+    next(some)
+    some.close()  # type: ignore[attr-defined]
+    assert Run.open(folder).status == "interrupted"
+    assert "interrupted" in build_search(folder).read_text()
+    with pytest.raises(RunError, match="must hold a finished search, but it is interrupted"):
+        evaluate_search(folder)
+    with pytest.raises(RunError, match="holds another"):
+        list(search_run(config(tmp_path, metric="R@10"), folder))
+    with pytest.raises(SettingError, match="use --sampler tpe"):
+        list(search_run(config(tmp_path, space={"k": "1:9:int"}), tmp_path / "ranges"))
+    Run.create(tmp_path / "fit", {"model": {"name": "ease"}})
+    with pytest.raises(RunError, match="must be the folder of a search"):
+        read_search(tmp_path / "fit")
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_test_row_is_anywhere_in_the_process_that_searches(tmp_path: Path, workers: str) -> None:
+    """A method of our own looks through every object and every frame of the process it is fitted in."""
+    file = ratings(tmp_path)
+    command = [sys.executable, str(SPY), str(file), str(tmp_path / "run"), workers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["tables"] > 0
+    assert seen["held"] == 0
+    assert seen["control"] > 0  # the same eyes do find test rows once they are opened
+
+
+def test_the_command_from_search_to_test(tmp_path: Path) -> None:
+    file = ratings(tmp_path)
+    command = [
+        "search", "--model", "bpr-mf", "--sampler", "tpe", "--trials", "5", "--space", "alpha=0.01:0.3:log",
+        "-S", "epochs=6", "--patience", "2", "--data", str(file), "--out", "run",
+    ]  # fmt: skip
+    found = murmura(*command, "--json", cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    chosen = json.loads(found.stdout)
+    assert chosen["settings"]["epochs"] <= 6
+    again = murmura(*command, "--json", cwd=tmp_path)
+    assert json.loads(again.stdout) == chosen
+    assert murmura("evaluate", "run", cwd=tmp_path).returncode == 0
+    assert murmura("report", "run", cwd=tmp_path).returncode == 0
+    late = murmura(*command, cwd=tmp_path)
+    assert late.returncode == 4
+    assert "before the test part is opened" in late.stderr
+    assert "Traceback" not in late.stderr
+    bad = murmura("search", "--model", "bpr-mf", "--space", "alpha", "--sampler", "tpe", cwd=tmp_path)
+    assert bad.returncode == 2
+    assert "--space must be KEY=" in bad.stderr
