@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 ATTACKS: dict[str, str] = {
     "fedsplit-items": "fedsplit_items:FedSplitItems",
     "fedsplit-members": "fedsplit_items:FedSplitMembers",
+    "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
 }
 
 

@@ -14,6 +14,7 @@ import typer
 
 from murmura.cli import (
     analyse,
+    audit,
     compare,
     config,
     data,
@@ -55,6 +56,7 @@ app.command("search")(search.search)
 app.command("sweep")(sweep.sweep)
 app.command("recommend")(recommend.recommend)
 app.command("report")(report.report)
+app.command("audit")(audit.audit)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from murmura.engine.run import Run
 from murmura.report.analysis_tables import bias_table, frequency_table, freshness_table, sweep_table
+from murmura.report.audit_plot import hints_picture
+from murmura.report.audit_tables import findings_table, hints_table
 from murmura.report.bias_plots import disparity_picture, training_picture
 from murmura.report.drawing import Picture
 from murmura.report.frequency_plots import panels, recommendation_picture, update_picture
@@ -14,13 +16,14 @@ from murmura.report.freshness_plot import freshness_picture
 from murmura.report.sweep_costs import cost_picture
 from murmura.report.sweep_plots import accuracy_picture, coverage_picture
 from murmura.report.table import Table
+from murmura.studies.audit import Audit, read_audit
 from murmura.studies.bias import Bias, bias
 from murmura.studies.frequency import Frequencies, frequencies
 from murmura.studies.freshness import freshness
 from murmura.studies.kept import Kept
 from murmura.studies.sweep import Point, Sweep, points, read_sweep
 
-TABLES = ("sweep", "freshness", "frequency", "bias")
+TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings")
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,11 @@ class Analysis:
 
 
 def analyses(folder: Path) -> list[Analysis]:
-    """What the folder of a comparison has to say beyond its results; nothing for the folder of one run."""
+    """What the folder of a comparison has to say beyond its results; of one run, what an audit of it found."""
     run = Run.open(folder)
     if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
-        return []
+        audited = read_audit(run)
+        return [_audit(audited)] if audited else []
     kept = Kept(run, config)
     what, found = read_sweep(kept), points(kept)
     made = [_sweep(what, found, kept.cutoff) if what else None, _freshness(found, kept.cutoff)]
@@ -55,6 +59,11 @@ def analyses(folder: Path) -> list[Analysis]:
 def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:
     pictures = [picture(what, found, k) for picture in (accuracy_picture, coverage_picture, cost_picture)]
     return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
+
+
+def _audit(found: Audit) -> Analysis:
+    tables = [findings_table(found), hints_table(found)]
+    return _of("audit", "What the letters give away", [hints_picture(found)], tables)
 
 
 def _freshness(found: list[Point], k: int) -> Analysis | None:

@@ -28,8 +28,8 @@ from murmura.report.words import headline, outcome, subline, unfinished
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
 OURS = re.compile(
-    r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency|bias)"
-    r"\.\w+"
+    r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency"
+    r"|bias|audit(-ratings)?)\.\w+"
 )
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 

@@ -32,7 +32,7 @@ def fit_run(
     A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
     from there when the same call is made again, and ends with the same bytes.
     """
-    prepared, settings = _ready(config)
+    prepared, settings = prepare_run(config)
     name = str(config.model["name"])
     ready = method(name, settings, config.workers)
     run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
@@ -76,7 +76,7 @@ def open_run(folder: Path, data_dir: Path | None = None) -> tuple[Prepared, Mode
         raise RunError(
             f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
         )
-    prepared, settings = _ready(config, data_dir)
+    prepared, settings = prepare_run(config, data_dir)
     if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
         raise RunError(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
@@ -94,7 +94,8 @@ def read_config(folder: Path) -> FitConfig:
     return read
 
 
-def _ready(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepared, dict[str, Any]]:
+def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepared, dict[str, Any]]:
+    """The data of a run made ready, and its model's settings made whole."""
     where = data_dir or (Path(config.data.dir) if config.data.dir else None)
     dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
     rules = protocol(config.protocol, dataset)

@@ -1,0 +1,67 @@
+"""What a FedSPLIT group's letter adds to ratings somebody knows already (the paper's section 4.4).
+
+The adversary has H, b_H and mu, knows how many people are in the group and some of their ratings, and fits W
+and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
+from murmura.audit.fedsplit_items import letter_table
+from murmura.core.arrays import Floats, Ints
+from murmura.kernels.cnmf import Factors, Rates, factorise, predict
+from murmura.kernels.sparse import Sparse
+
+PASSES = 100  # over the known ratings: with H held still W and b_W settle well before
+PRIOR_RATINGS = 5.0  # a person's known ratings are averaged with so many of mu
+
+
+class FedSplitRatings(RatingAttack):
+    """W and b_W fitted to the known ratings against the group's own H and b_H."""
+
+    name: ClassVar[str] = "fedsplit-ratings"
+    title: ClassVar[str] = "ratings, from the letter and those known already"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
+
+    def estimates(
+        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+    ) -> Floats:
+        """Equation 7; somebody of whom no rating is known is estimated by mu + b_H."""
+        letter = next(one for one in observed.phase("factors") if one.client == client)
+        k, mu = int(known.settings["factors"]), float(letter.model["mu"][0])
+        table = letter_table(letter, known.public.items)
+        people = int(person.max(initial=0)) + 1
+        start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), table[:, :k], np.zeros(people), table[:, k])
+        rates = Rates(*(float(known.settings[name]) for name in Rates._fields))
+        found, _ = factorise(by_person(hints, people), start, mu, rates, PASSES, items=False)
+        return predict(found, mu, person, item)
+
+
+class HintsAlone(RatingAttack):
+    """Reads mu and no letter: everyone rates everything like the mean of what is known of her."""
+
+    name: ClassVar[str] = "hints"
+    title: ClassVar[str] = "no letter read: the mean of a person's known ratings"
+    against: ClassVar[tuple[str, ...]] = ()
+
+    def estimates(
+        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+    ) -> Floats:
+        """mu, moved towards the known ratings of the person."""
+        mu = float(observed.phase("factors")[0].model["mu"][0])
+        people = int(person.max(initial=0)) + 1
+        counts = np.bincount(hints.person, minlength=people)
+        sums = np.bincount(hints.person, hints.value, minlength=people)
+        means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
+        return means[person]
+
+
+def by_person(ratings: Ratings, people: int) -> Sparse:
+    """The ratings as a matrix of people and items."""
+    order = np.lexsort((ratings.item, ratings.person))
+    start = np.concatenate(([0], np.cumsum(np.bincount(ratings.person, minlength=people))))
+    return Sparse.of(start, ratings.item[order], ratings.value[order])

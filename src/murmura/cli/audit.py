@@ -1,0 +1,98 @@
+"""`murmura audit`: attack what leaves the clients of our own simulation, and say what it gives away."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say
+from murmura.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from murmura.studies.audit import Audit
+
+
+def audit(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[RUN]", help="A folder `murmura fit` wrote of a federated method.")
+    ] = None,
+    data: options.Data = "",
+    model: Annotated[str, typer.Option("--model", help="Without RUN: the federated method.")] = "fedsplit",
+    protocol: options.ProtocolName = "fedsplit",
+    settings: options.Set = [],  # noqa: B006
+    attack: Annotated[
+        list[str], typer.Option("--attack", help="An attack, see docs/audit.md; may be repeated; default all.")
+    ] = [],  # noqa: B006
+    seed: options.Seed = 0,
+    data_dir: options.DataDir = None,
+    out: options.Out = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train again with every message recorded in memory, attack the messages, judge, and write the report.
+
+    With RUN its own data, settings and seed are used; with --data a model is fitted first. The run folder keeps
+    what was found (audit.json), never the messages.
+    """
+    from murmura.cli.analyse import page, show
+    from murmura.report.audit_tables import findings_table, hints_table
+    from murmura.studies.audit import audit_run
+
+    if (folder is None) == (not data):
+        raise SettingError(
+            "an audit needs either a run folder or --data, "
+            f"but has {'none of them' if folder is None else 'both'}."
+        )
+    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, out)
+    with progress() as listener:
+        found = audit_run(place, attack, data_dir, listener)
+    if as_json:
+        for line in lines(found):
+            typer.echo(json.dumps(line, ensure_ascii=False))
+    else:
+        for table in (findings_table(found), hints_table(found)):
+            if table is not None:
+                show(table)
+    say(f"run folder: {place}")
+    page(place)
+
+
+def _fitted(
+    data: str,
+    model: str,
+    protocol: str,
+    settings: list[str],
+    seed: int,
+    data_dir: Path | None,
+    out: Path | None,
+) -> Path:
+    """Fit the model first, in a folder of its own."""
+    from murmura.studies.audit import require_attackable
+    from murmura.studies.config import FitConfig, check_config
+    from murmura.studies.single import fit_run
+
+    require_attackable(model)
+    source = {"name": data, "dir": data_dir and str(data_dir)}
+    chosen = {"name": model, **options.parse_settings(settings, [model])[model]}
+    config = check_config({"data": source, "protocol": protocol, "model": chosen, "seed": seed})
+    assert isinstance(config, FitConfig)
+    place = options.new_folder(out, data, model, "audit")
+    with progress() as listener:
+        fit_run(config, place, listener)
+    return place
+
+
+def lines(found: Audit) -> list[dict[str, Any]]:
+    """One flat object per finding and per share of hints."""
+    kept = found.plain()
+    flat = []
+    for one in (*kept["findings"], *kept["points"]):
+        row = {"method": found.method, "seed": found.seed}
+        row |= {key: value for key, value in one.items() if key not in ("values", "title")}
+        for key, (mean, low, high) in one["values"].items():
+            row |= {key: mean, f"{key} low": low, f"{key} high": high}
+        flat.append(row)
+    return flat

@@ -1,0 +1,86 @@
+"""The tables of an audit: what attacks on the letters found, beside attackers who read none."""
+
+from __future__ import annotations
+
+import math
+
+from murmura.evaluation.intervals import Interval
+from murmura.report.table import NONE, Cell, Column, Table, number, text_cell
+from murmura.studies.audit import Audit
+
+MEANINGS = {
+    "pm-AUC": "how often an own item scores above others of like popularity: .5 is nothing beyond popularity",
+    "AUC": "how often an own item scores above any other",
+    "TPR@0.1%": "share of somebody's items found before one in 1,000 of the others",
+    "certain recall": "share of somebody's items among the asserted ones",
+    "certain precision": "how often an assertion is right",
+    "F1": "of the asserted items",
+}
+SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
+VICTIMS = {"client": "groups", "person": "people"}
+
+
+def findings_table(found: Audit) -> Table | None:
+    """Every attack, with intervals over clients."""
+    if not found.findings:
+        return None
+    keys = list(found.findings[0].values)
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(one.title),
+            text_cell(f"{one.victims:,} {_victims(found, one.of)}"),
+            *(_cell(one.values[key]) for key in keys),
+        )
+        for one in found.findings
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("what it reads", numeric=False),
+        Column("victims", numeric=False),
+        *(Column(key, MEANINGS.get(key, "")) for key in keys),
+    )
+    matched = min(one.matched for one in found.findings)
+    notes = (
+        f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; seed {found.seed}. "
+        f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
+    )
+    return Table("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
+
+
+def hints_table(found: Audit) -> Table | None:
+    """Errors of guessed ratings at some shares of hints."""
+    shown = [one for one in found.points if any(math.isclose(one.share, share) for share in SHOWN)]
+    if not shown:
+        return None
+    keys = list(shown[0].values)
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(one.kind),
+            Cell(one.share, f"{100 * one.share:.0f} %"),
+            *(_cell(one.values[key]) for key in keys),
+        )
+        for one in shown
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("known", "what a share is known of", numeric=False),
+        Column("share"),
+        Column("error/all", "relative squared error over all ratings, known ones included (equation 4)"),
+        Column("error/unknown", "the same over the ratings the attacker did not know"),
+        Column("exact/unknown", "share of those guessed exactly"),
+    )
+    return Table("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
+
+
+def _victims(found: Audit, of: str) -> str:
+    return VICTIMS["person"] if of == "person" or not found.points else VICTIMS["client"]
+
+
+def _cell(interval: Interval) -> Cell:
+    if not math.isfinite(interval.mean):
+        return Cell(None, NONE)
+    low, high = interval.low, interval.high
+    text = f"[{number(low, 3)}, {number(high, 3)}]"
+    return Cell(interval.mean, number(interval.mean, 3), low, high, text)

@@ -1,0 +1,97 @@
+"""Guessed ratings: what is known, what is scored, and that a letter adds to it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
+from murmura.audit.fedsplit_ratings import FedSplitRatings, HintsAlone
+from murmura.audit.hints import KINDS, Guessed, guess, ratings_of, scores
+from murmura.core.arrays import Floats, Ints
+from murmura.core.rng import Rng, server_secret
+from tests.audit.worlds import World, world
+
+SHARES = (0.0, 0.3, 0.7, 1.0)
+
+
+class Watching(RatingAttack):
+    """Writes down what it is told, and guesses 3."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, Ratings]] = []
+
+    def estimates(
+        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+    ) -> Floats:
+        self.told.append((client, hints))
+        return np.full(len(item), 3.0)
+
+
+@pytest.fixture(scope="module")
+def letters() -> World:
+    return world(users=60, items=200, rows=4000)
+
+
+def guessed(letters: World, *attacks: RatingAttack) -> list[Guessed]:
+    draws = Rng(server_secret(3)).stream(1024)
+    return guess(attacks, letters.observed, letters.known, letters.people, draws, SHARES)
+
+
+def test_the_scores_are_equation_4_over_all_and_over_the_unknown() -> None:
+    values, estimates = np.array([1.0, 2.0, 4.0, 5.0]), np.array([1.0, 3.0, 4.4, 2.0])
+    told, scale = np.array([True, False, False, True]), np.arange(1.0, 6.0)
+    found = scores(values, estimates, told, scale)
+    assert found == pytest.approx([(1 + 0.16 + 9) / 46, (1 + 0.16) / 20, 0.5])
+    every = scores(values, estimates, np.ones(4, np.bool_), scale)
+    assert every[0] == pytest.approx(found[0])
+    assert math.isnan(every[1])
+    assert math.isnan(every[2])
+
+
+def test_hints_grow_and_are_whole_people_whole_items_or_single_ratings(letters: World) -> None:
+    watching = Watching()
+    guessed(letters, watching)
+    clients = letters.people.clients
+    assert len(watching.told) == len(KINDS) * len(SHARES) * clients
+    for place, (client, hints) in enumerate(watching.told):
+        kind, step = KINDS[place // (len(SHARES) * clients)], place // clients % len(SHARES)
+        every = ratings_of(letters.people, client)
+        rows = set(zip(hints.person.tolist(), hints.item.tolist()))
+        column = {"people": 0, "items": 1}.get(kind)
+        if column is not None:  # nobody, and nothing, is known in part
+            of = {row[column] for row in rows}
+            whole = [row for row in zip(every.person.tolist(), every.item.tolist()) if row[column] in of]
+            assert rows == set(whole)
+            units = len(set((every.person, every.item)[column].tolist()))
+            assert len(of) == math.floor(SHARES[step] * units + 1e-9)
+        else:
+            assert len(rows) == math.floor(SHARES[step] * len(every) + 1e-9)
+        if step:
+            before = watching.told[place - clients][1]
+            assert set(zip(before.person.tolist(), before.item.tolist())) <= rows
+
+
+def test_a_letter_adds_to_what_is_known(letters: World) -> None:
+    """The groups' letters hold their ratings; of made-up ones nothing else tells them from each other."""
+    found = {(one.attack, one.kind, one.share): one.per_client for one in guessed(
+        letters, FedSplitRatings(), HintsAlone()
+    )}  # fmt: skip
+    for share in (0.3, 0.7):
+        with_letter = np.nanmean(found["fedsplit-ratings", "ratings", share]["error/unknown"])
+        without = np.nanmean(found["hints", "ratings", share]["error/unknown"])
+        assert with_letter < 0.9 * without
+    ends = [np.nanmean(found["fedsplit-ratings", "ratings", share]["error/all"]) for share in SHARES]
+    assert ends[-1] < ends[0]
+
+
+def test_without_hints_the_letter_is_read_as_mu_plus_bias(letters: World) -> None:
+    letter = letters.observed.letters[2]
+    none = Ratings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+    items = letter.update.tables["items"].index[:5]
+    person = np.array([0, 1, 0, 1, 2], np.int32)
+    got = FedSplitRatings().estimates(letters.observed, letters.known, 2, none, person, items)
+    bias = letter.update.tables["items"].values[:5, -1]
+    np.testing.assert_allclose(got, letter.model["mu"][0] + bias, rtol=1e-6)
