@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from benchmarks.sides import Benchmark, Measured
 
 FEDERATED = ("sfpl", "sfpl+", "pfpl+", "workers", "loop", "fcf", "fcf-paper")
-NAMES = ("bpr", "topk", "metrics", "loading", "cnmf:surprise", "cnmf:linear", *(f"federated:{part}" for part in FEDERATED), "scale")
+NAMES = (
+    "bpr",
+    "topk",
+    "metrics",
+    "loading",
+    "cnmf:surprise",
+    "cnmf:linear",
+    *(f"federated:{part}" for part in FEDERATED),
+    "scale",
+)
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 HEAD = (

@@ -36,9 +36,11 @@ class Known:
     people: int  # in all clients together
 
     def usual(self, of: Literal["client", "person"]) -> int:
-        """How many items a client, or one person of it, has on average: at least one."""
-        victims = self.public.clients if of == "client" else self.people
-        return max(1, round(int(self.popularity.sum()) / max(1, victims)))
+        """How many items one person has on average, or a client of average size whose people chose alone."""
+        share = self.popularity / max(1, self.people)
+        members = self.people / max(1, self.public.clients)
+        alone = members if of == "client" else 1.0
+        return max(1, round(float((1 - (1 - share) ** alone).sum())))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from murmura.report.drawing import Picture, draw
 from murmura.report.palette import Look, legend, looks
-from murmura.studies.audit import Audit, Point
+from murmura.studies.audit import HINTS, Audit, Point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,8 +28,8 @@ def hints_picture(found: Audit) -> Picture | None:
     if not found.points:
         return None
     attacks = list(dict.fromkeys(one.attack for one in found.points))
-    curves: list[Curve] = [(f"{attacks[0]}, all ratings", attacks[0], "error/all")]
-    curves += [(f"{name}, unknown ones", name, "error/unknown") for name in attacks]
+    curves: list[Curve] = [("all ratings (paper)", attacks[0], "error/all")]
+    curves += [("unknown ratings", attacks[0], "error/unknown"), ("unknown, no letter", HINTS, "error/unknown")]
     styles = looks([name for name, *_ in curves])
 
     def paint(figure: Figure) -> None:
@@ -51,7 +51,7 @@ def hints_picture(found: Audit) -> Picture | None:
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
-        "'hints' reads no letter: the distance between the two is what the letter adds.",
+        "Without a letter a person is taken to rate like the mean of what is known of her.",
         _alt(found, attacks),
         draw("audit-hints", HEIGHT, paint),
     )

@@ -6,7 +6,7 @@ import math
 
 from murmura.evaluation.intervals import Interval
 from murmura.report.table import NONE, Cell, Column, Table, number, text_cell
-from murmura.studies.audit import Audit
+from murmura.studies.audit import HINTS, Audit
 
 MEANINGS = {
     "pm-AUC": "how often an own item scores above others of like popularity: .5 is nothing beyond popularity",
@@ -17,6 +17,11 @@ MEANINGS = {
     "F1": "of the asserted items",
 }
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
+GUESSES = {
+    "error/all": "relative squared error over all ratings, known ones included (equation 4)",
+    "error/unknown": "the same over the ratings the attacker did not know",
+    "exact/unknown": "share of those guessed exactly",
+}
 VICTIMS = {"client": "groups", "person": "people"}
 
 
@@ -28,7 +33,6 @@ def findings_table(found: Audit) -> Table | None:
     rows = tuple(
         (
             text_cell(one.attack),
-            text_cell(one.title),
             text_cell(f"{one.victims:,} {_victims(found, one.of)}"),
             *(_cell(one.values[key]) for key in keys),
         )
@@ -36,12 +40,13 @@ def findings_table(found: Audit) -> Table | None:
     )
     columns = (
         Column("attack", numeric=False),
-        Column("what it reads", numeric=False),
         Column("victims", numeric=False),
         *(Column(key, MEANINGS.get(key, "")) for key in keys),
     )
     matched = min(one.matched for one in found.findings)
+    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.findings)
     notes = (
+        *titles,
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; seed {found.seed}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     )
@@ -49,27 +54,30 @@ def findings_table(found: Audit) -> Table | None:
 
 
 def hints_table(found: Audit) -> Table | None:
-    """Errors of guessed ratings at some shares of hints."""
+    """Errors of guessed ratings at some shares of hints, beside the guesses of who read no letter."""
     shown = [one for one in found.points if any(math.isclose(one.share, share) for share in SHOWN)]
+    alone = {(one.kind, one.share): one for one in shown if one.attack == HINTS}
     if not shown:
         return None
-    keys = list(shown[0].values)
     rows = tuple(
         (
-            text_cell(one.attack),
             text_cell(one.kind),
             Cell(one.share, f"{100 * one.share:.0f} %"),
-            *(_cell(one.values[key]) for key in keys),
+            *(_cell(one.values[key]) for key in GUESSES),
+            *(_cell(alone[one.kind, one.share].values[key]) for key in GUESSES if key != "error/all"),
         )
         for one in shown
+        if one.attack != HINTS
     )
     columns = (
-        Column("attack", numeric=False),
         Column("known", "what a share is known of", numeric=False),
         Column("share"),
-        Column("error/all", "relative squared error over all ratings, known ones included (equation 4)"),
-        Column("error/unknown", "the same over the ratings the attacker did not know"),
-        Column("exact/unknown", "share of those guessed exactly"),
+        *(Column(key, meaning) for key, meaning in GUESSES.items()),
+        *(
+            Column(f"no letter: {key.split('/')[0]}", f"{meaning}, by who read no letter")
+            for key, meaning in GUESSES.items()
+            if key != "error/all"
+        ),
     )
     return Table("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
 

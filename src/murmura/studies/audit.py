@@ -36,6 +36,7 @@ from murmura.studies.single import prepare_run, read_config
 
 FILE = "audit.json"
 LEVEL = 0.95
+HINTS = HintsAlone.name  # the reference of guessed ratings
 OWN = Purpose.OWN + 6  # the stream of guesses and hints
 
 
@@ -91,11 +92,15 @@ def audit_run(
     config = read_config(folder)
     name = str(config.model["name"])
     require_attackable(name)
-    prepared, settings = prepare_run(config, data_dir)
+    run, (prepared, settings) = Run.open(folder), prepare_run(config, data_dir)
+    if run.has("data.json") and prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
+        )
     ready = method(name, settings, config.workers)
     assert isinstance(ready, Simulated)
     found = audit(ready, prepared.split.train, config.seed, names, progress)
-    Run.open(folder).write_json(FILE, found.plain())
+    run.write_json(FILE, found.plain())
     return found
 
 

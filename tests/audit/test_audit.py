@@ -1,0 +1,114 @@
+"""The whole audit, as a person runs it: a run folder, the command, the report."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from murmura.audit.registry import ATTACKS, attack, attacks_on
+from murmura.cli.app import app
+from murmura.core.errors import MurmuraError, RunError, SettingError
+from murmura.engine.run import Run
+from murmura.report import build
+from murmura.studies.audit import audit_run, read_audit
+
+PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
+SMALL = ["-S", "factors=3", "-S", "patterns=5", "-S", "epochs=40", "-S", "joint_epochs=50"]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    random = np.random.default_rng(5)
+    path = tmp_path_factory.mktemp("ratings") / "ratings.csv"
+    rows = [
+        f"{user},{item},{random.integers(1, 6)}"
+        for user in range(60)
+        for item in np.flatnonzero(random.random(90) < np.linspace(0.7, 0.25, 90))
+    ]
+    path.write_text("\n".join(["user,item,value", *rows]) + "\n")
+    return path
+
+
+def murmura(*words: str) -> tuple[int, str, BaseException | None]:
+    result = CliRunner().invoke(app, list(words))
+    return result.exit_code, result.stdout, result.exception
+
+
+@pytest.fixture(scope="module")
+def folder(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "audited"
+    code, text, why = murmura("audit", "--data", str(table), "--out", str(out), "--json", *SMALL)
+    assert code == 0, why
+    rows = [json.loads(line) for line in text.splitlines()]
+    exact = next(row for row in rows if row["attack"] == "fedsplit-items")
+    assert exact["certain recall"] == exact["certain precision"] == exact["pm-AUC"] == 1
+    assert next(row for row in rows if row["attack"] == "popularity")["pm-AUC"] == 0.5
+    assert len([row for row in rows if row.get("kind") == "ratings"]) == 2 * 21
+    return out
+
+
+def test_the_folder_keeps_what_was_found_and_no_letter(folder: Path) -> None:
+    found = read_audit(Run.open(folder))
+    assert found is not None
+    assert {one.attack for one in found.findings} == {
+        "fedsplit-items", "fedsplit-members", "popularity", "random",
+    }  # fmt: skip
+    assert not [path for path in folder.iterdir() if "letter" in path.name or "update" in path.name]
+
+
+def test_an_audit_of_the_folder_finds_the_same_again(folder: Path) -> None:
+    before = (folder / "audit.json").read_bytes()
+    audit_run(folder)
+    assert (folder / "audit.json").read_bytes() == before
+
+
+def test_the_report_shows_it(folder: Path) -> None:
+    text = build(folder).read_text()
+    assert 'id="audit"' in text
+    assert "fedsplit-items" in text
+    assert 'id="audit-hints"' in text
+    assert (folder / "report-tables" / "audit-ratings.csv").exists()
+
+
+def test_one_attack_alone(folder: Path) -> None:
+    found = audit_run(folder, ["fedsplit-members"])
+    assert [one.of for one in found.findings] == ["person"] * 3
+    assert not found.points
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "either a run folder or --data, but has none"),
+        (("--data", "ml-1m", "--model", "ease"), "'ease' is none"),
+        (("--data", "ml-1m", "--model", "fedsplitt"), "'fedsplitt' is none"),
+        (("nowhere",), "must be a run folder"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(words: tuple[str, ...], said: str) -> None:
+    code, _, why = murmura("audit", *words)
+    assert code != 0
+    assert isinstance(why, MurmuraError)
+    assert said in str(why)
+
+
+def test_wrong_attacks_and_damaged_files_are_refused(folder: Path) -> None:
+    with pytest.raises(SettingError, match="did you mean 'fedsplit-items'"):
+        audit_run(folder, ["fedsplit-item"])
+    run = Run.open(folder)
+    kept = run.read("audit.json")
+    run.write_json("audit.json", {**kept, "findings": [{"attack": 1}]})
+    with pytest.raises(RunError, match=r"audit\.json is damaged"):
+        read_audit(run)
+    run.write_json("audit.json", kept)
+
+
+def test_every_attack_is_registered_under_its_name_and_described() -> None:
+    page = PAGE.read_text()
+    for name in ATTACKS:
+        assert attack(name).name == name
+        assert attack(name).against
+        assert f"`{name}`" in page
+    assert [one.name for one in attacks_on("fedsplit")]
