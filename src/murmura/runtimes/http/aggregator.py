@@ -1,0 +1,271 @@
+"""One of the two aggregators: it adds up shares and releases one sum per round, of enough devices, once.
+
+The seed aggregator keeps 32 bytes per report and answers with a signed receipt. The vector aggregator takes a
+share only together with that receipt, so every share it adds has its twin and none has to be kept: what it holds
+is a sum. When the round is closed it names its reports; the seed aggregator expands exactly those seeds, and a
+seed without a twin is left out.
+
+Shares live in memory only. A restart during a round loses them: the round is answered "lost", and the
+coordinator gives it up. What has been released is written down first and is final.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from murmura.channel.ring import Ring
+from murmura.channel.shares import SEED_BYTES, expand
+from murmura.core.rng import Words
+from murmura.runtimes.http import wire
+from murmura.runtimes.http.keys import Key, check_signature
+from murmura.runtimes.http.manifest import Description, Manifest, open_manifest
+from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.store import Store, put_fact
+from murmura.runtimes.http.wire import SEED, VECTOR, Share
+
+Clock = Callable[[], float]
+Role = Literal["seed", "vector"]
+KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers the reports of
+
+
+@dataclass
+class _Open:
+    """The round that is being collected, in memory."""
+
+    manifest: Manifest
+    hash: bytes
+    ring: Ring
+    seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
+    digests: dict[bytes, bytes] = field(default_factory=dict)  # report -> hash of its share
+    total: Words = field(init=False)  # the running sum (vector aggregator)
+    closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.total = np.zeros(self.ring.words, np.uint32)
+
+
+class Aggregator:
+    """The state machine of one aggregator."""
+
+    def __init__(self, role: Role, store: Store, clock: Clock, minimum: int, coordinator: bytes | None) -> None:
+        self.role, self.minimum = role, minimum
+        self.key = Key.kept(store)
+        self._store, self._clock = store, clock
+        pinned = store.fact("coordinator")
+        if pinned is not None and coordinator is not None and pinned != coordinator:
+            raise Refusal("forged", "the coordinator's key must be the one this aggregator knows, but is not.")
+        self.coordinator = pinned or coordinator
+        self.accepted = self.refused = 0
+        self._open: _Open | None = None
+        if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
+            store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
+
+    def pin(self, coordinator: bytes) -> None:
+        """Trust this coordinator from now on; another one never."""
+        if self.coordinator is None:
+            self._store.write([put_fact("coordinator", coordinator)], durable=True)
+            self.coordinator = coordinator
+
+    def open_round(self, message: bytes) -> bytes:
+        """A signed manifest and the description it names; answers with this aggregator's key."""
+        envelope, described = _unpack_pair(message)
+        manifest = self._verified(envelope)
+        if self._open is not None and self._open.hash == manifest.hash:
+            return self.key.public
+        known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
+        if known is not None:
+            self._refuse_again(manifest, *known)
+            return self.key.public
+        last = self._store.row("SELECT max(serial) FROM rounds")
+        if last is not None and last[0] is not None and manifest.serial < last[0]:
+            raise Refusal("replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}.")
+        if hashlib.sha256(described).hexdigest() != manifest.description:
+            raise Refusal("forged", "the description must be the one the manifest names, but is not.")
+        ring = manifest.chain(Description.decode(described).public).ring
+        row = (manifest.serial, manifest.hash, "open", None, None)
+        self._store.write(
+            [
+                ("UPDATE rounds SET state = 'dropped' WHERE state = 'open'", ()),
+                ("UPDATE rounds SET total = NULL WHERE total IS NOT NULL", ()),
+                ("DELETE FROM rounds WHERE serial < ?", (manifest.serial - KEPT_ROUNDS,)),
+                ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?)", row),
+            ],
+            durable=True,
+        )
+        self._open = _Open(manifest, manifest.hash, ring)
+        return self.key.public
+
+    def _verified(self, envelope: bytes) -> Manifest:
+        if self.coordinator is None:
+            raise Refusal("paused", "this aggregator does not know its coordinator's key yet; try again.")
+        manifest = open_manifest(envelope, self.coordinator)
+        mine = manifest.seed_aggregator if self.role == "seed" else manifest.vector_aggregator
+        if mine is None or mine.key != self.key.public.hex():
+            raise Refusal("forged", f"the manifest must name this machine as its {self.role} aggregator, but does not.")
+        return manifest
+
+    def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
+        if known != manifest.hash:
+            raise Refusal("replay", f"manifest {manifest.serial} is known here with another content.")
+        if state != "released":
+            raise Refusal("lost", f"the shares of round {manifest.round} are lost; give the round up.")
+
+    @property
+    def share_bytes(self) -> int:
+        """The exact length of a share that can be taken now; 0 when no round is open."""
+        if self._open is None:
+            return 0
+        return wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else self._open.ring.message_bytes)
+
+    def report(self, message: bytes) -> bytes:
+        """Take one share; answers with a signed receipt, the same one when the same share comes again."""
+        try:
+            receipt = self._take(message)
+        except Refusal:
+            self.refused += 1
+            raise
+        self.accepted += 1
+        return receipt
+
+    def _take(self, message: bytes) -> bytes:
+        o = self._open
+        if o is None:
+            raise Refusal("paused", "no round is open here.")
+        kind = SEED if self.role == "seed" else VECTOR
+        share = Share.decode(message, kind, self.share_bytes - wire.SHARE_HEADER)
+        if share.manifest != o.hash:
+            raise Refusal("replay", "a share must be of the open round's manifest, but is of another.")
+        digest = hashlib.sha256(message).digest()
+        before = o.digests.get(share.report)
+        if before is not None:
+            if before != digest:
+                raise Refusal("duplicate", "another share was accepted under this report id before.")
+            return self._receipt(share)
+        if o.closed or self._clock() > o.manifest.deadline:
+            raise Refusal("late", f"round {o.manifest.round} is over; the share was not counted.")
+        self._check(share, o)
+        if self.role == "seed":
+            o.seeds[share.report] = share.payload
+        else:
+            o.total += o.ring.unpack(share.payload)  # modulo 2**32, of which 2**24 is a divisor
+        o.digests[share.report] = digest
+        return self._receipt(share)
+
+    def _check(self, share: Share, o: _Open) -> None:
+        assert self.coordinator is not None
+        name = share.manifest + share.report
+        check_signature(self.coordinator, "ticket", name, share.ticket)
+        if self.role == "vector":
+            twin = o.manifest.seed_aggregator
+            assert twin is not None
+            if share.receipt == wire.NO_RECEIPT:
+                raise Refusal("no-twin", "a vector share must carry the seed aggregator's receipt, but has none.")
+            check_signature(bytes.fromhex(twin.key), "receipt", name, share.receipt)
+
+    def _receipt(self, share: Share) -> bytes:
+        return self.key.sign("receipt", share.manifest + share.report)
+
+    def count(self, name: bytes) -> int:
+        """How many reports of this manifest have been taken."""
+        if self._open is not None and self._open.hash == name:
+            return len(self._open.digests)
+        raise self._absent(name)
+
+    def close_round(self, name: bytes, command: bytes) -> bytes:
+        """Stop collecting; answers with the signed list of reports. Only the coordinator may ask."""
+        self._check_command("close", name, command)
+        released = self._released(name)
+        if released is not None:
+            return self._signed_ids(name, released[0])
+        o = self._collecting(name)
+        o.closed = True
+        return self._signed_ids(name, wire.pack_ids(o.digests))
+
+    def release(self, name: bytes, message: bytes) -> bytes:
+        """The sum over the agreed list, signed with it; once it is out it is final.
+
+        `message` is the coordinator's command (64 bytes), then the other aggregator's signed list.
+        """
+        command, signature, ids = message[:64], message[64:128], message[128:]
+        self._check_command("release", name, command)
+        released = self._released(name)
+        if released is not None:
+            if released[0] != ids:
+                raise Refusal("released", "a sum over another list of this round was released; it is final.")
+            return self._signed_total(name, *released)
+        o = self._collecting(name)
+        twin = o.manifest.vector_aggregator if self.role == "seed" else o.manifest.seed_aggregator
+        assert twin is not None
+        check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
+        packed = o.ring.pack(self._sum(o, wire.unpack_ids(ids)))
+        self._store.write(
+            [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
+            durable=True,
+        )
+        self._open = None
+        return self._signed_total(name, ids, packed)
+
+    def _sum(self, o: _Open, ids: list[bytes]) -> Words:
+        least = max(self.minimum, o.manifest.minimum)
+        if len(ids) < least:
+            raise Refusal("too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}.")
+        if self.role == "seed":
+            o.closed = True
+            missing = [report for report in ids if report not in o.seeds]
+            if missing:
+                raise Refusal("no-twin", f"{len(missing)} reports of the list have no share here.")
+            return o.ring.add_up(expand(o.seeds[report], o.ring) for report in ids)
+        if set(ids) != set(o.digests) or not o.closed:
+            raise Refusal("no-twin", "the agreed list must be what was added up here, but is not.")
+        return o.ring.wrap(o.total.astype(np.int64))
+
+    def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
+        return self.key.sign("reports", name + ids) + ids
+
+    def _signed_total(self, name: bytes, ids: bytes, total: bytes) -> bytes:
+        """Signature of the list, signature of the sum over it, the sum."""
+        listed = hashlib.sha256(ids).digest()
+        return self.key.sign("reports", name + ids) + self.key.sign("sum", name + listed + total) + total
+
+    def _collecting(self, name: bytes) -> _Open:
+        if self._open is None or self._open.hash != name:
+            raise self._absent(name)
+        return self._open
+
+    def _released(self, name: bytes) -> tuple[bytes, bytes] | None:
+        found = self._store.row("SELECT ids, total FROM rounds WHERE hash = ? AND state = 'released'", (name,))
+        if found is None:
+            return None
+        if found[1] is None:
+            raise Refusal("late", "the sum of this round has been handed out and is no longer kept.")
+        return bytes(found[0]), bytes(found[1])
+
+    def _absent(self, name: bytes) -> Refusal:
+        found = self._store.row("SELECT state FROM rounds WHERE hash = ?", (name,))
+        if found is None:
+            return Refusal("unknown", "this aggregator was never asked to open that round.")
+        if found[0] == "released":
+            return Refusal("released", "the sum of this round has been released.")
+        return Refusal("lost", "the shares of this round are lost; give the round up.")
+
+    def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
+        if self.coordinator is None:
+            raise Refusal("paused", "this aggregator does not know its coordinator's key yet; try again.")
+        check_signature(self.coordinator, what, name, signature)
+
+
+def pack_pair(first: bytes, second: bytes) -> bytes:
+    """Two messages as one: length of the first (4 bytes), first, second."""
+    return len(first).to_bytes(4, "little") + first + second
+
+
+def _unpack_pair(message: bytes) -> tuple[bytes, bytes]:
+    length = int.from_bytes(message[:4], "little")
+    if len(message) < 4 + length:
+        raise Refusal("malformed", "two messages in one must be as long as they claim, but are not.")
+    return message[4 : 4 + length], message[4 + length :]

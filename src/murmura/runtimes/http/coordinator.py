@@ -1,0 +1,152 @@
+"""The coordinator: it publishes rounds, gives tickets, and turns the sum of a round into the next model.
+
+It sees no share. In readable mode, which must be asked for by name, it takes the updates itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable
+from typing import Any
+
+from murmura.core.arrays import Ints
+from murmura.runtimes.http.keys import Key
+from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.rounds import Entropy, Rounds
+from murmura.runtimes.http.setup import Setup
+from murmura.runtimes.http.store import Store, put_fact
+from murmura.runtimes.http.wire import HASH_BYTES, ID_BYTES, check_length
+
+Clock = Callable[[], float]
+ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
+
+
+class Coordinator:
+    """What devices and the operator can ask for; `rounds` is what happens between."""
+
+    def __init__(self, setup: Setup, store: Store, clock: Clock, entropy: Entropy) -> None:
+        setup.remember(store)
+        self.key = Key.kept(store)
+        self._store, self._clock, self._entropy = store, clock, entropy
+        self.rounds = Rounds(setup, store, self.key, clock, entropy)
+        operator = store.fact("operator")
+        if operator is None:
+            operator = entropy(32).hex().encode()
+            store.write([put_fact("operator", operator)], durable=True)
+        self.operator_token = operator.decode()
+
+    def register(self, wanted: object = None) -> dict[str, Any]:
+        """A new device: a random token, and the lowest free slot or the one it asks for."""
+        slot = self._free_slot() if wanted is None else wanted
+        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < self.rounds.course.public.clients:
+            raise Refusal(
+                "malformed",
+                f"a slot must be below the federation's {self.rounds.course.public.clients}, but it is {slot!r}.",
+            )
+        token = self._entropy(32).hex()
+        if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None:
+            raise Refusal("duplicate", f"slot {slot} is taken by another device.")
+        row = (slot, _hashed(token), self._clock())
+        self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
+        return {"token": token, "slot": slot, "federation": self.rounds.federation}
+
+    def _free_slot(self) -> int:
+        taken = {slot for (slot,) in self._store.rows("SELECT slot FROM devices")}
+        free = next((n for n in range(self.rounds.course.public.clients) if n not in taken), None)
+        if free is None:
+            raise Refusal("duplicate", f"all {len(taken)} places of this federation are taken.")
+        return free
+
+    def leave(self, token: str) -> None:
+        """Forget a device."""
+        self._store.write([("DELETE FROM devices WHERE slot = ?", (self.slot(token),))])
+
+    def slot(self, token: str) -> int:
+        """Whose token this is."""
+        found = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        if found is None:
+            raise Refusal("unauthorised", "this token belongs to no device here; join again.")
+        return int(found[0])
+
+    def ticket(self, token: str, message: bytes) -> bytes:
+        """A signature that lets one report of this device into the open round: one per device and round."""
+        check_length(message, HASH_BYTES + ID_BYTES, "request for a ticket")
+        name, report = message[:HASH_BYTES], message[HASH_BYTES:]
+        slot, live = self.slot(token), self.rounds.published
+        if live is None or live.hash != name:
+            raise Refusal("late", "a ticket must be for the open round, but is for another.")
+        if slot not in live.called:
+            raise Refusal("not-called", "this device is not called in this round.")
+        given = self._store.row(
+            "SELECT report FROM tickets WHERE serial = ? AND slot = ?", (live.manifest.serial, slot)
+        )
+        if given is None:
+            if self._clock() > live.manifest.deadline:
+                raise Refusal("late", f"round {live.manifest.round} is over.")
+            row = (live.manifest.serial, slot, report)
+            self._store.write([("INSERT INTO tickets VALUES (?, ?, ?)", row)])
+        elif bytes(given[0]) != report:
+            raise Refusal("duplicate", "this device has a ticket for another report of this round.")
+        return self.key.sign("ticket", name + report)
+
+    def letter(self, message: bytes) -> bytes:
+        """Take an update that the server can read; only in a round that says so."""
+        return self.rounds.take_letter(message)
+
+    def answer(self, token: str) -> bytes:
+        """What the last exchange told this device alone."""
+        return self.rounds.answer(self.slot(token))
+
+    def manifest(self) -> tuple[bytes, bytes]:
+        """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
+        live = self.rounds.published
+        if live is None:
+            raise Refusal("paused", f"no round is open: the federation is {self.rounds.state}.")
+        return live.hash, live.envelope
+
+    def blob(self, name: str) -> bytes:
+        """A public model or the description, by its hash."""
+        try:
+            found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (bytes.fromhex(name),))
+        except ValueError:
+            found = None
+        if found is None:
+            raise Refusal("unknown", "nothing is published under this hash; it may be of an older round.")
+        return bytes(found[0])
+
+    def check_operator(self, token: str) -> None:
+        """Refuse anyone else."""
+        if not hmac.compare_digest(token.encode(), self.operator_token.encode()):
+            raise Refusal("unauthorised", "this needs the operator's token; it is in the state folder.")
+
+    def order(self, what: str) -> dict[str, Any]:
+        """Start, pause or stop; what the federation is afterwards."""
+        if what not in ORDERS:
+            raise Refusal("unknown", f"an order must be one of {', '.join(ORDERS)}, but it is '{what[:20]}'.")
+        if self.rounds.state == "stopped" and what != "stop":
+            raise Refusal("late", "this federation has been stopped for good; begin another one.")
+        self.rounds.become(ORDERS[what])
+        return self.status()
+
+    def status(self) -> dict[str, Any]:
+        """Everything an operator may know; nothing about one person."""
+        return {
+            "federation": self.rounds.federation,
+            "key": self.key.public.hex(),
+            "devices": len(self.registered()),
+            **self.rounds.status(),
+        }
+
+    def registered(self) -> Ints:
+        """The slots of all devices, ascending."""
+        return self.rounds.registered()
+
+    def history(self, last: int = 100) -> list[dict[str, Any]]:
+        """The last rounds, newest first."""
+        return self.rounds.history(last)
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(b"murmura token" + token.encode("utf-8", "replace")).digest()
+

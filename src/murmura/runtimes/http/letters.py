@@ -1,0 +1,74 @@
+"""Readable mode: the coordinator takes the updates itself. Everything here is labelled
+"the server can read each update", and none of it runs unless the operator and the device asked for it by name.
+
+Updates live in memory until the round ends; none is written down.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from murmura.core.codec import decode
+from murmura.core.errors import FederationError
+from murmura.core.federation import Letters, Public, Total
+from murmura.core.update import Update
+from murmura.runtimes.http.keys import Key, check_signature
+from murmura.runtimes.http.manifest import Manifest
+from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.wire import Letter
+
+
+class Mailbox:
+    """The updates of one round: added up in the ring, or each for itself."""
+
+    def __init__(self, manifest: Manifest, public: Public) -> None:
+        self._manifest, self._hash = manifest, manifest.hash
+        self._phase, self._algorithm = manifest.exchange(public), manifest.algorithm()
+        self._chain = manifest.chain(public) if manifest.combine == "sum" else None
+        self._total = np.zeros(self._chain.words if self._chain else 0, np.uint32)
+        self._digests: dict[int, bytes] = {}
+        self._updates: dict[int, Update] = {}
+
+    @property
+    def count(self) -> int:
+        """How many devices have answered."""
+        return len(self._digests)
+
+    def take(self, letter: Letter, slot: int | None, key: Key, now: float) -> None:
+        """One update, checked completely before anything changes; the same one again changes nothing."""
+        if letter.manifest != self._hash:
+            raise Refusal("replay", "an update must be of the open round's manifest, but is of another.")
+        check_signature(key.public, "ticket", letter.manifest + letter.report, letter.ticket)
+        if slot is None:
+            raise Refusal("late", "the ticket of this update is no longer known.")
+        digest = hashlib.sha256(letter.update).digest()
+        if slot in self._digests:
+            if self._digests[slot] != digest:
+                raise Refusal("duplicate", "another update of this device was accepted in this round before.")
+            return
+        if now > self._manifest.deadline:
+            raise Refusal("late", f"round {self._manifest.round} is over; the update was not counted.")
+        try:
+            self._add(slot, letter.update)
+        except Refusal:
+            raise
+        except FederationError as error:
+            raise Refusal("malformed", str(error)) from None
+        self._digests[slot] = digest
+
+    def _add(self, slot: int, content: bytes) -> None:
+        if self._chain is not None:
+            self._total += self._chain.ring.unpack(content)
+            return
+        update = decode(content, self._phase.sends)
+        if self._algorithm.server_refuses(self._phase, update) is None:
+            self._updates[slot] = update
+
+    def inbox(self) -> Total | Letters:
+        """What the server's step gets."""
+        if self._chain is None:
+            return Letters({slot: self._updates[slot] for slot in sorted(self._updates)})
+        ring = self._chain.ring
+        return self._chain.server(ring.wrap(self._total.astype(np.int64)), self._manifest.round)

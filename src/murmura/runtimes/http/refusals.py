@@ -1,0 +1,64 @@
+"""Why a machine of the federation says no: a short code for programs, one sentence for people.
+
+Every refusal travels as {"error": code, "message": sentence} under the HTTP status of its code.
+"""
+
+from __future__ import annotations
+
+import json
+
+from murmura.core.errors import FederationError, MurmuraError
+
+STATUS = {
+    "malformed": 400,  # not what docs/wire.md describes
+    "unauthorised": 401,  # no token, or not the operator's
+    "forged": 403,  # a signature or a hash does not fit
+    "not-called": 403,  # the device is not in this round's cohort
+    "unknown": 404,  # no such round, model, device or address
+    "method": 405,
+    "duplicate": 409,  # something else was accepted under this name before
+    "replay": 409,  # of another round or another manifest
+    "released": 409,  # a sum of this round has been released; it is final
+    "too-few": 409,  # fewer reports than the minimum cohort
+    "no-twin": 409,  # the other aggregator has no share of this report
+    "late": 410,  # the round is over
+    "lost": 410,  # the aggregator was restarted during this round
+    "oversize": 413,
+    "version": 426,  # the other side speaks another version of the protocol
+    "rate": 429,
+    "paused": 503,  # no round is open
+    "full": 503,  # nothing can be written down, so nothing is accepted
+}
+
+
+class Refusal(FederationError):
+    """A typed no."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def status(self) -> int:
+        """Its HTTP status."""
+        return STATUS[self.code]
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return json.dumps({"error": self.code, "message": str(self)}).encode()
+
+    @staticmethod
+    def read(status: int, body: bytes) -> Refusal:
+        """The refusal a reply carries; anything unreadable is malformed."""
+        try:
+            told = json.loads(body)
+            code, message = str(told["error"]), str(told["message"])
+        except (ValueError, KeyError, TypeError):
+            code, message = "malformed", f"the other side answered {status} without saying why."
+        return Refusal(code if code in STATUS else "malformed", message)
+
+
+class UnreachableError(MurmuraError):
+    """A machine of the federation does not answer."""
+
+    exit_code = 4

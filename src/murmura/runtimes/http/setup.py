@@ -1,0 +1,93 @@
+"""What an operator decides before a federation begins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from murmura.algorithms.preset import Preset
+from murmura.core.channel import READABLE, ChannelSettings
+from murmura.core.errors import RunError, SettingError
+from murmura.core.settings import as_dict, settings
+from murmura.runtimes.http.course import Course
+from murmura.runtimes.http.manifest import Description
+from murmura.runtimes.http.store import Store, put_fact
+
+Seconds = Annotated[float, Field(ge=0, le=10**6)]
+
+
+@settings
+class Timing:
+    """How long things take: seconds."""
+
+    round: Annotated[float, Field(gt=0, le=10**6)] = 60.0  # from the opening of a round to its deadline
+    hold: Seconds = 5.0  # a device sends no earlier than this after it heard of the round
+    spread: Seconds = 20.0  # and at a time drawn from a window this wide, before it trains
+
+    def check(self) -> None:
+        """Refuse a window that ends after the deadline."""
+        if self.hold + self.spread >= self.round:
+            raise SettingError(
+                f"hold and spread must end before the round does, but {self.hold:g} + {self.spread:g} seconds "
+                f"are not below {self.round:g}; lower them or lengthen the round."
+            )
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One federation."""
+
+    preset: Preset
+    description: Description
+    channel: ChannelSettings
+    timing: Timing
+    seed: int
+    aggregators: tuple[str, ...] = ()  # addresses: the seed aggregator's, the vector aggregator's
+    wait_for: int = 0  # devices that must have joined before the first round
+
+    def course(self) -> Course:
+        """Its exchanges; refuses what cannot be run."""
+        self.timing.check()
+        public, method = self.description.public, self.preset.algorithm()
+        each = [phase.name for phase in method.phases(public) if phase.combine == "each"]
+        if self.channel.channel == "none":
+            raise SettingError("a real federation needs channel 'secure-sum', or 'readable' by name, not 'none'.")
+        if each and self.channel.channel != "readable":
+            raise SettingError(
+                f"phase '{each[0]}' of {self.preset.name} needs every update for itself, so {READABLE}; "
+                "say channel 'readable' to run it all the same."
+            )
+        if self.channel.channel == "secure-sum" and len(set(self.aggregators)) != 2:
+            raise SettingError(
+                f"a secure sum needs the addresses of two aggregators, but has {len(set(self.aggregators))}; "
+                "start two with `murmura aggregate`."
+            )
+        return Course(method, public, self.preset.schedule(), self.channel.minimum_cohort)
+
+    def remember(self, store: Store) -> None:
+        """Write this down at the first start; refuses to go on with the store of another federation."""
+        text = json.dumps(
+            {
+                "method": self.preset.name,
+                "settings": as_dict(self.preset.algorithm()),
+                "schedule": as_dict(self.preset.schedule()),
+                "channel": as_dict(self.channel),
+                "description": hashlib.sha256(self.description.encode()).hexdigest(),
+                "seed": self.seed,
+            },
+            sort_keys=True,
+        ).encode()
+        kept = store.fact("setup")
+        if kept is None:
+            store.write([put_fact("setup", text)], durable=True)
+        elif kept != text:
+            there, here = json.loads(kept), json.loads(text)
+            differing = ", ".join(name for name in here if there.get(name) != here[name])
+            raise RunError(
+                f"the state folder must be of this federation, but its {differing} differ; "
+                "give another folder, or the settings it was made with."
+            )
