@@ -13,7 +13,7 @@ from murmura.core.errors import MurmuraError, RunError
 
 
 @contextmanager
-def whole_file(path: Path, refuse: type[MurmuraError] = RunError) -> Iterator[IO[bytes]]:
+def whole_file(path: Path, refuse: type[MurmuraError] = RunError, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """A file to write into: flushed to disk, it takes the name `path` only when everything went well."""
     part: Path | None = None
     try:
@@ -24,7 +24,7 @@ def whole_file(path: Path, refuse: type[MurmuraError] = RunError) -> Iterator[IO
             yield file
             file.flush()
             os.fsync(file.fileno())
-        part.chmod(0o644)
+        part.chmod(mode)
         part.replace(path)
     except OSError as error:
         raise refuse(
@@ -35,7 +35,7 @@ def whole_file(path: Path, refuse: type[MurmuraError] = RunError) -> Iterator[IO
             part.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes, refuse: type[MurmuraError] = RunError) -> None:
+def write_whole(path: Path, content: bytes, refuse: type[MurmuraError] = RunError, mode: int = 0o644) -> None:
     """Write `content` as the file `path`, completely or not at all."""
-    with whole_file(path, refuse) as file:
+    with whole_file(path, refuse, mode) as file:
         file.write(content)

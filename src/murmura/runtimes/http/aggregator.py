@@ -1,9 +1,9 @@
 """One of the two aggregators: it adds up shares and releases one sum per round, of enough devices, once.
 
 The seed aggregator keeps 32 bytes per report and answers with a signed receipt. The vector aggregator takes a
-share only together with that receipt, so every share it adds has its twin and none has to be kept: what it holds
-is a sum. When the round is closed it names its reports; the seed aggregator expands exactly those seeds, and a
-seed without a twin is left out.
+share only together with that receipt, so every share it adds has its twin and none has to be kept: it holds a
+sum. When the round is closed it names its reports; the seed aggregator expands exactly those seeds, and a seed
+without a twin is left out.
 
 Shares live in memory only. A restart during a round loses them: the round is answered "lost", and the
 coordinator gives it up. What has been released is written down first and is final.
@@ -24,7 +24,7 @@ from murmura.core.rng import Words
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Description, Manifest, open_manifest
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.store import Store, put_fact
 from murmura.runtimes.http.wire import SEED, VECTOR, Share
 
@@ -58,7 +58,9 @@ class Aggregator:
         self._store, self._clock = store, clock
         pinned = store.fact("coordinator")
         if pinned is not None and coordinator is not None and pinned != coordinator:
-            raise Refusal("forged", "the coordinator's key must be the one this aggregator knows, but is not.")
+            raise RefusedError(
+                "forged", "the coordinator's key must be the one this aggregator knows, but is not."
+            )
         self.coordinator = pinned or coordinator
         self.accepted = self.refused = 0
         self._open: _Open | None = None
@@ -73,7 +75,7 @@ class Aggregator:
 
     def open_round(self, message: bytes) -> bytes:
         """A signed manifest and the description it names; answers with this aggregator's key."""
-        envelope, described = _unpack_pair(message)
+        envelope, described = unpack_pair(message)
         manifest = self._verified(envelope)
         if self._open is not None and self._open.hash == manifest.hash:
             return self.key.public
@@ -83,9 +85,11 @@ class Aggregator:
             return self.key.public
         last = self._store.row("SELECT max(serial) FROM rounds")
         if last is not None and last[0] is not None and manifest.serial < last[0]:
-            raise Refusal("replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}.")
+            raise RefusedError(
+                "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
+            )
         if hashlib.sha256(described).hexdigest() != manifest.description:
-            raise Refusal("forged", "the description must be the one the manifest names, but is not.")
+            raise RefusedError("forged", "the description must be the one the manifest names, but is not.")
         ring = manifest.chain(Description.decode(described).public).ring
         row = (manifest.serial, manifest.hash, "open", None, None)
         self._store.write(
@@ -102,18 +106,20 @@ class Aggregator:
 
     def _verified(self, envelope: bytes) -> Manifest:
         if self.coordinator is None:
-            raise Refusal("paused", "this aggregator does not know its coordinator's key yet; try again.")
+            raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         manifest = open_manifest(envelope, self.coordinator)
         mine = manifest.seed_aggregator if self.role == "seed" else manifest.vector_aggregator
         if mine is None or mine.key != self.key.public.hex():
-            raise Refusal("forged", f"the manifest must name this machine as its {self.role} aggregator, but does not.")
+            raise RefusedError(
+                "forged", f"the manifest must name this machine as its {self.role} aggregator, but does not."
+            )
         return manifest
 
     def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
         if known != manifest.hash:
-            raise Refusal("replay", f"manifest {manifest.serial} is known here with another content.")
+            raise RefusedError("replay", f"manifest {manifest.serial} is known here with another content.")
         if state != "released":
-            raise Refusal("lost", f"the shares of round {manifest.round} are lost; give the round up.")
+            raise RefusedError("lost", f"the shares of round {manifest.round} are lost; give the round up.")
 
     @property
     def share_bytes(self) -> int:
@@ -126,7 +132,7 @@ class Aggregator:
         """Take one share; answers with a signed receipt, the same one when the same share comes again."""
         try:
             receipt = self._take(message)
-        except Refusal:
+        except RefusedError:
             self.refused += 1
             raise
         self.accepted += 1
@@ -135,19 +141,19 @@ class Aggregator:
     def _take(self, message: bytes) -> bytes:
         o = self._open
         if o is None:
-            raise Refusal("paused", "no round is open here.")
+            raise RefusedError("paused", "no round is open here.")
         kind = SEED if self.role == "seed" else VECTOR
         share = Share.decode(message, kind, self.share_bytes - wire.SHARE_HEADER)
         if share.manifest != o.hash:
-            raise Refusal("replay", "a share must be of the open round's manifest, but is of another.")
+            raise RefusedError("replay", "a share must be of the open round's manifest, but is of another.")
         digest = hashlib.sha256(message).digest()
         before = o.digests.get(share.report)
         if before is not None:
             if before != digest:
-                raise Refusal("duplicate", "another share was accepted under this report id before.")
+                raise RefusedError("duplicate", "another share was accepted under this report id before.")
             return self._receipt(share)
         if o.closed or self._clock() > o.manifest.deadline:
-            raise Refusal("late", f"round {o.manifest.round} is over; the share was not counted.")
+            raise RefusedError("late", f"round {o.manifest.round} is over; the share was not counted.")
         self._check(share, o)
         if self.role == "seed":
             o.seeds[share.report] = share.payload
@@ -164,7 +170,9 @@ class Aggregator:
             twin = o.manifest.seed_aggregator
             assert twin is not None
             if share.receipt == wire.NO_RECEIPT:
-                raise Refusal("no-twin", "a vector share must carry the seed aggregator's receipt, but has none.")
+                raise RefusedError(
+                    "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
+                )
             check_signature(bytes.fromhex(twin.key), "receipt", name, share.receipt)
 
     def _receipt(self, share: Share) -> bytes:
@@ -196,7 +204,9 @@ class Aggregator:
         released = self._released(name)
         if released is not None:
             if released[0] != ids:
-                raise Refusal("released", "a sum over another list of this round was released; it is final.")
+                raise RefusedError(
+                    "released", "a sum over another list of this round was released; it is final."
+                )
             return self._signed_total(name, *released)
         o = self._collecting(name)
         twin = o.manifest.vector_aggregator if self.role == "seed" else o.manifest.seed_aggregator
@@ -213,15 +223,17 @@ class Aggregator:
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:
         least = max(self.minimum, o.manifest.minimum)
         if len(ids) < least:
-            raise Refusal("too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}.")
+            raise RefusedError(
+                "too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}."
+            )
         if self.role == "seed":
             o.closed = True
             missing = [report for report in ids if report not in o.seeds]
             if missing:
-                raise Refusal("no-twin", f"{len(missing)} reports of the list have no share here.")
+                raise RefusedError("no-twin", f"{len(missing)} reports of the list have no share here.")
             return o.ring.add_up(expand(o.seeds[report], o.ring) for report in ids)
         if set(ids) != set(o.digests) or not o.closed:
-            raise Refusal("no-twin", "the agreed list must be what was added up here, but is not.")
+            raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
         return o.ring.wrap(o.total.astype(np.int64))
 
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
@@ -242,20 +254,20 @@ class Aggregator:
         if found is None:
             return None
         if found[1] is None:
-            raise Refusal("late", "the sum of this round has been handed out and is no longer kept.")
+            raise RefusedError("late", "the sum of this round has been handed out and is no longer kept.")
         return bytes(found[0]), bytes(found[1])
 
-    def _absent(self, name: bytes) -> Refusal:
+    def _absent(self, name: bytes) -> RefusedError:
         found = self._store.row("SELECT state FROM rounds WHERE hash = ?", (name,))
         if found is None:
-            return Refusal("unknown", "this aggregator was never asked to open that round.")
+            return RefusedError("unknown", "this aggregator was never asked to open that round.")
         if found[0] == "released":
-            return Refusal("released", "the sum of this round has been released.")
-        return Refusal("lost", "the shares of this round are lost; give the round up.")
+            return RefusedError("released", "the sum of this round has been released.")
+        return RefusedError("lost", "the shares of this round are lost; give the round up.")
 
     def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
         if self.coordinator is None:
-            raise Refusal("paused", "this aggregator does not know its coordinator's key yet; try again.")
+            raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         check_signature(self.coordinator, what, name, signature)
 
 
@@ -264,8 +276,9 @@ def pack_pair(first: bytes, second: bytes) -> bytes:
     return len(first).to_bytes(4, "little") + first + second
 
 
-def _unpack_pair(message: bytes) -> tuple[bytes, bytes]:
+def unpack_pair(message: bytes) -> tuple[bytes, bytes]:
+    """The opposite."""
     length = int.from_bytes(message[:4], "little")
     if len(message) < 4 + length:
-        raise Refusal("malformed", "two messages in one must be as long as they claim, but are not.")
+        raise RefusedError("malformed", "two messages in one must be as long as they claim, but are not.")
     return message[4 : 4 + length], message[4 + length :]

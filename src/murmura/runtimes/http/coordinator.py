@@ -12,11 +12,11 @@ from typing import Any
 
 from murmura.core.arrays import Ints
 from murmura.runtimes.http.keys import Key
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.rounds import Entropy, Rounds
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Store, put_fact
-from murmura.runtimes.http.wire import HASH_BYTES, ID_BYTES, check_length
+from murmura.runtimes.http.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length
 
 Clock = Callable[[], float]
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
@@ -38,25 +38,30 @@ class Coordinator:
 
     def register(self, wanted: object = None) -> dict[str, Any]:
         """A new device: a random token, and the lowest free slot or the one it asks for."""
-        slot = self._free_slot() if wanted is None else wanted
-        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < self.rounds.course.public.clients:
-            raise Refusal(
-                "malformed",
-                f"a slot must be below the federation's {self.rounds.course.public.clients}, but it is {slot!r}.",
+        places = self.rounds.course.public.clients
+        slot = self._free_slot(places) if wanted is None else wanted
+        if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
+            raise RefusedError(
+                "malformed", f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}."
             )
         token = self._entropy(32).hex()
         if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None:
-            raise Refusal("duplicate", f"slot {slot} is taken by another device.")
+            raise RefusedError("duplicate", f"slot {slot} is taken by another device.")
         row = (slot, _hashed(token), self._clock())
         self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
         return {"token": token, "slot": slot, "federation": self.rounds.federation}
 
-    def _free_slot(self) -> int:
-        taken = {slot for (slot,) in self._store.rows("SELECT slot FROM devices")}
-        free = next((n for n in range(self.rounds.course.public.clients) if n not in taken), None)
-        if free is None:
-            raise Refusal("duplicate", f"all {len(taken)} places of this federation are taken.")
-        return free
+    def _free_slot(self, places: int) -> int:
+        """The first slot nobody has: by a query, as there may be many devices."""
+        found = self._store.row(
+            "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN "
+            "(SELECT min(slot) + 1 FROM devices d WHERE NOT EXISTS "
+            "(SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
+        )
+        assert found is not None
+        if found[0] >= places:
+            raise RefusedError("duplicate", f"all {places} places of this federation are taken.")
+        return int(found[0])
 
     def leave(self, token: str) -> None:
         """Forget a device."""
@@ -66,7 +71,7 @@ class Coordinator:
         """Whose token this is."""
         found = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
         if found is None:
-            raise Refusal("unauthorised", "this token belongs to no device here; join again.")
+            raise RefusedError("unauthorised", "this token belongs to no device here; join again.")
         return int(found[0])
 
     def ticket(self, token: str, message: bytes) -> bytes:
@@ -75,19 +80,19 @@ class Coordinator:
         name, report = message[:HASH_BYTES], message[HASH_BYTES:]
         slot, live = self.slot(token), self.rounds.published
         if live is None or live.hash != name:
-            raise Refusal("late", "a ticket must be for the open round, but is for another.")
+            raise RefusedError("late", "a ticket must be for the open round, but is for another.")
         if slot not in live.called:
-            raise Refusal("not-called", "this device is not called in this round.")
+            raise RefusedError("not-called", "this device is not called in this round.")
         given = self._store.row(
             "SELECT report FROM tickets WHERE serial = ? AND slot = ?", (live.manifest.serial, slot)
         )
         if given is None:
             if self._clock() > live.manifest.deadline:
-                raise Refusal("late", f"round {live.manifest.round} is over.")
+                raise RefusedError("late", f"round {live.manifest.round} is over.")
             row = (live.manifest.serial, slot, report)
             self._store.write([("INSERT INTO tickets VALUES (?, ?, ?)", row)])
         elif bytes(given[0]) != report:
-            raise Refusal("duplicate", "this device has a ticket for another report of this round.")
+            raise RefusedError("duplicate", "this device has a ticket for another report of this round.")
         return self.key.sign("ticket", name + report)
 
     def letter(self, message: bytes) -> bytes:
@@ -102,7 +107,11 @@ class Coordinator:
         """(hash, signed manifest) of the open round; a device that knows the hash knows the rest."""
         live = self.rounds.published
         if live is None:
-            raise Refusal("paused", f"no round is open: the federation is {self.rounds.state}.")
+            state = self.rounds.status()["state"]
+            over = state in ("finished", "stopped")
+            raise RefusedError(
+                "finished" if over else "paused", f"no round is open: the federation is {state}."
+            )
         return live.hash, live.envelope
 
     def blob(self, name: str) -> bytes:
@@ -112,31 +121,41 @@ class Coordinator:
         except ValueError:
             found = None
         if found is None:
-            raise Refusal("unknown", "nothing is published under this hash; it may be of an older round.")
+            raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
         return bytes(found[0])
 
     def check_operator(self, token: str) -> None:
         """Refuse anyone else."""
         if not hmac.compare_digest(token.encode(), self.operator_token.encode()):
-            raise Refusal("unauthorised", "this needs the operator's token; it is in the state folder.")
+            raise RefusedError("unauthorised", "this needs the operator's token; it is in the state folder.")
 
     def order(self, what: str) -> dict[str, Any]:
         """Start, pause or stop; what the federation is afterwards."""
         if what not in ORDERS:
-            raise Refusal("unknown", f"an order must be one of {', '.join(ORDERS)}, but it is '{what[:20]}'.")
+            raise RefusedError(
+                "unknown", f"an order must be one of {', '.join(ORDERS)}, but it is '{what[:20]}'."
+            )
         if self.rounds.state == "stopped" and what != "stop":
-            raise Refusal("late", "this federation has been stopped for good; begin another one.")
+            raise RefusedError("late", "this federation has been stopped for good; begin another one.")
         self.rounds.become(ORDERS[what])
         return self.status()
 
-    def status(self) -> dict[str, Any]:
-        """Everything an operator may know; nothing about one person."""
+    def about(self) -> dict[str, Any]:
+        """What anyone may know before joining."""
+        told = self.rounds.status()
+        told.pop("open")
+        described = self.rounds.description_hash
         return {
+            "protocol": PROTOCOL,
             "federation": self.rounds.federation,
             "key": self.key.public.hex(),
-            "devices": len(self.registered()),
-            **self.rounds.status(),
+            "description": described,
+            **told,
         }
+
+    def status(self) -> dict[str, Any]:
+        """Everything an operator may know; nothing about one person."""
+        return {**self.about(), "devices": len(self.registered()), "open": self.rounds.status()["open"]}
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
@@ -149,4 +168,3 @@ class Coordinator:
 
 def _hashed(token: str) -> bytes:
     return hashlib.sha256(b"murmura token" + token.encode("utf-8", "replace")).digest()
-

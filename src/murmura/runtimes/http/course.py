@@ -46,8 +46,8 @@ class Course:
         smallest = self.public.clients if not self.training else self.schedule.cohort(self.public)
         if smallest < self.minimum:
             raise SettingError(
-                f"clients per round must be at least the minimum cohort of {self.minimum}, but it is {smallest}; "
-                "raise clients or lower the minimum."
+                f"clients per round must be at least the minimum cohort of {self.minimum}, but there are "
+                f"{smallest}; raise clients or lower the minimum."
             )
 
     @property

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from murmura.channel import signing
 from murmura.core.errors import FederationError
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.store import Store, put_fact
 
 
@@ -44,7 +44,9 @@ def check_signature(public: bytes, purpose: str, content: bytes, signature: byte
     try:
         signing.verify(public, _message(purpose, content), signature)
     except FederationError:
-        raise Refusal("forged", f"the {purpose}'s signature must be of the right machine, but is not.") from None
+        raise RefusedError(
+            "forged", f"the {purpose}'s signature must be of the right machine, but is not."
+        ) from None
 
 
 def _message(purpose: str, content: bytes) -> bytes:

@@ -16,7 +16,7 @@ from murmura.core.federation import Letters, Public, Total
 from murmura.core.update import Update
 from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Manifest
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.wire import Letter
 
 
@@ -39,23 +39,25 @@ class Mailbox:
     def take(self, letter: Letter, slot: int | None, key: Key, now: float) -> None:
         """One update, checked completely before anything changes; the same one again changes nothing."""
         if letter.manifest != self._hash:
-            raise Refusal("replay", "an update must be of the open round's manifest, but is of another.")
+            raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
         check_signature(key.public, "ticket", letter.manifest + letter.report, letter.ticket)
         if slot is None:
-            raise Refusal("late", "the ticket of this update is no longer known.")
+            raise RefusedError("late", "the ticket of this update is no longer known.")
         digest = hashlib.sha256(letter.update).digest()
         if slot in self._digests:
             if self._digests[slot] != digest:
-                raise Refusal("duplicate", "another update of this device was accepted in this round before.")
+                raise RefusedError(
+                    "duplicate", "another update of this device was accepted in this round before."
+                )
             return
         if now > self._manifest.deadline:
-            raise Refusal("late", f"round {self._manifest.round} is over; the update was not counted.")
+            raise RefusedError("late", f"round {self._manifest.round} is over; the update was not counted.")
         try:
             self._add(slot, letter.update)
-        except Refusal:
+        except RefusedError:
             raise
         except FederationError as error:
-            raise Refusal("malformed", str(error)) from None
+            raise RefusedError("malformed", str(error)) from None
         self._digests[slot] = digest
 
     def _add(self, slot: int, content: bytes) -> None:

@@ -22,7 +22,7 @@ from murmura.core.federation import Algorithm, Phase, Public
 from murmura.core.interactions import Vocabulary
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.keys import check_signature
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.wire import SIGNATURE_BYTES, check_version
 
 Mode = Literal["secure-sum", "readable"]
@@ -82,16 +82,18 @@ class Manifest:
         values = _object(content, "manifest")
         check_version(values.get("protocol"))
         if set(values) != {field.name for field in fields(Manifest)}:
-            raise Refusal("malformed", "a manifest must have exactly the fields of docs/wire.md, but has others.")
+            raise RefusedError(
+                "malformed", "a manifest must have exactly the fields of docs/wire.md, but has others."
+            )
         try:
             for name in ("seed_aggregator", "vector_aggregator"):
                 values[name] = None if values[name] is None else Helper(**values[name])
             read = Manifest(**values)
             _check_types(read)
         except (TypeError, ValueError):
-            raise Refusal("malformed", "a field of the manifest has the wrong type.") from None
+            raise RefusedError("malformed", "a field of the manifest has the wrong type.") from None
         if read.encode() != content:
-            raise Refusal("malformed", "a manifest must be in canonical form, but is not.")
+            raise RefusedError("malformed", "a manifest must be in canonical form, but is not.")
         return read
 
     def algorithm(self) -> Algorithm:
@@ -99,23 +101,25 @@ class Manifest:
         try:
             return named(self.preset).method(**self.settings)
         except MurmuraError as error:
-            raise Refusal("version", f"the manifest asks for a method unknown here: {error}") from None
+            raise RefusedError("version", f"the manifest asks for a method unknown here: {error}") from None
 
     def exchange(self, public: Public) -> Phase:
         """The phase of this round."""
         for phase in self.algorithm().phases(public):
             if (phase.name, phase.combine) == (self.phase, self.combine):
                 return phase
-        raise Refusal("malformed", f"{self.preset} has no phase '{self.phase}' of kind '{self.combine}'.")
+        raise RefusedError("malformed", f"{self.preset} has no phase '{self.phase}' of kind '{self.combine}'.")
 
     def chain(self, public: Public) -> Chain:
         """The stages an update of this round goes through; refuses what cannot be carried."""
         try:
-            return chain(from_dict(ChannelSettings, dict(self.channel)), self.exchange(public), public, self.largest)
-        except Refusal:
+            return chain(
+                from_dict(ChannelSettings, dict(self.channel)), self.exchange(public), public, self.largest
+            )
+        except RefusedError:
             raise
         except MurmuraError as error:
-            raise Refusal("malformed", f"the manifest's channel cannot be used: {error}") from None
+            raise RefusedError("malformed", f"the manifest's channel cannot be used: {error}") from None
 
 
 def _check_types(m: Manifest) -> None:
@@ -139,7 +143,7 @@ def _check_types(m: Manifest) -> None:
 def open_manifest(envelope: bytes, key: bytes) -> Manifest:
     """The manifest in a signed envelope; refuses one that this key did not sign."""
     if not SIGNATURE_BYTES < len(envelope) <= SIGNATURE_BYTES + LARGEST:
-        raise Refusal("malformed", f"a signed manifest must not have {len(envelope)} bytes.")
+        raise RefusedError("malformed", f"a signed manifest must not have {len(envelope)} bytes.")
     signature, content = envelope[:SIGNATURE_BYTES], envelope[SIGNATURE_BYTES:]
     check_signature(key, "manifest", content, signature)
     return Manifest.decode(content)
@@ -177,9 +181,13 @@ class Description:
             counts = None if read["counts"] is None else np.array(read["counts"], np.int64).reshape(len(items))
             public = Public(len(items), listed, *sizes, people=int(read["people"]), counts=counts)
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise Refusal("malformed", "a description must have the fields of docs/wire.md, but has not.") from None
+            raise RefusedError(
+                "malformed", "a description must have the fields of docs/wire.md, but has not."
+            ) from None
         if len(listed) and (listed.min() < 0 or listed.max() >= len(items) or (np.diff(listed) <= 0).any()):
-            raise Refusal("malformed", "the listed items must be numbers of items, ascending, but are not.")
+            raise RefusedError(
+                "malformed", "the listed items must be numbers of items, ascending, but are not."
+            )
         return Description(items, public)
 
 
@@ -194,5 +202,5 @@ def _object(content: bytes, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise Refusal("malformed", f"a {what} must be a JSON object, but is something else.")
+        raise RefusedError("malformed", f"a {what} must be a JSON object, but is something else.")
     return read

@@ -11,7 +11,7 @@ from murmura.runtimes.http import wire
 from murmura.runtimes.http.aggregator import pack_pair
 from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Helper, Manifest
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.transport import Transport, ask
 from murmura.runtimes.http.wire import SIGNATURE_BYTES
 
@@ -43,7 +43,7 @@ class Pair:
         check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
         count = len(wire.unpack_ids(ids))
         if count < manifest.minimum:
-            raise Refusal(
+            raise RefusedError(
                 "too-few", f"a sum must be of at least {manifest.minimum} reports, but only {count} arrived."
             )
         signed, first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids)
@@ -71,5 +71,5 @@ async def fetch_key(send: Transport, url: str) -> bytes:
     except (KeyError, ValueError):
         key = b""
     if len(key) != 32:
-        raise Refusal("malformed", f"{url}/key must show a public key of 32 bytes, but does not.")
+        raise RefusedError("malformed", f"{url}/key must show a public key of 32 bytes, but does not.")
     return key

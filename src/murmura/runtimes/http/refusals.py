@@ -22,6 +22,7 @@ STATUS = {
     "too-few": 409,  # fewer reports than the minimum cohort
     "no-twin": 409,  # the other aggregator has no share of this report
     "late": 410,  # the round is over
+    "finished": 410,  # there will be no further round
     "lost": 410,  # the aggregator was restarted during this round
     "oversize": 413,
     "version": 426,  # the other side speaks another version of the protocol
@@ -31,7 +32,7 @@ STATUS = {
 }
 
 
-class Refusal(FederationError):
+class RefusedError(FederationError):
     """A typed no."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -48,14 +49,14 @@ class Refusal(FederationError):
         return json.dumps({"error": self.code, "message": str(self)}).encode()
 
     @staticmethod
-    def read(status: int, body: bytes) -> Refusal:
+    def read(status: int, body: bytes) -> RefusedError:
         """The refusal a reply carries; anything unreadable is malformed."""
         try:
             told = json.loads(body)
             code, message = str(told["error"]), str(told["message"])
         except (ValueError, KeyError, TypeError):
             code, message = "malformed", f"the other side answered {status} without saying why."
-        return Refusal(code if code in STATUS else "malformed", message)
+        return RefusedError(code if code in STATUS else "malformed", message)
 
 
 class UnreachableError(MurmuraError):

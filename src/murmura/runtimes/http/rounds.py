@@ -23,7 +23,7 @@ from murmura.runtimes.http.keys import Key
 from murmura.runtimes.http.letters import Mailbox
 from murmura.runtimes.http.manifest import Helper, Manifest
 from murmura.runtimes.http.pair import Pair, fetch_key
-from murmura.runtimes.http.refusals import Refusal, UnreachableError
+from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Statement, Store, put_fact
 from murmura.runtimes.http.transport import Transport
@@ -66,6 +66,7 @@ class Rounds:
         self._secret = server_secret(setup.seed)
         self._pair: Pair | None = None
         self._description = setup.description.encode()
+        self.description_hash = hashlib.sha256(self._description).hexdigest()
         self.counters = Counters()
         self.live: Live | None = None
         if store.fact("progress") is None:
@@ -74,7 +75,7 @@ class Rounds:
 
     def _begin_federation(self) -> None:
         server = self.course.algorithm.server_init(self.course.public, Rng(self._secret))
-        named = hashlib.sha256(self._description).digest()
+        named = bytes.fromhex(self.description_hash)
         self._store.write(
             [
                 put_fact("federation", self._entropy(16)),
@@ -136,7 +137,7 @@ class Rounds:
                 await self._collect(self.live, send)
         except UnreachableError as error:
             self._give_up_after(PATIENCE, str(error))
-        except Refusal as error:
+        except RefusedError as error:
             if error.code in ("paused", "rate", "full"):
                 self._give_up_after(PATIENCE, str(error))
             else:
@@ -145,7 +146,7 @@ class Rounds:
             self._abandon(str(error))
 
     def _give_up_after(self, patience: float, why: str) -> None:
-        """A round pends while a machine is away; then it is given up, and never falls back to fewer machines."""
+        """A round pends while a machine is away and is then given up; it never goes on with fewer machines."""
         if self.live is not None:
             m = self.live.manifest
             limit = m.deadline + (patience * (m.deadline - m.opened) if self.live.published else 0.0)
@@ -202,7 +203,7 @@ class Rounds:
             phase=phase.name,
             combine=phase.combine,
             mode="readable" if readable else "secure-sum",
-            description=hashlib.sha256(self._description).hexdigest(),
+            description=self.description_hash,
             model=self.model_hash,
             shapes={name: list(array.shape) for name, array in self.server.model.items()},
             answers=bool(self._answers),
@@ -242,7 +243,7 @@ class Rounds:
         pair = self._helpers(m)
         try:
             live.reports = await pair.count(send, m)
-        except Refusal as error:
+        except RefusedError as error:
             if error.code != "released":  # it was released before this coordinator was restarted
                 raise
             live.reports = m.called
@@ -254,13 +255,17 @@ class Rounds:
     def _decoded(self, chain: Chain, total: Any, round: int, count: int) -> Total:
         inbox = chain.server(total, round)
         if inbox.count != count:
-            raise FederationError(f"a sum of {count} reports must count as many devices, but counts {inbox.count}.")
+            raise FederationError(
+                f"a sum of {count} reports must count as many devices, but counts {inbox.count}."
+            )
         return inbox
 
     def _commit(self, live: Live, inbox: Total | Letters, count: int) -> None:
         """The server's step; the next model, the new progress and the round in one transaction."""
         if count < live.manifest.minimum:
-            raise Refusal("too-few", f"a round needs {live.manifest.minimum} updates, but only {count} arrived.")
+            raise RefusedError(
+                "too-few", f"a round needs {live.manifest.minimum} updates, but only {count} arrived."
+            )
         server, answers = self._step(live.manifest, inbox)
         progress = self.course.after_success(self.progress)
         ended = ("committed", count, self._clock(), live.manifest.serial)
@@ -289,9 +294,10 @@ class Rounds:
     def _publication(self, progress: Progress, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
         public = self.course.public
-        content = encode_model(server.model, self.course.algorithm.publishes(public), public.listed)
+        downloads = self.setup.channel.downloads(self.course.algorithm.publishes(public))
+        content = encode_model(server.model, downloads, public.listed)
         name = hashlib.sha256(content).digest()
-        described = hashlib.sha256(self._description).digest()
+        described = bytes.fromhex(self.description_hash)
         kept = self._store.fact("model") or name
         told = {f"{slot}.{key}": array for slot, own in answers.items() for key, array in own.items()}
         self.counters.bytes_published += len(content)
@@ -328,9 +334,9 @@ class Rounds:
         """An update that the server can read."""
         live = self.published
         if live is None:
-            raise Refusal("paused", "no round is open here.")
+            raise RefusedError("paused", "no round is open here.")
         if live.mailbox is None:
-            raise Refusal("malformed", "this round adds up shares; the coordinator takes no update.")
+            raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         letter = wire.Letter.decode(message)
         found = self._store.row(
             "SELECT slot FROM tickets WHERE serial = ? AND report = ?", (live.manifest.serial, letter.report)
@@ -343,7 +349,7 @@ class Rounds:
         start = f"{slot}."
         own = {name.removeprefix(start): a for name, a in self._answers.items() if name.startswith(start)}
         if not own:
-            raise Refusal("unknown", "the last exchange told this device nothing.")
+            raise RefusedError("unknown", "the last exchange told this device nothing.")
         return wire.pack_arrays(own)
 
     def status(self) -> dict[str, Any]:

@@ -55,7 +55,9 @@ class Setup:
         public, method = self.description.public, self.preset.algorithm()
         each = [phase.name for phase in method.phases(public) if phase.combine == "each"]
         if self.channel.channel == "none":
-            raise SettingError("a real federation needs channel 'secure-sum', or 'readable' by name, not 'none'.")
+            raise SettingError(
+                "a real federation needs channel 'secure-sum', or 'readable' by name, not 'none'."
+            )
         if each and self.channel.channel != "readable":
             raise SettingError(
                 f"phase '{each[0]}' of {self.preset.name} needs every update for itself, so {READABLE}; "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 
 Statement = tuple[str, Sequence[Any]]
 
@@ -71,7 +71,9 @@ class Store:
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.IntegrityError):
                 raise
-            raise Refusal("full", f"nothing can be written down here ({error}); try again later.") from None
+            raise RefusedError(
+                "full", f"nothing can be written down here ({error}); try again later."
+            ) from None
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """What a question finds."""
@@ -94,4 +96,7 @@ class Store:
 
 def put_fact(name: str, value: bytes) -> Statement:
     """The change that sets a named value."""
-    return "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
+    return "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (
+        name,
+        value,
+    )

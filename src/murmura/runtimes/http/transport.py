@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 
 VERSION_HEADER = "murmura-protocol"
 
@@ -27,7 +27,7 @@ class Reply:
         except ValueError:
             read = None
         if not isinstance(read, dict):
-            raise Refusal("malformed", "a reply must be a JSON object, but it is something else.")
+            raise RefusedError("malformed", "a reply must be a JSON object, but it is something else.")
         return read
 
 
@@ -46,7 +46,7 @@ async def ask(
 
     reply = await send(method, url, body, {VERSION_HEADER: str(PROTOCOL), **(headers or {})})
     if reply.status >= 400:
-        raise Refusal.read(reply.status, reply.body)
+        raise RefusedError.read(reply.status, reply.body)
     return reply
 
 

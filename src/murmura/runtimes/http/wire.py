@@ -1,11 +1,11 @@
 """The binary messages of docs/wire.md: fixed headers, little-endian, lengths known before anything is read.
 
 share   'm' 's' version kind | manifest hash (32) | report id (16) | ticket (64) | receipt (64) | payload
-letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | an update as core.codec writes it
+letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | an update or a ring vector
 arrays  'm' 'a' version 0    | length of a JSON list of [name, type, shape] (4) | that list | the values
 
-Kind 0 is the share that is a seed (its receipt is zeros), kind 1 the share that is a ring vector. Every share of
-a kind and a round has the same length, whoever sends it.
+Kind 0 is the share that is a seed (its receipt is zeros), kind 1 the share that is a ring vector. Every share
+of a kind and a round has the same length, whoever sends it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import math
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.update import Arrays
-from murmura.runtimes.http.refusals import Refusal
+from murmura.runtimes.http.refusals import RefusedError
 
 PROTOCOL: Final = 1
 SUPPORTED: Final = frozenset({PROTOCOL})
@@ -48,20 +49,25 @@ class Share:
 
     def encode(self) -> bytes:
         """As it travels."""
-        head = _SHARE.pack(
-            b"ms", PROTOCOL, self.kind, self.manifest, self.report, self.ticket, self.receipt
-        )
+        head = _SHARE.pack(b"ms", PROTOCOL, self.kind, self.manifest, self.report, self.ticket, self.receipt)
         return head + self.payload
 
     @staticmethod
     def decode(message: bytes, kind: int, payload_bytes: int) -> Share:
         """The share in a message of exactly the right length."""
         check_length(message, SHARE_HEADER + payload_bytes, "share")
-        magic, version, sent, *rest = _SHARE.unpack_from(message)
+        magic, version, sent, manifest, report, ticket, receipt = _SHARE.unpack_from(message)
         check_head(magic, version, b"ms", "share")
         if sent != kind:
-            raise Refusal("malformed", f"this aggregator takes shares of kind {kind}, but this one is of {sent}.")
-        return Share(kind, *rest, payload=message[SHARE_HEADER:])
+            raise RefusedError(
+                "malformed", f"this aggregator takes shares of kind {kind}, but this one is of {sent}."
+            )
+        return Share(kind, manifest, report, ticket, receipt, message[SHARE_HEADER:])
+
+
+def with_receipt(message: bytes, receipt: bytes) -> bytes:
+    """The share with the receipt of its twin in its place."""
+    return message[: SHARE_HEADER - SIGNATURE_BYTES] + receipt + message[SHARE_HEADER:]
 
 
 @dataclass(frozen=True)
@@ -82,28 +88,28 @@ class Letter:
         """The letter in a message."""
         if len(message) < LETTER_HEADER:
             check_length(message, LETTER_HEADER, "letter")
-        magic, version, _, *rest = _LETTER.unpack_from(message)
+        magic, version, _, manifest, report, ticket = _LETTER.unpack_from(message)
         check_head(magic, version, b"ml", "letter")
-        return Letter(*rest, update=message[LETTER_HEADER:])
+        return Letter(manifest, report, ticket, message[LETTER_HEADER:])
 
 
 def check_length(message: bytes, needed: int, what: str) -> None:
     """Refuse a message of another length."""
     if len(message) != needed:
-        raise Refusal("malformed", f"a {what} must be {needed} bytes long, but has {len(message)}.")
+        raise RefusedError("malformed", f"a {what} must be {needed} bytes long, but has {len(message)}.")
 
 
 def check_head(magic: bytes, version: int, expected: bytes, what: str) -> None:
     """Refuse another kind of message, or another version of this one."""
     if magic != expected:
-        raise Refusal("malformed", f"a {what} must begin with {expected!r}, but begins with {magic!r}.")
+        raise RefusedError("malformed", f"a {what} must begin with {expected!r}, but begins with {magic!r}.")
     check_version(version)
 
 
 def check_version(version: object) -> None:
     """Refuse a version this side does not speak."""
     if isinstance(version, bool) or version not in SUPPORTED:
-        raise Refusal(
+        raise RefusedError(
             "version",
             f"the protocol's version must be one of {sorted(SUPPORTED)}, but it is {version}; "
             "install the same version of Murmura on both sides.",
@@ -118,8 +124,10 @@ def pack_ids(ids: Iterable[bytes]) -> bytes:
 def unpack_ids(packed: bytes) -> list[bytes]:
     """The report ids; refuses disorder, repeats and half an id."""
     ids = [packed[at : at + ID_BYTES] for at in range(0, len(packed), ID_BYTES)]
-    if len(packed) % ID_BYTES or any(a >= b for a, b in zip(ids, ids[1:])):
-        raise Refusal("malformed", "report ids must be 16 bytes each, ascending and each once, but are not.")
+    if len(packed) % ID_BYTES or any(a >= b for a, b in pairwise(ids)):
+        raise RefusedError(
+            "malformed", "report ids must be 16 bytes each, ascending and each once, but are not."
+        )
     return ids
 
 
@@ -154,7 +162,9 @@ def _index(text: bytes) -> list[tuple[str, str, list[int]]]:
     except (ValueError, TypeError):
         read = [("", "", [])]
     if any(kind not in TYPES or min(shape, default=0) < 0 for _, kind, shape in read):
-        raise Refusal("malformed", "a message of arrays must list its names, types and shapes, but does not.")
+        raise RefusedError(
+            "malformed", "a message of arrays must list its names, types and shapes, but does not."
+        )
     return read
 
 

@@ -1,0 +1,313 @@
+"""A device: it looks at the coordinator, takes part in the rounds it is called for, and keeps the rest.
+
+The order of things in a round is the promise. The sending time is drawn before training starts. What is sent
+has one length for everyone. The journal has the upload before the first byte leaves, and consent is asked
+before every one. After a crash the same bytes are sent again or none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Literal
+
+import numpy as np
+
+from murmura.channel.disclosure import Record, decide, sticky_share
+from murmura.channel.journal import Entry
+from murmura.channel.shares import SEED_BYTES, split
+from murmura.core.arrays import Floats
+from murmura.core.codec import encode
+from murmura.core.consent import Permission
+from murmura.core.federation import Call, History, Phase, Public
+from murmura.core.rng import Purpose, Rng
+from murmura.core.update import Arrays, Update
+from murmura.runtimes.http import wire
+from murmura.runtimes.http.keeping import Identity, Keeper, Memory, Pending, Rows
+from murmura.runtimes.http.keys import check_signature
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.manifest import Manifest, open_manifest
+from murmura.runtimes.http.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.transport import Reply, Transport, ask, bearer
+from murmura.runtimes.http.wire import ID_BYTES, Letter, Share
+from murmura.runtimes.inprocess import check_consent
+
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+Entropy = Callable[[int], bytes]
+RETRY = 0.5  # seconds between attempts while a machine does not answer
+Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
+REMEMBERED = 64  # exchanges a device remembers, to answer none twice
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of looking at the coordinator once."""
+
+    kind: Kind
+    round: int = -1
+    phase: str = ""
+    why: str = ""
+    bytes: int = 0
+    disclosed: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """A round a device takes part in."""
+
+    manifest: Manifest
+    public: Public
+    phase: Phase
+    ticket: bytes
+    report: bytes
+    send_at: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Result:
+    """What training gave: what stays, what leaves, and what that discloses."""
+
+    state: Arrays
+    messages: tuple[tuple[str, bytes], ...]  # (address, body) in the order of sending
+    rows: int
+    joined: tuple[int, ...]
+    sent: tuple[int, ...]
+    disclosed: float
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(b"".join(body for _, body in self.messages)).hexdigest()
+
+    @property
+    def bytes(self) -> int:
+        return sum(len(body) for _, body in self.messages)
+
+
+class Device:
+    """The state machine of one device."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        keeper: Keeper,
+        rows: Rows,
+        library: Library,
+        send: Transport,
+        clock: Clock,
+        sleep: Sleep,
+        entropy: Entropy,
+    ) -> None:
+        self.identity, self.keeper, self.rows, self.library = identity, keeper, rows, library
+        self._send, self._clock, self._sleep, self._entropy = send, clock, sleep, entropy
+        self._etag = ""
+
+    async def visit(self) -> Outcome:
+        """Look at the coordinator once, and take part if there is something to take part in."""
+        try:
+            reply = await ask(self._send, "GET", f"{self.identity.url}/round", headers=self._known())
+        except RefusedError as error:
+            if error.code in ("paused", "finished"):
+                return Outcome("idle" if error.code == "paused" else "finished", why=str(error))
+            raise
+        return Outcome("idle") if reply.status == 304 else await self.take_part(reply)
+
+    def _known(self) -> dict[str, str]:
+        return {"if-none-match": self._etag} if self._etag else {}
+
+    async def take_part(self, reply: Reply) -> Outcome:
+        """Deal with a manifest that was fetched."""
+        manifest = open_manifest(reply.body, self.identity.key)
+        if self._is_new(manifest):
+            why = self._objection(manifest)
+            if why is not None:
+                return self._done(manifest, Outcome("declined", manifest.round, manifest.phase, why))
+            outcome = await self._answer(manifest)
+        else:
+            outcome = Outcome("idle")
+        self._etag = reply.headers.get("etag", "")
+        return outcome
+
+    def _is_new(self, manifest: Manifest) -> bool:
+        """Whether there is still something to do; refuses a coordinator that says two different things."""
+        memory, name = self.keeper.memory, manifest.hash.hex()
+        if manifest.federation != self.identity.federation:
+            raise RefusedError(
+                "forged", "the manifest must be of the federation this device joined, but is not."
+            )
+        if manifest.serial < memory.serial:
+            raise RefusedError(
+                "replay", f"manifest {manifest.serial} comes after {memory.serial}; take no part."
+            )
+        if manifest.serial == memory.serial and name != memory.manifest:
+            raise RefusedError(
+                "forged", "the coordinator shows two different manifests for one round; take no part."
+            )
+        if manifest.serial == memory.serial:
+            return False
+        again = memory.pending is not None and memory.pending.manifest == name
+        if (manifest.round, manifest.phase) in memory.exchanges and not again:
+            raise RefusedError(
+                "replay", "this exchange was answered before under another manifest; take no part."
+            )
+        return True
+
+    def _objection(self, manifest: Manifest) -> str | None:
+        """Why the owner of this device would not want to take part."""
+        own = self.identity
+        if min(manifest.minimum, manifest.called) < own.minimum:
+            return (
+                f"the round may release a sum of {min(manifest.minimum, manifest.called)} devices, "
+                f"but this one wants at least {own.minimum}"
+            )
+        if manifest.mode == "readable" and not own.readable:
+            return "the server can read each update, and this device does not allow that"
+        return None
+
+    def _done(self, manifest: Manifest, outcome: Outcome) -> Outcome:
+        self.keeper.keep(self.keeper.memory.dealt_with(manifest.serial, manifest.hash.hex()))
+        return outcome
+
+    async def _answer(self, manifest: Manifest) -> Outcome:
+        described = await self.library.description(manifest.description)
+        phase, m = manifest.exchange(described.public), manifest
+        if not self.keeper.permission().permits(phase.asks):
+            return self._done(m, Outcome("declined", m.round, m.phase, f"no consent to {phase.asks}"))
+        pending = self.keeper.memory.pending
+        again = pending if pending is not None and pending.manifest == m.hash.hex() else None
+        report = bytes.fromhex(again.report) if again else self._entropy(ID_BYTES)
+        try:
+            ticket = (await self._patiently("POST", f"{self.identity.url}/tickets", m.hash + report, m)).body
+            # before training, so that it tells nothing about how long that takes
+            draw = int.from_bytes(self._entropy(4), "little") / 2**32
+            send_at = self._clock() + m.hold + m.spread * draw
+            work = _Work(m, described.public, phase, ticket, report, send_at)
+            result = await self._train(work, bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES))
+            if again is not None and again.digest != result.digest:
+                raise RefusedError("duplicate", "what would be sent is not what was prepared before the crash.")
+            return await self._upload(work, result)
+        except RefusedError as error:
+            kind: Kind = "not-called" if error.code == "not-called" else "refused"
+            return self._done(m, Outcome(kind, m.round, m.phase, str(error)))
+
+    async def _train(self, work: _Work, seed: bytes) -> _Result:
+        """The algorithm's step and the device half of the channel; nothing leaves."""
+        m, memory, secret = work.manifest, self.keeper.memory, self.identity.secret
+        model = await self.library.model(m)
+        answer = await self._own_answer() if m.answers else None
+        algorithm, rng = m.algorithm(), Rng(secret, m.round)
+        history, joined = self.history(work.public, self.keeper.permission(), m.round)
+        state = memory.state or algorithm.client_init(
+            work.public, self.history(work.public, self.keeper.permission(), 0)[0], Rng(secret)
+        )
+        call = Call(work.public, m.phase, m.round, model, answer)
+        state, update = algorithm.client_step(call, state, history, rng)
+        work.phase.sends.check(update)
+        check_consent(work.phase, update, history)
+        shown = history.item[algorithm.client_discloses(work.phase, update, history, rng)]
+        sent = tuple(sorted({*memory.sent, *shown.tolist()}))
+        messages, rows = self._messages(work, update, rng, seed)
+        disclosed = len(set(sent) & set(history.item.tolist())) / max(1, len(history))
+        return _Result(state, messages, rows, joined, sent, disclosed)
+
+    def history(self, public: Public, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
+        """The rows on offer with the consent that counts in this round, and the sticky record after it."""
+        offered = np.isin(self.rows.item, public.listed)
+        item, value = self.rows.item[offered], self.rows.value[offered]
+        joined = self.keeper.memory.joined
+        if self.identity.disclosure == "sticky":
+            record = decide(Record(joined, allowed.never), item.tolist(), allowed.pi, self.identity.secret)
+            return History(item, value, sticky_share(record, item, allowed.pi)), record.joined
+        share: Floats = np.where(np.isin(item, allowed.never), 0.0, allowed.pi)
+        if self.identity.disclosure == "per-item-per-round":
+            coins = Rng(self.identity.secret, round).stream(Purpose.CONSENT).coins(share)
+            share = coins.astype(np.float64)
+        return History(item, value, share), joined
+
+    def _messages(
+        self, work: _Work, update: Update, rng: Rng, seed: bytes
+    ) -> tuple[tuple[tuple[str, bytes], ...], int]:
+        """What leaves, for whom; of one length for everyone unless the server needs each update."""
+        m = work.manifest
+        if m.combine == "each":
+            body, rows = encode(update, work.phase.sends), sum(len(t) for t in update.tables.values())
+            letter = Letter(m.hash, work.report, work.ticket, body)
+            return ((f"{self.identity.url}/letters", letter.encode()),), rows
+        chain = m.chain(work.public)
+        vector = chain.device(update, rng, m.round)
+        rows = sum(chain.layout.rows(table) for table in chain.layout.tables)
+        if m.seed_aggregator is None or m.vector_aggregator is None:
+            letter = Letter(m.hash, work.report, work.ticket, chain.ring.pack(vector))
+            return ((f"{self.identity.url}/letters", letter.encode()),), rows
+        seed, other = split(vector, chain.ring, lambda _: seed)
+        first = Share(wire.SEED, m.hash, work.report, work.ticket, wire.NO_RECEIPT, seed)
+        second = replace(first, kind=wire.VECTOR, payload=chain.ring.pack(other))
+        return (
+            (f"{m.seed_aggregator.url}/reports", first.encode()),
+            (f"{m.vector_aggregator.url}/reports", second.encode()),
+        ), rows
+
+    async def _upload(self, work: _Work, result: _Result) -> Outcome:
+        """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
+        m, memory = work.manifest, self.keeper.memory
+        name = m.hash.hex()
+        seed = result.messages[0][1][wire.SHARE_HEADER :].hex() if m.mode == "secure-sum" else ""
+        exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
+        pending = Pending(name, work.report.hex(), seed, result.digest)
+        self.keeper.keep(replace(memory, pending=pending, exchanges=exchanges))
+        while (wait := work.send_at - self._clock()) > 0:
+            await self._sleep(min(wait, 1.0))
+            self._require_consent(work)
+        self._require_consent(work)
+        now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
+        self.keeper.note(Entry(now, m.round, m.phase, name, result.bytes, result.rows, result.disclosed))
+        receipt = wire.NO_RECEIPT
+        for place, (address, body) in enumerate(result.messages):
+            self._require_consent(work)
+            body = wire.with_receipt(body, receipt) if place else body
+            receipt = (await self._patiently("POST", address, body, m)).body
+            self._check_receipt(work, place, receipt)
+        learned = Memory(result.state, m.serial, name, exchanges, result.joined, result.sent)
+        self.keeper.keep(learned)
+        return Outcome("sent", m.round, m.phase, "", result.bytes, result.disclosed)
+
+    def _check_receipt(self, work: _Work, place: int, receipt: bytes) -> None:
+        m = work.manifest
+        signers = (m.seed_aggregator, m.vector_aggregator)
+        signer = signers[place]
+        key = self.identity.key if signer is None else bytes.fromhex(signer.key)
+        check_signature(key, "receipt", m.hash + work.report, receipt)
+
+    def _require_consent(self, work: _Work) -> None:
+        if not self.keeper.permission().permits(work.phase.asks):
+            raise RefusedError(
+                "not-called", f"consent to {work.phase.asks} was taken back; nothing more leaves."
+            )
+
+    async def _own_answer(self) -> Arrays | None:
+        try:
+            reply = await ask(
+                self._send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)
+            )
+        except RefusedError as error:
+            if error.code == "unknown":
+                return None
+            raise
+        return wire.unpack_arrays(reply.body)
+
+    async def _patiently(self, method: str, url: str, body: bytes, manifest: Manifest) -> Reply:
+        """Ask again while nobody answers, until the round is over by this device's own clock."""
+        until = self._clock() + (manifest.deadline - manifest.opened)
+        headers = bearer(self.identity.token) if url.startswith(self.identity.url + "/") else {}
+        while True:
+            try:
+                return await ask(self._send, method, url, body, headers)
+            except (UnreachableError, RefusedError) as error:
+                waits = isinstance(error, UnreachableError) or error.code in ("rate", "full")
+                if not waits:
+                    raise
+                if self._clock() > until:
+                    raise RefusedError("late", f"{url} did not answer before the round was over.") from None
+            await self._sleep(RETRY)

@@ -1,0 +1,142 @@
+"""What a device keeps to itself, and where: in a folder of its owner's, or in memory for a simulated one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.channel.journal import Entry
+from murmura.core.arrays import Floats, Ints
+from murmura.core.consent import Mode, Permission
+from murmura.core.rng import Words
+from murmura.core.update import Arrays
+from murmura.runtimes.http.aggregator import pack_pair, unpack_pair
+from murmura.runtimes.http.wire import pack_arrays, unpack_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """Who a device is to the coordinator, and what it draws its randomness with; nobody else has it."""
+
+    url: str  # of the coordinator
+    key: bytes  # the coordinator's public key, known since joining
+    federation: str
+    token: str
+    secret: Words  # (2,)
+    minimum: int = 100  # takes no part in a round that releases sums of fewer
+    readable: bool = False  # whether its owner allows the server to read its updates
+    disclosure: Mode = "sticky"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An upload that has been prepared: enough to send the same bytes again, not the update itself."""
+
+    manifest: str
+    report: str
+    seed: str  # of the share that is one; fresh system randomness
+    digest: str  # of everything that is sent
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What a device has learned; replaced as a whole or not at all."""
+
+    state: Arrays = field(default_factory=dict)  # p_u; empty before the first round
+    serial: int = -1  # of the last manifest that is dealt with
+    manifest: str = ""  # its hash
+    exchanges: tuple[tuple[int, str], ...] = ()  # (round, phase) of the last uploads, to answer none twice
+    joined: tuple[int, ...] = ()  # items in the shared set, in the order they joined
+    sent: tuple[int, ...] = ()  # items ever disclosed
+    pending: Pending | None = None
+
+    def dealt_with(self, serial: int, manifest: str) -> Memory:
+        """This manifest needs nothing more."""
+        return replace(self, serial=serial, manifest=manifest, pending=None)
+
+    def encode(self) -> bytes:
+        """As it is kept."""
+        plain: dict[str, Any] = {
+            "serial": self.serial,
+            "manifest": self.manifest,
+            "exchanges": self.exchanges,
+            "joined": self.joined,
+            "sent": self.sent,
+            "pending": None if self.pending is None else vars(self.pending),
+        }
+        return pack_pair(json.dumps(plain).encode(), pack_arrays(self.state))
+
+    @staticmethod
+    def decode(content: bytes) -> Memory:
+        """From what was kept."""
+        text, arrays = unpack_pair(content)
+        plain = json.loads(text)
+        state: dict[str, NDArray[Any]] = unpack_arrays(arrays)
+        return Memory(
+            state,
+            plain["serial"],
+            plain["manifest"],
+            tuple((int(round), str(phase)) for round, phase in plain["exchanges"]),
+            tuple(plain["joined"]),
+            tuple(plain["sent"]),
+            None if plain["pending"] is None else Pending(**plain["pending"]),
+        )
+
+
+class Keeper(Protocol):
+    """Where a device keeps things."""
+
+    @property
+    def memory(self) -> Memory:
+        """What it knows now."""
+
+    def keep(self, memory: Memory) -> None:
+        """Replace it; when this returns it is safe."""
+
+    def permission(self) -> Permission:
+        """What the owner allows at this moment."""
+
+    def note(self, entry: Entry) -> None:
+        """Write down an upload before it leaves, once per manifest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the owner likes, by the numbers of the federation's items."""
+
+    item: Ints  # (rows,) ascending
+    value: Floats  # (rows,)
+
+    @staticmethod
+    def of(item: NDArray[Any], value: NDArray[Any]) -> Rows:
+        """From rows in any order, each item once."""
+        order = np.argsort(item, kind="stable")
+        return Rows(np.asarray(item, np.int32)[order], np.asarray(value, np.float64)[order])
+
+
+@dataclass(eq=False)
+class InMemory:
+    """A simulated device keeps everything in this process."""
+
+    allowed: Permission = field(default_factory=Permission)
+    memory: Memory = field(default_factory=Memory)
+    notes: int = 0
+    bytes_up: int = 0
+    _noted: str = ""
+
+    def keep(self, memory: Memory) -> None:
+        """Replace it."""
+        self.memory = memory
+
+    def permission(self) -> Permission:
+        """Always the same."""
+        return self.allowed
+
+    def note(self, entry: Entry) -> None:
+        """Count it."""
+        if entry.manifest != self._noted:
+            self._noted, self.notes, self.bytes_up = entry.manifest, self.notes + 1, self.bytes_up + entry.bytes

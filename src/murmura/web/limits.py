@@ -1,0 +1,44 @@
+"""How much one address may ask for: a token bucket each, and bodies that are never read beyond their limit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+
+from murmura.runtimes.http.refusals import RefusedError
+
+ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
+
+
+class Rate:
+    """`rate` requests a second for each address, saved up to `burst`."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, address: str) -> None:
+        """Count one request; refuses it when the address asks too often."""
+        now = self._clock()
+        left, before = self._buckets.pop(address, (self._burst, now))
+        left = min(self._burst, left + (now - before) * self._rate)
+        self._buckets[address] = (max(0.0, left - 1.0), now)
+        if len(self._buckets) > ADDRESSES:
+            self._buckets.popitem(last=False)
+        if left < 1.0:
+            raise RefusedError(
+                "rate", f"at most {self._rate:g} requests a second are answered; try again later."
+            )
+
+
+async def read_body(stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
+    """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
+    if declared is not None and (not declared.isdigit() or int(declared) > largest):
+        raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
+    parts, length = [], 0
+    async for part in stream:
+        length += len(part)
+        if length > largest:
+            raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
+        parts.append(part)
+    return b"".join(parts)

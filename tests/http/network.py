@@ -1,0 +1,174 @@
+"""A federation without sockets: the test is the network, the clock and the randomness."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from murmura.algorithms import algorithm
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Permission
+from murmura.core.federation import Public
+from murmura.core.interactions import Interactions
+from murmura.core.rng import client_secrets
+from murmura.core.settings import from_dict
+from murmura.runtimes.http.aggregator import Aggregator, Role
+from murmura.runtimes.http.coordinator import Coordinator
+from murmura.runtimes.http.desks import AggregatorDesk, CoordinatorDesk, Desk, Request
+from murmura.runtimes.http.device import Device
+from murmura.runtimes.http.keeping import Identity, InMemory, Rows
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.manifest import Description
+from murmura.runtimes.http.refusals import UnreachableError
+from murmura.runtimes.http.setup import Setup, Timing
+from murmura.runtimes.http.store import Store
+from murmura.runtimes.http.transport import Reply, ask
+
+COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
+SEEDED = 11
+
+
+@dataclass
+class Clock:
+    now: float = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+def entropy(seed: int) -> Callable[[int], bytes]:
+    return np.random.default_rng(seed).bytes
+
+
+def people(users: int = 12, items: int = 30) -> Interactions:
+    """Two tastes: even users like even items."""
+    rng = np.random.default_rng(5)
+    pairs = [
+        (user, item)
+        for user in range(users)
+        for item in rng.choice(np.arange(user % 2, items, 2), 6 + user % 3, replace=False).tolist()
+    ]
+    user, item = np.array(pairs).T
+    return Interactions.of(user, item)
+
+
+@dataclass
+class Network:
+    """Routes requests to desks; a machine that is `down` does not answer."""
+
+    desks: dict[str, Desk]
+    down: set[str] = field(default_factory=set)
+    log: list[tuple[str, str, bytes]] = field(default_factory=list)
+    tamper: Callable[[str, str, bytes], bytes] = lambda method, url, body: body
+
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        await asyncio.sleep(0)
+        host, path = re.fullmatch(r"(http://\w+)(/.*)", url).groups()  # type: ignore[union-attr]
+        if host in self.down:
+            raise UnreachableError(f"{host} is down.")
+        body = self.tamper(method, url, body)
+        self.log.append((method, url, body))
+        desk = self.desks[host]
+        for endpoint in desk.endpoints:
+            fits = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", endpoint.path), path)
+            if endpoint.method == method and fits:
+                assert len(body) <= desk.largest(endpoint), endpoint.path
+                made = desk.answer(endpoint, Request(body, fits.groupdict(), headers))
+                return Reply(made.status, made.body, dict(made.headers))
+        raise AssertionError(url)
+
+
+@dataclass
+class World:
+    """One coordinator, two aggregators, devices."""
+
+    folder: Path
+    data: Interactions
+    method: str = "cfpl"
+    settings: dict[str, object] = field(default_factory=dict)
+    channel: ChannelSettings = field(
+        default_factory=lambda: ChannelSettings(channel="secure-sum", minimum_cohort=10)
+    )
+    timing: Timing = field(default_factory=lambda: Timing(round=60, hold=0, spread=0))
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.network = Network({})
+        self.setup = Setup(
+            from_dict(algorithm(self.method), self.settings),
+            Description(self.data.items, Public.of(self.data)),
+            self.channel,
+            self.timing,
+            SEEDED,
+            (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
+            self.data.n_users,
+        )
+        self.start_coordinator()
+        if self.channel.channel == "secure-sum":
+            self.start_aggregator("seed")
+            self.start_aggregator("vector")
+
+    def start_coordinator(self) -> None:
+        store = Store(self.folder / "coordinator.db", "coordinator")
+        self.coordinator = Coordinator(self.setup, store, self.clock, entropy(1))
+        self.network.desks[COORDINATOR] = CoordinatorDesk(self.coordinator)
+
+    def start_aggregator(self, role: Role, minimum: int = 1) -> Aggregator:
+        store = Store(self.folder / f"{role}.db", "aggregator")
+        made = Aggregator(role, store, self.clock, minimum, self.coordinator.key.public)
+        self.network.desks[f"http://{role}"] = AggregatorDesk(made)
+        return made
+
+    async def join(self, client: int, allowed: Permission | None = None) -> Device:
+        told = (await ask(self.network, "POST", f"{COORDINATOR}/devices", b'{"slot": %d}' % client)).json()
+        identity = Identity(
+            COORDINATOR,
+            self.coordinator.key.public,
+            told["federation"],
+            told["token"],
+            client_secrets(SEEDED, self.data.n_users)[client],
+            minimum=1,
+            readable=True,
+        )
+        rows = self.data.by_user
+        own = slice(rows.start[client], rows.start[client + 1])
+        keeper = InMemory(allowed or Permission())
+        library = Library(COORDINATOR, self.network)
+        return Device(
+            identity,
+            keeper,
+            Rows.of(rows.index[own], rows.value[own]),
+            library,
+            self.network,
+            self.clock,
+            self.clock.sleep,
+            entropy(100 + client),
+        )
+
+    async def everyone(self) -> list[Device]:
+        devices = [await self.join(client) for client in range(self.data.n_users)]
+        self.coordinator.order("start")
+        return devices
+
+    async def turn(self) -> None:
+        await self.coordinator.rounds.turn(self.network)
+
+    async def play(self, devices: list[Device], most: int = 100) -> None:
+        """Rounds until the federation is finished."""
+        for _ in range(most):
+            await self.turn()
+            for device in devices:
+                await device.visit()
+            await self.turn()
+            if self.coordinator.about()["state"] == "finished":
+                return
+        raise AssertionError("it did not finish")
