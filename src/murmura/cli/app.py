@@ -13,18 +13,25 @@ from typing import Annotated
 import typer
 
 from murmura.cli import (
+    aggregate,
     analyse,
     audit,
     compare,
     config,
+    consent,
     data,
     demo,
+    devices,
     doctor,
     evaluate,
     fit,
+    join,
+    leave,
     recommend,
     report,
+    rounds,
     search,
+    serve,
     sweep,
 )
 from murmura.cli.console import CONSOLE, say
@@ -59,6 +66,13 @@ app.command("report")(report.report)
 app.command("audit")(audit.audit)
 app.command("demo")(demo.demo)
 app.command("doctor")(doctor.doctor)
+app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
+app.command("serve")(serve.serve)
+app.command("aggregate")(aggregate.aggregate)
+app.command("join")(join.join)
+app.command("consent")(consent.consent)
+app.command("leave")(leave.leave)
+app.command("devices")(devices.devices)
 
 
 @app.callback()

@@ -101,13 +101,14 @@ class Device:
         entropy: Entropy,
     ) -> None:
         self.identity, self.keeper, self.rows, self.library = identity, keeper, rows, library
-        self._send, self._clock, self._sleep, self._entropy = send, clock, sleep, entropy
+        self.send, self._clock, self._sleep, self._entropy = send, clock, sleep, entropy
         self._etag = ""
+        self.manifest: Manifest | None = None  # the last one seen
 
     async def visit(self) -> Outcome:
         """Look at the coordinator once, and take part if there is something to take part in."""
         try:
-            reply = await ask(self._send, "GET", f"{self.identity.url}/round", headers=self._known())
+            reply = await ask(self.send, "GET", f"{self.identity.url}/round", headers=self._known())
         except RefusedError as error:
             if error.code in ("paused", "finished"):
                 return Outcome("idle" if error.code == "paused" else "finished", why=str(error))
@@ -120,6 +121,7 @@ class Device:
     async def take_part(self, reply: Reply) -> Outcome:
         """Deal with a manifest that was fetched."""
         manifest = open_manifest(reply.body, self.identity.key)
+        self.manifest = manifest
         if self._is_new(manifest):
             why = self._objection(manifest)
             if why is not None:
@@ -289,7 +291,7 @@ class Device:
     async def _own_answer(self) -> Arrays | None:
         try:
             reply = await ask(
-                self._send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)
+                self.send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)
             )
         except RefusedError as error:
             if error.code == "unknown":
@@ -303,7 +305,7 @@ class Device:
         headers = bearer(self.identity.token) if url.startswith(self.identity.url + "/") else {}
         while True:
             try:
-                return await ask(self._send, method, url, body, headers)
+                return await ask(self.send, method, url, body, headers)
             except (UnreachableError, RefusedError) as error:
                 waits = isinstance(error, UnreachableError) or error.code in ("rate", "full")
                 if not waits:

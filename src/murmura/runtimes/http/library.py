@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode_model
 from murmura.core.errors import FederationError
+from murmura.core.federation import Public
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.manifest import Description, Manifest
 from murmura.runtimes.http.refusals import RefusedError
@@ -25,34 +27,23 @@ class Library:
         self._url, self._send = url, send
         self._described: tuple[str, Description] | None = None
         self._model: tuple[str, Model] | None = None
+        self._fetching = asyncio.Lock()
         self.bytes_down = 0
 
     async def description(self, name: str) -> Description:
         """The public description of that hash."""
-        if self._described is None or self._described[0] != name:
-            self._described = name, Description.decode(await self._fetch(name))
-        return self._described[1]
+        async with self._fetching:
+            if self._described is None or self._described[0] != name:
+                self._described = name, Description.decode(await self._fetch(name))
+            return self._described[1]
 
     async def model(self, manifest: Manifest) -> Model:
         """The public model of a round, in the algorithm's own types and shapes."""
         public = (await self.description(manifest.description)).public
-        if self._model is None or self._model[0] != manifest.model:
-            content = await self._fetch(manifest.model)
-            publishes = manifest.algorithm().publishes(public)
-            channel = from_dict(ChannelSettings, dict(manifest.channel))
-            kinds = {table.name: table.dtype for table in publishes.tables}
-            try:
-                tables = decode_model(content, channel.downloads(publishes), public.listed)
-                model: Model = {
-                    name: values.astype(kinds[name]).reshape(manifest.shapes[name])
-                    for name, values in tables.items()
-                }
-            except (FederationError, KeyError, ValueError) as error:
-                raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
-            for values in model.values():
-                values.flags.writeable = False
-            self._model = manifest.model, model
-        return self._model[1]
+        async with self._fetching:
+            if self._model is None or self._model[0] != manifest.model:
+                self._model = manifest.model, _read(await self._fetch(manifest.model), manifest, public)
+            return self._model[1]
 
     async def _fetch(self, name: str) -> bytes:
         content = (await ask(self._send, "GET", f"{self._url}/m/{name}")).body
@@ -62,3 +53,19 @@ class Library:
             )
         self.bytes_down += len(content)
         return content
+
+
+def _read(content: bytes, manifest: Manifest, public: Public) -> Model:
+    publishes = manifest.algorithm().publishes(public)
+    channel = from_dict(ChannelSettings, dict(manifest.channel))
+    kinds = {table.name: table.dtype for table in publishes.tables}
+    try:
+        tables = decode_model(content, channel.downloads(publishes), public.listed)
+        model: Model = {
+            name: values.astype(kinds[name]).reshape(manifest.shapes[name]) for name, values in tables.items()
+        }
+    except (FederationError, KeyError, ValueError) as error:
+        raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
+    for values in model.values():
+        values.flags.writeable = False
+    return model

@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -71,7 +72,7 @@ class Manifest:
         """The canonical bytes."""
         return canonical(asdict(self))
 
-    @property
+    @cached_property
     def hash(self) -> bytes:
         """Its name: every share and ticket of the round carries it."""
         return hashlib.sha256(self.encode()).digest()

@@ -1,0 +1,45 @@
+"""`murmura consent`: what the owner of a device allows, changed at any time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from murmura.cli.console import say
+
+
+def consent(
+    state: Annotated[Path, typer.Option("--state", help="The device's folder.")],
+    train: Annotated[bool | None, typer.Option("--train/--no-train", help="Take part in training.")] = None,
+    statistics: Annotated[
+        bool | None, typer.Option("--statistics/--no-statistics", help="Take part in sums about people.")
+    ] = None,
+    pi: Annotated[
+        float | None, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
+    ] = None,
+    never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
+    allow: Annotated[list[str], typer.Option("--allow", help="Take a --never back.")] = [],  # noqa: B006
+) -> None:
+    """Show or change what a device may send; it counts before the next byte leaves, also of a queued upload."""
+    from murmura.core.errors import DataError
+    from murmura.core.settings import as_dict, changed
+    from murmura.runtimes.http.folder import Folder
+
+    folder = Folder(state)
+    codes = {str(like.label): like.item for like in folder.likes()}
+    unknown = [label for label in (*never, *allow) if label not in codes]
+    if unknown:
+        raise DataError(f"'{unknown[0]}' must be an item this device holds, but it does not hold it.")
+    now = folder.permission()
+    excluded = ({*now.never} | {codes[label] for label in never}) - {codes[label] for label in allow}
+    wishes = {"train": train, "statistics": statistics, "pi": pi}
+    wanted = {name: wish for name, wish in wishes.items() if wish is not None}
+    after = changed(now, never=tuple(sorted(excluded)), **wanted)
+    if after != now:
+        folder.allow(after)
+        say("changed; it counts before the next byte leaves.")
+    names = {item: label for label, item in codes.items()}
+    typer.echo(json.dumps({**as_dict(after), "never": [names.get(item, item) for item in after.never]}))

@@ -1,0 +1,73 @@
+"""`murmura devices`: many simulated devices against a real coordinator."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from murmura.cli import options, serving
+from murmura.cli.console import say
+
+if TYPE_CHECKING:
+    from murmura.runtimes.http.fleet import RoundReport
+
+
+def devices(
+    url: Annotated[str, typer.Argument(help="The coordinator's address.")],
+    data: Annotated[str, typer.Option("--data", help="A data set; its users are the devices.")],
+    n: Annotated[int | None, typer.Option("--n", min=1, help="How many devices; default all.")] = None,
+    first: Annotated[int, typer.Option("--first", min=0, help="The first user.")] = 0,
+    protocol: Annotated[str, typer.Option("--protocol", help="Only a protocol's training part.")] = "",
+    data_dir: options.DataDir = None,
+    seed: options.Seed = 0,
+    pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
+    readable: Annotated[
+        bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
+    ] = False,
+    authority: serving.Authority = None,
+    as_json: options.Json = False,
+) -> None:
+    """Run simulated devices until the federation is finished: their secrets come from (seed, user)."""
+    serving.need("devices of a federation")
+    import asyncio
+
+    from murmura.core.consent import Permission
+    from murmura.core.errors import SettingError
+    from murmura.runtimes.http.client import HttpTransport
+    from murmura.runtimes.http.fleet import Fleet, man, sail
+    from murmura.runtimes.http.joining import News
+    from murmura.runtimes.http.people import training_rows
+
+    rows = training_rows(data, protocol, data_dir)
+    last = rows.n_users if n is None else first + n
+    if not first < last <= rows.n_users:
+        raise SettingError(
+            f"devices must be users 0 to {rows.n_users - 1} of {data}, but {first} to {last - 1} were wanted."
+        )
+    fleet = Fleet(url.rstrip("/"), rows, seed, range(first, last), Permission(pi=pi), readable=readable)
+
+    def tell(report: RoundReport) -> None:
+        if as_json:
+            typer.echo(json.dumps(asdict(report)))
+        else:
+            what = ", ".join(f"{count} {kind}" for kind, count in sorted(report.outcomes.items()))
+            why = f" ({report.why})" if report.why else ""
+            say(
+                f"round {report.round} ({report.phase}): {what}; {report.bytes_up:,} bytes up, "
+                f"{report.seconds:.2f} s{why}"
+            )
+
+    async def voyage() -> None:
+        async with HttpTransport(authority, connections=64) as send:
+            manned = await man(fleet, send)
+            say(f"{len(manned)} devices have joined {fleet.url}")
+            news = News(send, fleet.url)
+            try:
+                await sail(manned, news, send, tell)
+            finally:
+                await news.close()
+
+    asyncio.run(voyage())

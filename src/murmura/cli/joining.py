@@ -1,0 +1,160 @@
+"""Behind `murmura join`: first contact, visits, and what the owner is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.consent import Permission
+from murmura.core.errors import SettingError
+from murmura.core.rng import Words, client_secrets
+from murmura.runtimes.http.client import HttpTransport
+from murmura.runtimes.http.device import Device, Outcome
+from murmura.runtimes.http.folder import Folder
+from murmura.runtimes.http.joining import News, Wish, about, join, stay
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.people import one_person
+from murmura.runtimes.http.ranking import recommend
+
+FIRST = 10  # items of a list that count
+
+
+@dataclass(frozen=True)
+class Joining:
+    """What was asked for."""
+
+    url: str
+    state: Path
+    data: str
+    user: str
+    data_dir: Path | None
+    pi: float
+    never: tuple[str, ...]
+    statistics: bool
+    minimum: int
+    readable: bool
+    keep_back: float
+    key: bytes | None
+    authority: Path | None
+    simulate: tuple[int, int] | None  # seed, client
+
+    def wish(self) -> Wish:
+        """The same for the state machine."""
+        if not self.data:
+            raise SettingError("--data must name a file with what you like the first time a device joins.")
+        own = one_person(self.data, self.user, self.data_dir)
+        return Wish(
+            self.url,
+            own.items.labels[own.item],
+            own.value,
+            self._secret(),
+            Permission(pi=self.pi, statistics=self.statistics),
+            self.minimum,
+            self.readable,
+            keep_back=self.keep_back,
+            never=self.never,
+            slot=self.simulate and self.simulate[1],
+            key=self.key,
+        )
+
+    def _secret(self) -> Words:
+        if self.simulate is not None:
+            seed, client = self.simulate
+            drawn: Words = client_secrets(seed, client + 1)[client]
+            return drawn
+        return np.frombuffer(os.urandom(8), np.uint32)
+
+
+Tell = Callable[[dict[str, object]], None]
+
+
+def run(chosen: Joining, tell: Tell) -> None:
+    """Join if that has not been done, then take part."""
+    asyncio.run(_run(chosen, tell))
+
+
+async def _run(chosen: Joining, tell: Tell) -> None:
+    folder = Folder(chosen.state)
+    async with HttpTransport(chosen.authority) as send:
+        if not folder.exists:
+            foreign = await join(chosen.wish(), folder, send)
+            tell(
+                {
+                    "event": "joined",
+                    "items": len(folder.likes()),
+                    "foreign": foreign,
+                    "folder": str(folder.path),
+                }
+            )
+        identity = folder.identity()
+        if identity.url != chosen.url:
+            raise SettingError(f"{folder.path} must be of {chosen.url}, but its device joined {identity.url}.")
+        library = Library(identity.url, send)
+        device = Device(identity, folder, folder.rows(), library, send, time.time, asyncio.sleep, os.urandom)
+        news = News(send, identity.url)
+        measure = _Measure(device, folder)
+
+        def visited(outcome: Outcome) -> None:
+            told: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
+            tell({name: value for name, value in told.items() if name != "kind"})
+
+        try:
+            await stay(device, news, visited, measure.hook(tell))
+        finally:
+            await news.close()
+
+
+@dataclass(eq=False)
+class _Measure:
+    """The owner's own measure: how many of the likes kept back are among the first. It never leaves."""
+
+    device: Device
+    folder: Folder
+
+    def hook(self, tell: Tell) -> Callable[[], Any] | None:
+        """What to call when there is a newer model, if anything was kept back."""
+        kept = [like.item for like in self.folder.likes() if like.kept_back]
+        return (lambda: self._tell(kept, tell)) if kept else None
+
+    async def _tell(self, kept: list[int], tell: Tell) -> None:
+        d, manifest = self.device, self.device.manifest
+        if manifest is None or not self.folder.memory.state:
+            return
+        told = await about(d.send, d.identity.url)
+        newest = replace(manifest, model=str(told["model"]))
+        public = (await d.library.description(manifest.description)).public
+        history, _ = d.history(public, self.folder.permission(), manifest.round)
+        model = await d.library.model(newest)
+        best = recommend(newest, public, model, self.folder.memory.state, history, d.identity.secret, FIRST)
+        hits = len(set(best.tolist()) & set(kept))
+        tell({"event": "measured", "done": told["rounds_done"], "hits": hits, "kept_back": len(kept)})
+
+
+def sentence(told: dict[str, Any]) -> str:
+    """One line for the owner."""
+    kind = told["event"]
+    if kind == "joined":
+        left_out = f"; {told['foreign']} rows are of items it does not have" if told["foreign"] else ""
+        return f"joined with {told['items']} items, kept in {told['folder']}{left_out}"
+    if kind == "sent":
+        return (
+            f"round {told['round']} ({told['phase']}): {told['bytes']:,} bytes left; "
+            f"{told['disclosed']:.0%} of what you like has ever been part of an upload"
+        )
+    if kind == "measured":
+        return (
+            f"after {told['done']} rounds: {told['hits']} of {told['kept_back']} items kept back are among the "
+            f"first {FIRST}"
+        )
+    if kind == "not-called":
+        return f"round {told['round']} ({told['phase']}): not called"
+    if kind == "finished":
+        return "the federation is finished"
+    return f"stayed out: {told['why']}"

@@ -1,0 +1,85 @@
+"""`murmura rounds`: the operator's view of a federation, and the orders it takes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from murmura.cli import options, serving
+from murmura.cli.console import table
+
+rounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
+Token = Annotated[
+    Path, typer.Option("--token-file", help="The operator's token; it is in the coordinator's folder.")
+]
+
+
+@rounds_app.command("list")
+def list_rounds(
+    url: Url, token_file: Token, authority: serving.Authority = None, as_json: options.Json = False
+) -> None:
+    """Show where a federation stands and its last rounds."""
+    status = _ask("GET", url, "/status", token_file, authority)
+    rounds = _ask("GET", url, "/rounds", token_file, authority)["rounds"]
+    if as_json:
+        typer.echo(json.dumps({**status, "rounds": rounds}))
+        return
+    label = f"; {status['label']}" if status["label"] else ""
+    title = (
+        f"{status['method']}, {status['mode']}{label}: {status['state']}, {status['rounds_done']} of "
+        f"{status['rounds_in_all']} rounds, {status['devices']} devices"
+    )
+    columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
+    table(title, columns, [[_cell(one[name]) for name in columns] for one in rounds], text=True)
+
+
+@rounds_app.command("start")
+def start(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+    """Open rounds from now on."""
+    _order(url, "start", token_file, authority)
+
+
+@rounds_app.command("pause")
+def pause(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+    """Open no new round; the open one goes on."""
+    _order(url, "pause", token_file, authority)
+
+
+@rounds_app.command("stop")
+def stop(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+    """End the federation for good; the open round is given up."""
+    _order(url, "stop", token_file, authority)
+
+
+def _order(url: str, what: str, token_file: Path, authority: Path | None) -> None:
+    typer.echo(_ask("POST", url, f"/orders/{what}", token_file, authority)["state"])
+
+
+def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | None) -> dict[str, Any]:
+    serving.need("asking a coordinator")
+    import asyncio
+
+    from murmura.core.errors import SettingError
+    from murmura.runtimes.http.client import HttpTransport
+    from murmura.runtimes.http.transport import ask, bearer
+
+    try:
+        token = token_file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise SettingError(
+            f"{token_file} must hold the operator's token, but cannot be read ({error})."
+        ) from None
+
+    async def once() -> dict[str, Any]:
+        async with HttpTransport(authority) as send:
+            return (await ask(send, method, url.rstrip("/") + path, headers=bearer(token))).json()
+
+    return asyncio.run(once())
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,93 @@
+"""`murmura serve`: the coordinator of a federation."""
+
+from __future__ import annotations
+
+import secrets as system
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from murmura.cli import options, serving
+from murmura.cli.console import say
+from murmura.core.errors import SettingError
+
+Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
+Like = Annotated[str, typer.Option("--like", help="Instead: a data set whose items and users to take.")]
+Rules = Annotated[str, typer.Option("--protocol", help="With --like: only the training part of a protocol.")]
+Clients = Annotated[int, typer.Option("--clients", min=1, help="With --items: places for devices.")]
+Rows = Annotated[int, typer.Option("--interactions", min=1, help="With --items: rows there may be in all.")]
+Helpers = Annotated[
+    list[str], typer.Option("--aggregator", metavar="URL", help="Twice: the seed's, the vectors'.")
+]
+
+
+def serve(
+    state: Annotated[Path, typer.Option("--state", help="The folder of this federation.")],
+    model: Annotated[str, typer.Option("--model", help="Which federated method.")] = "cfpl",
+    items: Items = None,
+    like: Like = "",
+    protocol: Rules = "",
+    data_dir: options.DataDir = None,
+    clients: Clients = 10_000,
+    interactions: Rows = 1_000_000,
+    settings: options.Set = [],  # noqa: B006
+    channel: Annotated[
+        list[str], typer.Option("-C", metavar="KEY=VALUE", help="A setting of the channel, e.g. -C clip=20.")
+    ] = [],  # noqa: B006
+    aggregator: Helpers = [],  # noqa: B006
+    readable: Annotated[
+        bool, typer.Option("--readable", help="One machine: the server can read each update.")
+    ] = False,
+    minimum: Annotated[int, typer.Option("--minimum", min=1, help="No sum of fewer devices.")] = 100,
+    round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
+    hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
+    spread: Annotated[float, typer.Option("--spread", help="Seconds over which devices send.")] = 20.0,
+    wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
+    start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
+    host: serving.Host = "127.0.0.1",
+    port: serving.Port = 8400,
+    tls_cert: serving.Certificate = None,
+    tls_key: serving.PrivateKey = None,
+    authority: serving.Authority = None,
+    rate: serving.RateLimit = 200.0,
+) -> None:
+    """Run the coordinator: it publishes rounds, and turns the sum of a round into the next model.
+
+    By default updates travel as shares to two aggregators (`murmura aggregate`); this server never sees one.
+    """
+    from murmura.algorithms import algorithm
+    from murmura.core.channel import READABLE, ChannelSettings
+    from murmura.core.settings import from_dict
+    from murmura.runtimes.http.people import described_by, described_by_items, training_rows
+    from murmura.runtimes.http.setup import Setup, Timing
+
+    if (items is None) == (not like):
+        raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
+    described = (
+        described_by_items(items, clients, interactions)
+        if items is not None
+        else described_by(training_rows(like, protocol, data_dir))
+    )
+    chosen: dict[str, Any] = {
+        "minimum_cohort": minimum,
+        **options.parse_settings(channel, ["channel"])["channel"],
+        "channel": "readable" if readable else "secure-sum",
+    }
+    setup = Setup(
+        from_dict(algorithm(model), options.parse_settings(settings, [model])[model]),
+        described,
+        from_dict(ChannelSettings, chosen),
+        Timing(round=round_seconds, hold=hold, spread=spread),
+        serving.kept_seed(state, seed, system.randbits(64)),
+        tuple(url.rstrip("/") for url in aggregator),
+        wait_for,
+    )
+    if readable:
+        say(f"warning: readable mode: {READABLE}.", always=True)
+    if setup.channel.minimum_cohort < 100:
+        least = setup.channel.minimum_cohort
+        say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
+    place = serving.address(host, port, tls_cert, tls_key)
+    serving.run_coordinator(setup, state, place, rate, authority, start)

@@ -1,0 +1,119 @@
+"""Many simulated devices in one process against a real coordinator: for tests of equal bits, and for load."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from murmura.channel.shares import Entropy
+from murmura.core.consent import Mode, Permission
+from murmura.core.interactions import Interactions
+from murmura.core.rng import client_secrets
+from murmura.runtimes.http.device import Device, Outcome
+from murmura.runtimes.http.joining import News, about
+from murmura.runtimes.http.keeping import Identity, InMemory, Rows
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.transport import Transport, ask
+
+AT_ONCE = 64  # requests to join at a time
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Which devices, and how they behave."""
+
+    url: str
+    data: Interactions
+    seed: int
+    clients: range  # slots, which are also the users of the data
+    permission: Permission
+    disclosure: Mode = "sticky"
+    readable: bool = False
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What the devices of a fleet did in one round."""
+
+    round: int
+    phase: str
+    outcomes: dict[str, int]
+    bytes_up: int
+    bytes_down: int
+    seconds: float
+    why: str = ""  # the first reason somebody stayed out, other than not being called
+
+
+async def man(fleet: Fleet, send: Transport, entropy: Entropy = os.urandom) -> list[Device]:
+    """Register the devices, each in its slot."""
+    told = await about(send, fleet.url)
+    library, secrets = Library(fleet.url, send), client_secrets(fleet.seed, fleet.data.n_users)
+    described = await library.description(str(told["description"]))
+    items, rows = described.items.index(fleet.data.items.labels.tolist(), "item"), fleet.data.by_user
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(client: int) -> Device:
+        async with gate:
+            body = json.dumps({"slot": client}).encode()
+            place = (await ask(send, "POST", f"{fleet.url}/devices", body)).json()
+        identity = Identity(
+            fleet.url,
+            bytes.fromhex(str(told["key"])),
+            str(told["federation"]),
+            str(place["token"]),
+            secrets[client],
+            minimum=1,
+            readable=fleet.readable,
+            disclosure=fleet.disclosure,
+        )
+        own = slice(rows.start[client], rows.start[client + 1])
+        liked = Rows.of(items[rows.index[own]], rows.value[own])
+        keeper = InMemory(fleet.permission)
+        return Device(identity, keeper, liked, library, send, time.time, asyncio.sleep, entropy)
+
+    return list(await asyncio.gather(*(one(client) for client in fleet.clients)))
+
+
+async def sail(devices: list[Device], news: News, send: Transport, tell: Callable[[RoundReport], None]) -> None:
+    """Take part in every round until the federation is finished; the manifest is fetched once for all."""
+    url, etag, library = devices[0].identity.url, "", devices[0].library
+    while True:
+        try:
+            reply = await ask(send, "GET", f"{url}/round", headers={"if-none-match": etag} if etag else {})
+            if reply.status != 304:
+                etag, started = reply.headers.get("etag", ""), time.monotonic()
+                before = sum(_sent(device) for device in devices), library.bytes_down
+                outcomes = await asyncio.gather(*(_took_part(device.take_part(reply)) for device in devices))
+                up = sum(_sent(device) for device in devices) - before[0]
+                tell(_report(outcomes, up, library.bytes_down - before[1], time.monotonic() - started))
+                continue
+        except UnreachableError:
+            pass
+        except RefusedError as error:
+            if error.code == "finished":
+                return
+        await news.wait()
+
+
+async def _took_part(visit: Awaitable[Outcome]) -> Outcome:
+    try:
+        return await visit
+    except (RefusedError, UnreachableError) as error:
+        return Outcome("refused", why=str(error))
+
+
+def _sent(device: Device) -> int:
+    return device.keeper.bytes_up if isinstance(device.keeper, InMemory) else 0
+
+
+def _report(outcomes: list[Outcome], up: int, down: int, seconds: float) -> RoundReport:
+    kinds: Counter[str] = Counter(outcome.kind for outcome in outcomes)
+    first = next((o for o in outcomes if o.round >= 0), outcomes[0])
+    why = next((o.why for o in outcomes if o.kind in ("refused", "declined")), "")
+    return RoundReport(first.round, first.phase, dict(kinds), up, down, seconds, why)

@@ -1,0 +1,181 @@
+"""Joining a federation and staying in it: first contact, the loop of visits, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.consent import Mode, Permission
+from murmura.core.errors import DataError, FederationError
+from murmura.core.rng import Words
+from murmura.runtimes.http.device import Device, Outcome
+from murmura.runtimes.http.folder import Folder, Liked
+from murmura.runtimes.http.keeping import Identity
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.manifest import Description
+from murmura.runtimes.http.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.transport import Transport, ask, bearer
+from murmura.runtimes.http.wire import check_version
+
+POLL = 2.0  # seconds between looks while nothing is announced, on average
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    """How a device wants to join."""
+
+    url: str
+    labels: NDArray[Any]  # (rows,) the owner's names for what she likes
+    values: NDArray[Any]  # (rows,)
+    secret: Words
+    permission: Permission
+    minimum: int = 100
+    readable: bool = False
+    disclosure: Mode = "sticky"
+    keep_back: float = 0.0  # share of the rows, the last ones, not trained on
+    never: tuple[Any, ...] = ()  # labels
+    slot: int | None = None
+    key: bytes | None = None  # the coordinator's public key, when its owner has it from elsewhere
+
+
+async def about(send: Transport, url: str) -> dict[str, Any]:
+    """What a federation says of itself; refuses another version of the protocol."""
+    told = (await ask(send, "GET", f"{url}/federation")).json()
+    check_version(told.get("protocol"))
+    return told
+
+
+async def join(wish: Wish, folder: Folder, send: Transport) -> int:
+    """Register and make the device's folder; how many rows are of items the federation does not have."""
+    told = await about(send, wish.url)
+    key = bytes.fromhex(str(told["key"]))
+    if wish.key is not None and wish.key != key:
+        raise FederationError(
+            f"the coordinator at {wish.url} must have the key that was given, but has another; do not join it."
+        )
+    described = await Library(wish.url, send).description(str(told["description"]))
+    likes, foreign = known_likes(described, wish)
+    never = tuple(n for n in described.items.find(wish.never).tolist() if n >= 0)
+    allowed = Permission(
+        train=wish.permission.train, pi=wish.permission.pi, statistics=wish.permission.statistics, never=never
+    )
+    body = b"" if wish.slot is None else json.dumps({"slot": wish.slot}).encode()
+    place = (await ask(send, "POST", f"{wish.url}/devices", body)).json()
+    identity = Identity(
+        wish.url,
+        key,
+        str(told["federation"]),
+        str(place["token"]),
+        wish.secret,
+        wish.minimum,
+        wish.readable,
+        wish.disclosure,
+    )
+    folder.create(identity, likes, allowed)
+    return foreign
+
+
+def known_likes(described: Description, wish: Wish) -> tuple[list[Liked], int]:
+    """The rows of items on offer, each once, the last ones kept back; and how many rows are of others."""
+    codes = described.items.find(wish.labels)
+    used = np.isin(codes, described.public.listed)
+    if not used.any():
+        raise DataError(
+            f"the data must have at least one of the federation's {len(described.items)} items, but none of "
+            f"its {len(codes)} rows has; check that both use the same ids."
+        )
+    rows = {int(codes[n]): n for n in np.flatnonzero(used).tolist()}  # the last row of an item counts
+    trained = len(rows) - int(wish.keep_back * len(rows))
+    likes = [
+        Liked(wish.labels[n].item(), code, float(wish.values[n]), place >= trained)
+        for place, (code, n) in enumerate(rows.items())
+    ]
+    return likes, int((~used).sum())
+
+
+class Announcer(Protocol):
+    """Something that tells of news."""
+
+    def lines(self, url: str) -> AsyncIterator[str]:
+        """The lines of a stream of events."""
+
+
+class News:
+    """Announcements of the coordinator; polling alone loses nothing but a little time."""
+
+    def __init__(self, announcer: Announcer | None, url: str) -> None:
+        self._event = asyncio.Event()
+        self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
+
+    async def _listen(self, announcer: Announcer, url: str) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                async for line in announcer.lines(f"{url}/events"):
+                    if line.startswith("data:"):
+                        self._event.set()
+            await asyncio.sleep(POLL)
+
+    async def wait(self) -> None:
+        """Until something is announced, or for about as long as a poll takes."""
+        jitter = random.uniform(0.5, 1.5)  # spreads load, protects nothing
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), POLL * jitter)
+        self._event.clear()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+async def stay(
+    device: Device,
+    news: News,
+    tell: Callable[[Outcome], None],
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Visit again and again until the federation is finished; a coordinator that is away is waited for.
+
+    `after` is called whenever the device may have a newer model.
+    """
+    away = False
+    while True:
+        try:
+            outcome = await device.visit()
+            away = False
+        except UnreachableError as error:
+            outcome = Outcome("idle" if away else "refused", why=str(error))
+            away = True
+        except RefusedError as error:
+            outcome = Outcome("refused", why=str(error))
+            if error.code in ("unauthorised", "version", "forged"):
+                raise
+        if outcome.kind != "idle":
+            tell(outcome)
+        if after is not None and outcome.kind in ("sent", "not-called", "finished"):
+            with contextlib.suppress(UnreachableError, RefusedError):
+                await after()
+        if outcome.kind == "finished":
+            return
+        await news.wait()
+
+
+async def leave(folder: Folder, send: Transport) -> str | None:
+    """Tell the coordinator and delete everything here; what went wrong with the first, if anything."""
+    identity, why = folder.identity(), None
+    try:
+        await ask(send, "DELETE", f"{identity.url}/devices/me", headers=bearer(identity.token))
+    except (UnreachableError, RefusedError) as error:
+        why = str(error)
+    folder.delete()
+    return why

@@ -1,0 +1,58 @@
+"""The people of a data set as devices: what an operator's simulation and `murmura devices` agree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from murmura.core.errors import DataError
+from murmura.core.federation import Public
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.filters import LatestPerPair
+from murmura.data.sources import load
+from murmura.engine.protocol import prepare, protocol
+from murmura.runtimes.http.manifest import Description
+
+
+def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Interactions:
+    """What the devices of a simulated federation hold: all rows, or the training part of a protocol."""
+    dataset = load(name, data_dir)
+    if not rules:
+        return LatestPerPair().apply(dataset.interactions)
+    return prepare(dataset, protocol(rules, dataset)).split.train
+
+
+def described_by(data: Interactions) -> Description:
+    """The federation whose devices are the users of `data`."""
+    return Description(data.items, Public.of(data))
+
+
+def described_by_items(path: Path, clients: int, interactions: int) -> Description:
+    """A federation of so many devices over the items in a file, one id per line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} must list items, one per line, but cannot be read ({error}).") from None
+    labels = [line.strip() for line in lines if line.strip()]
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise DataError(
+            f"{path} must list at least two items, each once, but has {len(labels)} lines with "
+            f"{len(set(labels))} different ones."
+        )
+    numbers = all(label.isdigit() and str(int(label)) == label for label in labels)
+    vocabulary, _ = Vocabulary.of(np.array([int(n) for n in labels] if numbers else labels))
+    listed = np.arange(len(vocabulary), dtype=np.int32)
+    return Description(vocabulary, Public(len(vocabulary), listed, clients, interactions))
+
+
+def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
+    """The rows of one user of a data set, in order of time; a file of one user needs no name."""
+    data = training_rows(name, "", data_dir)
+    if not user and data.n_users != 1:
+        raise DataError(
+            f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."
+        )
+    code = data.users.index([user], "user")[0] if user else 0
+    own = data.rows(data.user == code)
+    return own if own.time is None else own.rows(np.argsort(own.time, kind="stable"))
