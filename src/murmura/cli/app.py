@@ -1,7 +1,7 @@
 """`murmura`: the command line. Data goes to stdout, progress and messages to stderr.
 
-Exit codes: 0 done, 1 failed, 2 a setting is wrong, 3 the data cannot be used, 4 the run folder cannot be used,
-5 an optional part is not installed, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 a setting is wrong, 3 the data cannot be used, 4 a folder cannot be used or a
+server does not answer, 5 an optional part is not installed, 6 the federation refused, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from murmura.core.errors import MurmuraError
 
 INTERRUPTED = 130
 EXIT_CODES = (
-    "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable run folder, "
-    "5 optional part missing, 130 interrupted."
+    "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable folder or unreachable server, "
+    "5 optional part missing, 6 refused by the federation, 130 interrupted."
 )
 
 app = typer.Typer(

@@ -1,0 +1,281 @@
+"""Rounds without sockets: the sum is right, and every machine keeps its promises."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.channel.chain import chain
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Permission
+from murmura.core.errors import SettingError
+from murmura.core.federation import Call, History
+from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.runtimes.http import wire
+from murmura.runtimes.http.course import Progress
+from murmura.runtimes.http.keeping import InMemory
+from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.setup import Timing
+from murmura.runtimes.http.transport import ask, bearer
+from tests.http.network import COORDINATOR, SEED, SEEDED, VECTOR, World, people
+
+TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
+
+
+def plain_model(world: World) -> dict[str, np.ndarray]:
+    """The same federation as one loop: no shares, no network."""
+    course, channel = world.setup.course(), world.channel
+    algorithm, public = course.algorithm, course.public
+    server = algorithm.server_init(public, Rng(server_secret(SEEDED)))
+    secrets, rows = client_secrets(SEEDED, public.clients), world.data.by_user
+
+    def history(client: int) -> History:
+        item, value = rows.of(client), rows.value[rows.start[client] : rows.start[client + 1]]
+        return History(item, value, np.ones(len(item)))
+
+    states = [algorithm.client_init(public, history(u), Rng(secrets[u])) for u in range(public.clients)]
+    at = Progress()
+    while not course.finished(at):
+        phase, everyone = course.phase(at), np.arange(public.clients, dtype=np.int32)
+        stages = chain(channel, phase, public, course.largest(at))
+        vectors = []
+        for client in course.cohort(at, everyone, server_secret(SEEDED)).tolist():
+            rng = Rng(secrets[client], at.round)
+            call = Call(public, phase.name, at.round, server.model)
+            states[client], update = algorithm.client_step(call, states[client], history(client), rng)
+            vectors.append(stages.device(update, rng, at.round))
+        total = stages.server(stages.ring.add_up(vectors), at.round)
+        server, _ = algorithm.server_step(phase.name, server, total)
+        at = course.after_success(at)
+    return dict(server.model)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "channel"),
+    [
+        ("cfpl", TRAINING, {}),
+        ("cfpl", TRAINING, {"ring": 24, "bits": 14, "block": "half", "download": "exact"}),
+        ("fcf", {"rounds": 3}, {}),
+        ("cfpl", TRAINING, {"channel": "readable"}),
+    ],
+)
+def test_the_network_gives_the_model_of_a_plain_loop_bit_for_bit(
+    tmp_path: Path, method: str, settings: dict[str, object], channel: dict[str, object]
+) -> None:
+    chosen = ChannelSettings(**{"channel": "secure-sum", "minimum_cohort": 10, **channel})  # type: ignore[arg-type]
+    world = World(tmp_path, people(), method, settings, chosen)
+
+    async def scenario() -> None:
+        await world.play(await world.everyone())
+
+    asyncio.run(scenario())
+    there, here = world.coordinator.rounds.server.model, plain_model(world)
+    assert there.keys() == here.keys()
+    for name in here:
+        np.testing.assert_array_equal(there[name], here[name], strict=True)
+    assert {one["state"] for one in world.coordinator.history()} == {"committed"}
+
+
+def test_a_device_that_stays_away_is_left_out_and_the_rest_is_exact(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings={**TRAINING, "prior": False})
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        for _ in range(3):
+            await world.turn()
+            for device in devices[1:]:
+                await device.visit()
+            world.clock.now += 61
+            await world.turn()
+
+    asyncio.run(scenario())
+    states = [(one["state"], one["reports"]) for one in world.coordinator.history()][::-1]
+    for state, reports in states:
+        assert (state == "committed") == (reports == 10), states
+    assert {reports for _, reports in states} <= {9, 10}
+
+
+def test_a_seed_without_its_twin_is_left_out(tmp_path: Path) -> None:
+    world = World(
+        tmp_path,
+        people(),
+        settings={"rounds": 1, "clients": "all", "prior": False},
+        channel=ChannelSettings(channel="secure-sum", minimum_cohort=10),
+    )
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.turn()
+        for device in devices[:-1]:
+            await device.visit()
+        seen = len(world.network.log)
+        world.network.down.add(VECTOR)
+        straggler = asyncio.create_task(devices[-1].visit())
+        for _ in range(50):
+            await asyncio.sleep(0)
+            if any(url == f"{SEED}/reports" for _, url, _ in world.network.log[seen:]):
+                break
+        straggler.cancel()
+        await asyncio.gather(straggler, return_exceptions=True)
+        world.network.down.clear()
+        world.clock.now += 61
+        await world.turn()
+
+    asyncio.run(scenario())
+    assert len(world.network.desks[SEED].machine._store.rows("SELECT 1 FROM rounds")) == 1  # type: ignore[attr-defined]
+    (only,) = world.coordinator.history()
+    assert (only["state"], only["reports"]) == ("committed", 11)
+
+
+def test_fewer_than_the_minimum_release_nothing(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings={**TRAINING, "clients": "all", "prior": False})
+    before = world.coordinator.rounds.model_hash
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.turn()
+        for device in devices[:9]:
+            await device.visit()
+        world.clock.now += 61
+        await world.turn()
+
+    asyncio.run(scenario())
+    (only,) = world.coordinator.history()
+    assert only["state"] == "abandoned"
+    assert "at least 10" in only["reason"]
+    assert world.coordinator.rounds.model_hash == before
+    assert not any(url.endswith("/release") for _, url, _ in world.network.log)
+
+
+def test_an_aggregator_asks_for_its_own_minimum(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings={**TRAINING, "prior": False})
+    strict = world.start_aggregator("seed", minimum=11)
+    world.coordinator.rounds._pair = None
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.turn()
+        for device in devices:
+            await device.visit()
+        await world.turn()
+
+    asyncio.run(scenario())
+    assert strict.minimum == 11
+    (only,) = world.coordinator.history()
+    assert (only["state"], "at least 11" in only["reason"]) == ("abandoned", True)
+
+
+def test_a_released_set_is_final(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings={**TRAINING, "rounds": 1, "prior": False})
+    released: list[tuple[str, bytes]] = []
+
+    async def scenario() -> None:
+        await world.play(await world.everyone())
+        released.extend((url, body) for _, url, body in world.network.log if url.endswith("/release"))
+        for url, body in released:
+            first = await ask(world.network, "POST", url, body)
+            assert (await ask(world.network, "POST", url, body)).body == first.body
+            fewer = body[: -wire.ID_BYTES]
+            with pytest.raises(RefusedError) as refused:
+                await ask(world.network, "POST", url, fewer)
+            assert refused.value.code == "released"
+
+    asyncio.run(scenario())
+    assert len(released) == 2
+
+
+def test_uploads_have_one_length_and_every_device_sends_one_pair(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings=TRAINING)
+
+    async def scenario() -> None:
+        await world.play(await world.everyone())
+
+    asyncio.run(scenario())
+    for address in (SEED, VECTOR):
+        bodies = [body for _, url, body in world.network.log if url == f"{address}/reports"]
+        assert len(bodies) == 12 + 3 * 10
+        assert len({len(body) for body in bodies[:12]}) == len({len(body) for body in bodies[12:]}) == 1
+    assert not any(url == f"{COORDINATOR}/letters" for _, url, _ in world.network.log)
+
+
+def test_consent_taken_back_cancels_a_queued_upload(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings=TRAINING, timing=Timing(round=60, hold=5, spread=20))
+
+    async def scenario() -> tuple[str, int]:
+        devices = await world.everyone()
+        await world.turn()
+        keeper = devices[0].keeper
+        assert isinstance(keeper, InMemory)
+        visit = asyncio.create_task(devices[0].visit())
+        while keeper.memory.pending is None:
+            await asyncio.sleep(0)
+        keeper.allowed = Permission(statistics=False)
+        outcome = await visit
+        return outcome.why, keeper.notes
+
+    why, notes = asyncio.run(scenario())
+    assert "taken back" in why
+    assert notes == 0
+    assert not any(url.endswith("/reports") for _, url, _ in world.network.log)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [({"minimum": 50}, "at least 50"), ({"minimum": 11}, "at least 11")],
+)
+def test_a_device_has_its_own_minimum(tmp_path: Path, changes: dict[str, int], words: str) -> None:
+    world = World(tmp_path, people(), settings=TRAINING)
+
+    async def scenario() -> str:
+        devices = await world.everyone()
+        await world.turn()
+        devices[0].identity = replace(devices[0].identity, **changes)  # type: ignore[arg-type]
+        return (await devices[0].visit()).why
+
+    assert words in asyncio.run(scenario())
+
+
+def test_readable_rounds_need_the_device_to_agree(tmp_path: Path) -> None:
+    world = World(
+        tmp_path, people(), settings=TRAINING, channel=ChannelSettings(channel="readable", minimum_cohort=10)
+    )
+
+    async def scenario() -> str:
+        devices = await world.everyone()
+        await world.turn()
+        devices[0].identity = replace(devices[0].identity, readable=False)
+        return (await devices[0].visit()).why
+
+    assert "the server can read each update" in asyncio.run(scenario())
+
+
+def test_a_one_client_schedule_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="at least the minimum cohort of 10, but there are 1;"):
+        World(tmp_path, people(), "sfpl")
+
+
+def test_one_device_gets_one_ticket(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings=TRAINING)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.turn()
+        live = world.coordinator.rounds.live
+        assert live is not None
+        token = bearer(devices[0].identity.token)
+
+        async def ticket(report: bytes) -> bytes:
+            body = live.hash + report
+            return (await ask(world.network, "POST", f"{COORDINATOR}/tickets", body, token)).body
+
+        first = await ticket(bytes(16))
+        assert await ticket(bytes(16)) == first
+        with pytest.raises(RefusedError) as refused:
+            await ticket(b"1" * 16)
+        assert refused.value.code == "duplicate"
+
+    asyncio.run(scenario())
