@@ -29,6 +29,7 @@ from murmura.cli import (
     leave,
     recommend,
     report,
+    reproduce,
     rounds,
     search,
     serve,
@@ -55,6 +56,9 @@ app = typer.Typer(
 )
 app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
 app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
+app.add_typer(
+    reproduce.reproduce_app, name="reproduce", help="The papers' tables and figures, each one command."
+)
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.command("fit")(fit.fit)
 app.command("evaluate")(evaluate.evaluate)

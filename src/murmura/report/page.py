@@ -18,7 +18,7 @@ from murmura.report.curves import disclosure_curves, loss_curves
 from murmura.report.drawing import Picture, require_matplotlib
 from murmura.report.plots import metric_dots, people_shares
 from murmura.report.read import Folder, printable, read_folder
-from murmura.report.reproduce import reproduce
+from murmura.report.rerun import rerun
 from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, Table, to_html, written
 from murmura.report.tables import every_table
@@ -181,7 +181,7 @@ def as_yaml(value: Any) -> str:
 
 
 def _reproduce(record: Folder) -> str:
-    script = escape("\n".join(map(printable, reproduce(record).split("\n"))))
+    script = escape("\n".join(map(printable, rerun(record).split("\n"))))
     fingerprint = record.data.get("fingerprint")
     starts = printable(str(fingerprint)[:12])
     same = f" The data is the same when its fingerprint begins with {starts}." if fingerprint else ""

@@ -58,6 +58,12 @@ Config = FitConfig | CompareConfig
 
 def load_config(path: Path) -> Config:
     """Read and check a configuration file: of one model (`model:`) or of several (`models:`)."""
+    values, lines = read_yaml(path, "'data:' and 'model:'")
+    return check_config(values, str(path), lines)
+
+
+def read_yaml(path: Path, such_as: str) -> tuple[dict[str, Any], dict[Path_, int]]:
+    """The settings of a file, and the line each of them stands on; `such_as` names some it must hold."""
     try:
         text = path.read_text(encoding="utf-8")
         values, lines = yaml.safe_load(text), _lines(yaml.compose(text, Loader=yaml.SafeLoader))
@@ -70,8 +76,8 @@ def load_config(path: Path) -> Config:
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise SettingError(f"{where}: not valid YAML ({getattr(error, 'problem', error)}).") from None
     if not isinstance(values, dict):
-        raise SettingError(f"{path} must hold settings such as 'data:' and 'model:', but holds none.")
-    return check_config(values, str(path), lines)
+        raise SettingError(f"{path} must hold settings such as {such_as}, but holds none.")
+    return values, lines
 
 
 def check_config(values: dict[str, Any], file: str = "", lines: dict[Path_, int] | None = None) -> Config:
@@ -132,10 +138,15 @@ def describe_settings(name: str) -> list[tuple[str, str, str]]:
 
 
 def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
-    """The line each key stands on."""
-    if not isinstance(node, yaml.MappingNode):
-        return {}
+    """The line each key, or each member of a list, stands on."""
     found: dict[Path_, int] = {}
+    if isinstance(node, yaml.SequenceNode):
+        for place, value in enumerate(node.value):
+            here = (*path, str(place))
+            found[here] = value.start_mark.line + 1
+            found |= _lines(value, here)
+    if not isinstance(node, yaml.MappingNode):
+        return found
     for key, value in node.value:
         here = (*path, str(key.value))
         found[here] = key.start_mark.line + 1

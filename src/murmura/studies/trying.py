@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from murmura.baselines.base import Model
 from murmura.core.errors import SettingError
@@ -19,6 +19,8 @@ from murmura.engine.experiment import Outcome, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method, method_class
 from murmura.studies.trials import DIGITS, Trial
+
+Better = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Job:
     seed: int = 0
     stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
     patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
+    better: Better = "higher"  # errors: lower
 
 
 Team = Callable[[Sequence[Job]], Iterator[list[Trial]]]
@@ -68,7 +71,7 @@ def do(selection: Selection, job: Job, progress: Progress = SILENT) -> list[Tria
             seconds = {"fit": time.perf_counter() - started}
             outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds)
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return job.patience is None or not is_over([trial.value for trial in found], job.patience)
+        return job.patience is None or not is_over([trial.value for trial in found], job.patience, job.better)
 
     ready.fit(selection.split.train, job.seed, progress, watch)
     return found
@@ -81,9 +84,10 @@ def _trial(job: Job, settings: dict[str, Any], outcome: Outcome) -> Trial:
     return Trial(settings, round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2))
 
 
-def is_over(curve: Sequence[float], patience: int) -> bool:
+def is_over(curve: Sequence[float], patience: int, better: Better = "higher") -> bool:
     """Whether the best of the values, one per epoch, lies `patience` epochs back."""
-    return bool(curve) and len(curve) - 1 - curve.index(max(curve)) >= patience
+    top = max if better == "higher" else min
+    return bool(curve) and len(curve) - 1 - curve.index(top(curve)) >= patience
 
 
 def most_epochs(model: str, settings: dict[str, Any]) -> int:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from murmura.cli import options
 from murmura.report.fact_tables import inline
 from murmura.report.read import Folder, Model
-from murmura.report.reproduce import FILE, reproduce
+from murmura.report.rerun import FILE, rerun
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -29,7 +29,7 @@ def folder_of(config: dict[str, Any]) -> Folder:
 
 
 def commands(config: dict[str, Any]) -> list[list[str]]:
-    script = reproduce(folder_of(config)).replace("\\\n", " ")
+    script = rerun(folder_of(config)).replace("\\\n", " ")
     return [shlex.split(line) for line in script.splitlines() if not line.startswith("#")]
 
 
@@ -92,7 +92,7 @@ def test_a_label_no_flag_can_carry_goes_through_a_file(label: str, tmp_path: Pat
         "cutoffs": [5],
         "models": models,
     }
-    script = reproduce(folder_of(config))
+    script = rerun(folder_of(config))
     assert f"murmura compare --config {FILE} --out again" in script
     text = script.split("<<'END'\n")[1].split("\nEND\n")[0]
     assert yaml.safe_load(text)["models"] == models

@@ -15,7 +15,7 @@ FILE = f"{AGAIN}.yaml"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba")
 
 
-def reproduce(folder: Folder) -> str:
+def rerun(folder: Folder) -> str:
     """A shell script: run the same and report it; the versions stand above as a comment."""
     parts = [f"{part} {folder.environment[part]}" for part in VERSIONS if folder.environment.get(part)]
     versions = [printable(f"# {', '.join(parts)}")] if parts else []

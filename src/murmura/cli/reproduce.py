@@ -1,0 +1,185 @@
+"""`murmura reproduce`: the papers' tables and figures, each one command."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import progress, say, table
+from murmura.core.errors import DataError, MissingExtraError, SettingError
+
+if TYPE_CHECKING:
+    from murmura.core.progress import Progress
+    from murmura.studies.experiments import Experiment
+    from murmura.studies.reproduce import Place
+
+reproduce_app = typer.Typer(no_args_is_help=True)
+Name = Annotated[
+    str, typer.Argument(help="An experiment (see `murmura reproduce list`), or a file of your own.")
+]
+HERE = Path("runs") / "reproduce"
+
+
+@reproduce_app.command("list")
+def list_all(data_dir: options.DataDir = None) -> None:
+    """List the experiments, and which of their data sets are here."""
+    from murmura.studies.experiments import experiment, experiment_names
+
+    rows = []
+    for name in experiment_names():
+        one = experiment(name)
+        here = [data for data in (*one.data, *one.also) if not _missing(data, data_dir)]
+        rows.append([name, one.title, ", ".join(one.data), ", ".join(here) or "none"])
+    table("experiments", ["name", "what", "data", "can be run on"], rows, text=True)
+
+
+@reproduce_app.command("show")
+def show(name: Name, data_dir: options.DataDir = None) -> None:
+    """Show what an experiment runs, where its settings are searched, and what the paper prints."""
+    from murmura.studies.experiments import experiment
+
+    one = experiment(name)
+    typer.echo(f"{one.title}\n{one.paper}\nwhat was found: {one.docs}")
+    for data in one.data:
+        what = _missing(data, data_dir)
+        base = one.same_run_as.get(data)
+        shown = f"  (the same run as {base})" if base else ""
+        typer.echo(f"  {data}{shown}: {'here' if not what else f'not here; {what}'}")
+    if one.rows:
+        rows = [
+            [label, row.model, _space(row.settings), " then ".join(map(_space, row.search)), _space(row.sweep)]
+            for label, row in one.rows.items()
+        ]
+        table("rows", ["row", "model", "settings", "searched on the validation part", "swept"], rows, text=True)
+    for data, printed in one.printed.items():
+        keys = list(dict.fromkeys(key for found in printed.values() for key in found))
+        rows = [
+            [label, *(f"{found[k]:g}" if k in found else "" for k in keys)] for label, found in printed.items()
+        ]
+        table(f"printed for {data}", ["row", *keys], rows)
+    for doubt in one.doubts:
+        about = ", ".join([*doubt.data, *doubt.rows, *doubt.metrics]) or "everything"
+        typer.echo(f"doubtful ({about}): {doubt.reason}")
+
+
+@reproduce_app.command("run")
+def run(
+    name: Name,
+    data: Annotated[str, typer.Option("--data", help="One data set; default: every one that is here.")] = "",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small, real run: few epochs, embedded data.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder; default runs/reproduce.")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")
+    ] = 2,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
+    from murmura.studies.reproduce import reproduce
+
+    shown, places = _places(name, data, quick, out or HERE, data_dir)
+    for place in places:
+        say(f"{place.experiment.name} on {place.data}: {place.folder}")
+        with progress() as listener:
+            heard = _Heard(listener, workers, place)
+            reproduce(place, workers, heard)
+            heard.end()
+    _finish(shown, places, out or HERE)
+
+
+def _places(
+    name: str, data: str, quick: bool, out: Path, data_dir: Path | None
+) -> tuple[Experiment, list[Place]]:
+    """What is run where: every data set that is here, or the one that was asked for."""
+    from murmura.studies.experiments import experiment
+    from murmura.studies.reproduce import Place
+
+    shown = experiment(name)
+    wanted = [data] if data else [shown.quick.data] if quick else list(shown.data)
+    missing = {one: _missing(one, data_dir) for one in wanted}
+    here = [one for one in wanted if not missing[one]]
+    for one in wanted:
+        if missing[one]:
+            say(f"{one} is not here and is left out: {missing[one]}")
+    if not here and not shown.counts:
+        others = [one for one in shown.also if not _missing(one, data_dir)]
+        hint = f"; or run it on {' or '.join(others)} with --data" if others else ""
+        raise DataError(f"{shown.name} needs {' or '.join(wanted)}, but none of them is here{hint}.")
+    places = []
+    for one in here:
+        base = experiment(_base(shown, one)) if shown.same_run_as else shown
+        ran = base.smaller() if quick else base
+        folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
+        places.append(Place(ran, one, folder, data_dir))
+    return shown, places
+
+
+def _base(shown: Experiment, data: str) -> str:
+    """Whose run an experiment shows on a data set; on one the paper does not have, the first it names."""
+    return shown.same_run_as.get(data) or next(iter(shown.same_run_as.values()))
+
+
+def _finish(shown: Experiment, places: list[Place], out: Path) -> None:
+    from murmura.report.reproduction import write
+
+    try:
+        for path in write(shown, places, out):
+            say(str(path))
+    except MissingExtraError as error:
+        say(f"no report: {error}")
+
+
+def _missing(data: str, data_dir: Path | None) -> str:
+    """How to supply a data set that is not here; "" when it is."""
+    from murmura.data.sources import ALIASES, MADE_UP, SOURCES, data_folder, unknown_name
+    from murmura.data.table import looks_like_a_file
+
+    source = SOURCES.get(ALIASES.get(data, data))
+    if source is None:
+        if data in MADE_UP or Path(data).exists():
+            return ""
+        raise SettingError(f"{data} is no file." if looks_like_a_file(data) else unknown_name(data))
+    folder = data_folder(data_dir)
+    if not source.files or (folder is not None and source.fits(folder / source.place)):
+        return ""
+    return f"{source.advice((folder or Path('<data folder>')) / source.place)}" + (
+        "" if folder else ", then name the data folder with --data-dir or MURMURA_DATA"
+    )
+
+
+def _space(axes: Mapping[str, object]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in axes.items())
+
+
+class _Heard:
+    """Tells a person how far it is: a bar where there is a screen, a line per fit where there is none."""
+
+    def __init__(self, listener: Progress, workers: int, place: Place) -> None:
+        self.listener, self.workers, self.place = listener, workers, place
+        self.walls: list[float] = []
+        self.begun = False
+        self.started = time.perf_counter()
+
+    def __call__(self, what: str, cpu: float, wall: float, done: int, total: int) -> None:
+        """A fit is finished."""
+        if not self.begun:
+            self.listener.begin(f"{self.place.experiment.name} on {self.place.data}", total)
+            self.begun = True
+        self.listener.advance()
+        if not wall:
+            return  # it was there before
+        self.walls.append(wall)
+        left = sum(self.walls) / len(self.walls) * (total - done) / self.workers
+        say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({wall:.0f} s)")
+
+    def end(self) -> None:
+        """Everything is finished."""
+        if self.begun:
+            self.listener.end()
+        say(f"finished after {(time.perf_counter() - self.started) / 60:.1f} min")

@@ -1,0 +1,197 @@
+"""The tables of a reproduction: printed beside ours, what was chosen, what it cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from murmura.engine.run import Run
+from murmura.report.against import ALPHA
+from murmura.report.reproduced import Number
+from murmura.report.table import Cell, Column, Table, decimals_for, number, number_cell, text_cell
+from murmura.studies.experiments import Experiment
+from murmura.studies.reproduce import CHOICES, SPENT, TRIALS, Place
+from murmura.studies.stopping import Tried, best_place
+
+NO_WORD = "–"
+
+
+def metric_tables(shown: Experiment, data: str, found: Sequence[Number]) -> list[Table]:
+    """One table per metric: row, printed, ours, difference, test, verdict."""
+    made = []
+    for metric in dict.fromkeys(one.metric for one in found):
+        here = [one for one in found if one.metric == metric]
+        made.append(_metric_table(shown, data, metric, here))
+    return made
+
+
+def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Number]) -> Table:
+    values = [value for one in found for value in (one.printed, one.ours.mean) if value is not None]
+    decimals = decimals_for([value for value in values if math.isfinite(value)])
+    rows = tuple(
+        (
+            text_cell(one.row),
+            number_cell(one.printed, decimals),
+            _ours(one, decimals),
+            _percent(one.difference),
+            _test(one),
+            text_cell(one.verdict.word or NO_WORD),
+            text_cell(one.verdict.reason),
+        )
+        for one in found
+    )
+    columns = (
+        Column("row", numeric=False),
+        Column("printed"),
+        Column("ours", "mean over seeds, with its 95 % interval over seeds"),
+        Column("difference", "ours - printed, in per cent of the printed value"),
+        Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"),
+        Column("verdict", numeric=False),
+        Column("reason", numeric=False),
+    )
+    slug = "".join(one if one.isalnum() else "-" for one in f"{data}-{metric}").lower()
+    return Table(slug, f"{metric} on {data}", columns, rows, _notes(shown, found))
+
+
+def _notes(shown: Experiment, found: Sequence[Number]) -> tuple[str, ...]:
+    notes = [
+        f"reproduced: within {shown.tolerance:.0%} of the print, or the print lies in our interval over seeds; "
+        "intervals are over seeds (t, 95 %), none where the seed changes nothing."
+    ]
+    best = next((one.row for one in found if one.reference), "")
+    if best:
+        notes.append(
+            f"p: each row against the best centralised one, {best}, user by user (paired t-test, Holm). "
+            f"↑ and ↓: above and below it with p < {ALPHA}."
+        )
+    if any(one.verdict.reason for one in found):
+        notes.append(f"The reasons are told in {shown.docs}.")
+    return tuple(notes)
+
+
+def _ours(one: Number, decimals: int) -> Cell:
+    low, high = one.ours.low, one.ours.high
+    if math.isnan(one.ours.mean):
+        return Cell(None, NO_WORD)
+    if math.isnan(low):
+        return Cell(one.ours.mean, number(one.ours.mean, decimals))
+    shown = f"{number(low, decimals)} to {number(high, decimals)}"
+    return Cell(one.ours.mean, number(one.ours.mean, decimals), low, high, shown)
+
+
+def _percent(value: float | None) -> Cell:
+    return Cell(None, NO_WORD) if value is None else Cell(value, f"{number(100 * value, 1)} %")
+
+
+def _test(one: Number) -> Cell:
+    if one.reference:
+        return Cell(None, "best")
+    if one.test is None or math.isnan(one.test.p_t):
+        return Cell(None, NO_WORD)
+    mark = ("↑" if one.test.difference.mean > 0 else "↓") if one.test.sure else ""
+    p = one.test.p_t
+    return Cell(p, "< .001" if p < 0.001 else f"{p:.3f}", mark=mark)
+
+
+def read_trials(place: Place) -> list[Tried]:
+    """Every trial of a folder, in the order of rows, stages and settings."""
+    folder = Run(place.folder / TRIALS)
+    names = sorted(file.name for file in folder.path.glob("*.json")) if folder.path.is_dir() else []
+    order = {label: number for number, label in enumerate(place.experiment.rows)}
+    tried = [Tried.of(folder.read(name)) for name in names]
+    return sorted(
+        tried, key=lambda one: (order.get(one.row, -1), one.stage, json.dumps(one.asked, sort_keys=True))
+    )
+
+
+def choice_table(place: Place, tried: Sequence[Tried]) -> Table:
+    """What was chosen for every row on the validation part, out of how many trials."""
+    experiment = place.experiment
+    chosen = Run(place.folder).read(CHOICES)
+    rows = []
+    for label, row in experiment.rows.items():
+        mine = [one for one in tried if one.row == label]
+        left_out = str(chosen.get(label, {}).get("left out", ""))
+        settings, value = "its defaults", None
+        if mine and not left_out:
+            won = mine[best_place([one.value for one in mine], experiment.better)]
+            settings, value = said(won.settings), won.value
+        if row.sweep:
+            (key, values), *_ = row.sweep.items()
+            settings = f"{key} = {', '.join(map(str, values))}; the best of them: {settings}"
+        cpu = sum(one.cpu for one in mine) / 60
+        rows.append(
+            (
+                text_cell(label),
+                text_cell(f"left out: {left_out}" if left_out else settings),
+                number_cell(value, 5),
+                number_cell(len(mine)),
+                number_cell(cpu, 1),
+            )
+        )
+    columns = (
+        Column("row", numeric=False),
+        Column("chosen", numeric=False),
+        Column(f"{experiment.metric} on validation"),
+        Column("trials"),
+        Column("CPU minutes"),
+    )
+    note = (
+        "Chosen on the validation part with one seed, the best epoch included; then fitted on the whole "
+        "training part and scored on the test part once."
+    )
+    return Table(f"chosen-{place.data}", f"What was chosen on {place.data}", columns, tuple(rows), (note,))
+
+
+def trial_table(place: Place, tried: Sequence[Tried]) -> Table:
+    """Every trial: the search that reached a value, or did not."""
+    rows = tuple(
+        (
+            text_cell(one.row),
+            number_cell(one.stage + 1),
+            text_cell(said(one.asked)),
+            number_cell(one.settings.get("epochs") if one.curve else None),
+            number_cell(one.value, 5),
+            number_cell(one.cpu, 1),
+            text_cell(one.failed),
+        )
+        for one in tried
+    )
+    columns = (
+        Column("row", numeric=False),
+        Column("grid"),
+        Column("settings", numeric=False),
+        Column("best epoch"),
+        Column(f"{place.experiment.metric} on validation"),
+        Column("CPU seconds"),
+        Column("failed", numeric=False),
+    )
+    return Table(f"trials-{place.data}", f"Trials on {place.data}", columns, rows)
+
+
+def time_table(places: Sequence[Place]) -> Table:
+    """What a reproduction cost: fits, CPU and wall minutes, over all sessions."""
+    rows = []
+    for place in places:
+        folder = Run(place.folder)
+        sessions = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
+        total = {key: sum(one[key] for one in sessions) for key in ("fits", "cpu", "wall")}
+        rows.append(
+            (
+                text_cell(place.data),
+                number_cell(total["fits"]),
+                number_cell(total["cpu"] / 60, 1),
+                number_cell(total["wall"] / 60, 1),
+                number_cell(len(sessions)),
+            )
+        )
+    titles = ("fits", "CPU minutes", "wall minutes", "sessions")
+    columns = (Column("data", numeric=False), *(Column(one) for one in titles))
+    return Table("time", "What it cost", columns, tuple(rows))
+
+
+def said(settings: dict[str, Any]) -> str:
+    """Settings as a person reads them."""
+    return ", ".join(f"{key} {value}" for key, value in sorted(settings.items())) or "its defaults"

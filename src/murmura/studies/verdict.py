@@ -1,0 +1,50 @@
+"""Is a printed number reproduced? One word for each, by a rule that is stated once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
+Better = Literal["higher", "lower", "zero"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The word and, where the printed number is doubted, the reason."""
+
+    word: Word
+    reason: str = ""
+
+
+def verdict(
+    printed: float | None,
+    ours: float | None,
+    interval: tuple[float, float],
+    better: Better,
+    tolerance: float,
+    doubt: str = "",
+) -> Verdict:
+    """Reproduced: within `tolerance` of the print, or the print lies in our interval over seeds.
+
+    Otherwise ours is better or does not reach it; a doubted print is neither. Without a print there is no word.
+    """
+    if printed is None:
+        return Verdict("")
+    if ours is None or math.isnan(ours):
+        return Verdict("not run")
+    if doubt:
+        return Verdict("printed number doubtful", doubt)
+    low, high = interval
+    if abs(ours - printed) <= tolerance * abs(printed) * (1 + 1e-9) or low <= printed <= high:
+        return Verdict("reproduced")
+    ahead = {"higher": ours > printed, "lower": ours < printed, "zero": abs(ours) < abs(printed)}
+    return Verdict("better" if ahead[better] else "not reached")
+
+
+def difference(printed: float | None, ours: float | None) -> float | None:
+    """How far ours is from the print, as a fraction of the print."""
+    if printed is None or ours is None or not printed or math.isnan(ours):
+        return None
+    return (ours - printed) / abs(printed)

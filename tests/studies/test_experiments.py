@@ -1,0 +1,82 @@
+"""The papers' files are right, and a wrong one is named with its line."""
+
+from pathlib import Path
+
+import pytest
+
+from murmura.core.errors import SettingError
+from murmura.data.sources import SOURCES
+from murmura.studies.experiments import experiment, experiment_folder, experiment_names, read_experiment
+from tests.studies.experiment_files import EXPERIMENT, small
+
+ROOT = Path(__file__).parents[2]
+ASKED = {
+    "federank-table2", "federank-fig1", "federank-fig2", "federank-fig3", "fpl-table2", "fpl-table3",
+    *(f"thesis-4.{n}" for n in range(2, 7)), *(f"thesis-fig4.{n}" for n in range(2, 7)),
+}  # fmt: skip
+
+
+def test_every_table_and_figure_has_its_file() -> None:
+    assert set(experiment_names()) >= ASKED
+    assert "defaults" not in experiment_names()
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_a_file_names_what_exists(name: str) -> None:
+    one = experiment(name)
+    assert {*one.data, *one.also} <= set(SOURCES)
+    assert (ROOT / one.docs.split("#")[0]).is_file()
+    assert set(one.same_run_as) <= {*one.data, *one.also}
+    bases = [experiment(base) for base in set(one.same_run_as.values())]
+    assert all(base.rows and not base.same_run_as for base in bases)
+    rows = [row for base in (one, *bases) for row in base.rows]
+    for data, printed in one.printed.items():
+        assert data in one.data
+        for row, values in printed.items():
+            assert any(row == known or row.startswith(f"{known} ") for known in [*rows, "training data"]), row
+            assert set(values) <= set(one.shown), (row, values)
+    for doubt in one.doubts:
+        assert set(doubt.data) <= set(one.data)
+        assert doubt.reason
+
+
+def test_quick_keeps_every_row_and_has_less_to_do() -> None:
+    from murmura.studies.reproduce import fits
+
+    whole = experiment("federank-table2")
+    quick = whole.smaller()
+    assert list(quick.rows) == list(whole.rows)
+    assert fits(quick) < fits(whole) / 3
+
+
+def test_the_folder_is_the_one_beside_the_sources() -> None:
+    assert experiment_folder() == ROOT / "experiments"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("    model: sfpl\n", "    modle: sfpl\n", 17, "did you mean 'model'"),
+        ("  sFPL:\n    model: sfpl", "  sFPL:\n    model: sfppl", 16, "there is no model 'sfppl'"),
+        ("power: [1, 2]", "powr: [1, 2]", 15, "did you mean 'power'"),
+        ("{k: [2, 5, 10]}", "{k: [2, 0, 10]}", 14, "greater than or equal to 1"),
+        ("seeds: 2", "seeds: none", 8, "valid integer"),
+        ("shown: [P@10, IC@10]\n", "", None, "shown must be given"),
+        ("title:", "titel:", 1, "did you mean 'title'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_line(
+    tmp_path: Path, old: str, new: str, line: int | None, words: str
+) -> None:
+    assert old in EXPERIMENT
+    path = small(tmp_path, EXPERIMENT.replace(old, new))
+    with pytest.raises(SettingError) as error:
+        read_experiment(path)
+    text = str(error.value)
+    assert words.lower() in text.lower()
+    assert text.startswith(f"{path}:{line}: " if line else f"{path}: ")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SettingError, match="did you mean 'federank-table2'"):
+        experiment("federank-tabel2")

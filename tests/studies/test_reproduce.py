@@ -1,0 +1,140 @@
+"""A reproduction: chosen on the validation part, the same for any number of workers, safe from kill -9."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmura.core.errors import RunError
+from murmura.core.settings import changed
+from murmura.studies.experiments import read_experiment
+from murmura.studies.reproduce import Place, fits, reproduce
+from tests.studies.experiment_files import check_ins, small
+
+CODE = "from murmura.cli.app import main; main()"
+
+
+def silent(what: str, cpu: float, wall: float, done: int, total: int) -> None:
+    """Nobody listens."""
+
+
+def started(folder: Path, workers: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", CODE, "reproduce", "run", "small.yaml", "--data", "ratings.csv"]
+    command += ["--out", "out", "--workers", str(workers)]
+    return subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+def children(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    return [int(one) for one in text.split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(what: Any, seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    with (folder / "out" / "small.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for the workers in /proc")
+def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) -> None:
+    small(tmp_path)
+    check_ins(tmp_path)
+    trials = tmp_path / "out" / "small-ratings" / "trials"
+    process = started(tmp_path, workers=2)
+    wait_for(lambda: trials.is_dir() and len(list(trials.glob("*.json"))) >= 2)
+    workers = children(process.pid)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    wait_for(lambda: not any(map(alive, workers)), 20)  # no worker outlives its parent
+    before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in trials.glob("*.json")}
+    assert not (tmp_path / "out" / "small.html").exists()
+
+    assert started(tmp_path, workers=2).wait() == 0
+    for name, (at, content) in before.items():
+        file = trials / name
+        assert (file.stat().st_mtime_ns, file.read_bytes()) == (at, content)
+    sessions = json.loads((tmp_path / "out" / "small-ratings" / "spent.json").read_text("utf-8"))["sessions"]
+    # pi = 1 was tried with alpha: one fit serves both grids
+    total = fits(read_experiment(tmp_path / "small.yaml")) - 1
+    assert sessions[-1]["fits"] == total - len(before)
+    assert (tmp_path / "out" / "small.html").is_file()
+
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    small(whole)
+    check_ins(whole)
+    assert started(whole, workers=1).wait() == 0
+    assert table(whole) == table(tmp_path)  # as if it had not been killed, for any number of workers
+    page = (whole / "out" / "small.html").read_text(encoding="utf-8")
+    assert "Search history" in page
+    assert "wall minutes" in page
+
+
+def test_settings_are_chosen_on_the_validation_part_alone(tmp_path: Path) -> None:
+    """The held-out rows may say anything: what is chosen does not change."""
+    path = small(tmp_path)
+    data = check_ins(tmp_path)
+    lines = data.read_text("utf-8").splitlines()
+    other = tmp_path / "other.csv"
+    header, rows = lines[0], [line.split(",") for line in lines[1:]]
+    for row in rows:
+        if int(row[3]) >= 1024 - 4:  # the newest floor(.2 * 24) = 4 rows of each user are the test part
+            row[1] = "m89" if row[1] != "m89" else "m88"
+    seen: set[tuple[str, str]] = set()
+    unique = []
+    for row in rows:
+        while (row[0], row[1]) in seen:
+            row[1] = f"m{(int(row[1][1:]) + 1) % 90:02d}"
+        seen.add((row[0], row[1]))
+        unique.append(",".join(row))
+    other.write_text("\n".join([header, *unique]) + "\n", "utf-8")
+    one = changed(read_experiment(path), seeds=1)
+    chosen = []
+    for name in (data, other):
+        place = Place(one, str(name), tmp_path / name.stem)
+        reproduce(place, 1, silent)
+        chosen.append(json.loads((place.folder / "choices.json").read_text("utf-8")))
+    assert chosen[0] == chosen[1]
+
+
+def test_the_best_epoch_is_kept_and_a_fit_stops_when_nothing_improves(tmp_path: Path) -> None:
+    one = changed(read_experiment(small(tmp_path)), seeds=1)
+    place = Place(one, str(check_ins(tmp_path)), tmp_path / "out")
+    reproduce(place, 1, silent)
+    files = [json.loads(file.read_text("utf-8")) for file in (tmp_path / "out" / "trials").glob("sfpl-*.json")]
+    assert len(files) == 4
+    for tried in files:
+        curve = np.array(tried["curve"])
+        best = int(curve.argmax())
+        assert tried["settings"]["epochs"] == best + 1
+        assert tried["value"] == curve[best]
+        assert len(curve) == 6 or len(curve) == best + 1 + 2  # patience 2
+
+
+def test_another_experiment_is_refused_in_the_same_folder(tmp_path: Path) -> None:
+    one = changed(read_experiment(small(tmp_path)), seeds=1)
+    place = Place(one, str(check_ins(tmp_path)), tmp_path / "out")
+    reproduce(place, 1, silent)
+    with pytest.raises(RunError, match="holds another"):
+        reproduce(Place(changed(one, seeds=2), place.data, place.folder), 1, silent)
