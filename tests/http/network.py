@@ -81,7 +81,8 @@ class Network:
         for endpoint in desk.endpoints:
             fits = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", endpoint.path), path)
             if endpoint.method == method and fits:
-                assert len(body) <= desk.largest(endpoint), endpoint.path
+                if len(body) > desk.largest(endpoint):
+                    return Reply(413, b'{"error": "oversize", "message": "too long"}')
                 made = desk.answer(endpoint, Request(body, fits.groupdict(), headers))
                 return Reply(made.status, made.body, dict(made.headers))
         raise AssertionError(url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from murmura.web.page import page
 
 Background = Callable[[], Awaitable[None]]
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
-EVERY = 0.05  # seconds between looks for something new to announce
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Limits:
 
 def make_app(desk: Desk, limits: Limits, background: Background, tick: float) -> Starlette:
     """The web server of a desk; `background` is called again and again while it runs."""
-    rate = Rate(limits.rate, limits.burst, time.monotonic)
-    routes = [_route(desk, endpoint, rate) for endpoint in desk.endpoints]
+    rate, bulletin = Rate(limits.rate, limits.burst, time.monotonic), Bulletin(desk)
+    routes = [_route(desk, endpoint, rate, bulletin) for endpoint in desk.endpoints]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(_keep_going(background, tick))
+        task = asyncio.create_task(_keep_going(background, bulletin, tick))
         yield
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -52,13 +52,54 @@ def make_app(desk: Desk, limits: Limits, background: Background, tick: float) ->
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
-async def _keep_going(background: Background, tick: float) -> None:
+async def _keep_going(background: Background, bulletin: Bulletin, tick: float) -> None:
     while True:
-        await background()
+        try:
+            await background()
+            bulletin.look()
+        except Exception:  # whatever it was, the server must go on answering and try again
+            logging.getLogger("murmura").exception("the server could not move on")
         await asyncio.sleep(tick)
 
 
-def _route(desk: Desk, endpoint: Endpoint, rate: Rate) -> Route:
+class Bulletin:
+    """What is announced: one look for all who listen."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self.news = desk, ""
+        self._changed = asyncio.Event()
+
+    def look(self) -> None:
+        """Wake everyone when there is something new."""
+        if not isinstance(self._desk, CoordinatorDesk):
+            return
+        try:
+            now = self._desk.machine.manifest()[0].hex()
+        except RefusedError as error:
+            now = error.code
+        if now != self.news:
+            self.news = now
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """`round` with the hash of a new manifest, `state` while none is open; now and then a sign of life."""
+        last = ""
+        yield b": murmura\n\n"
+        while True:
+            changed = self._changed
+            if self.news != last:
+                last = self.news
+                kind = "state" if last in ("paused", "finished") else "round"
+                yield f"event: {kind}\ndata: {last}\n\n".encode()
+            else:
+                try:
+                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+
+
+def _route(desk: Desk, endpoint: Endpoint, rate: Rate, bulletin: Bulletin) -> Route:
     async def handle(incoming: Incoming) -> Response:
         try:
             rate.take(incoming.client.host if incoming.client else "")
@@ -73,33 +114,12 @@ def _route(desk: Desk, endpoint: Endpoint, rate: Rate) -> Route:
         if endpoint.name == "page":
             return page()
         if endpoint.name == "events":
-            assert isinstance(desk, CoordinatorDesk)
-            return StreamingResponse(_events(desk), media_type="text/event-stream")
+            return StreamingResponse(bulletin.stream(), media_type="text/event-stream")
         headers = {name.lower(): value for name, value in incoming.headers.items()}
         params = {name: str(value) for name, value in incoming.path_params.items()}
         return _response(desk.answer(endpoint, Request(body, params, headers)))
 
     return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.name)
-
-
-async def _events(desk: CoordinatorDesk) -> AsyncIterator[bytes]:
-    """`round` with the hash of every new manifest, `state` while none is open; now and then a sign of life."""
-    last, silent = "", 0.0
-    yield b": murmura\n\n"
-    while True:
-        try:
-            now = desk.machine.manifest()[0].hex()
-        except RefusedError as error:
-            now = error.code
-        if now != last:
-            kind = "round" if now not in ("paused", "finished") else "state"
-            yield f"event: {kind}\ndata: {now}\n\n".encode()
-            last, silent = now, 0.0
-        elif silent > HEARTBEAT:
-            yield b": still here\n\n"
-            silent = 0.0
-        await asyncio.sleep(EVERY)
-        silent += EVERY
 
 
 def _response(answer: Answer) -> Response:

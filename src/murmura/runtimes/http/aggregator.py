@@ -63,6 +63,9 @@ class Aggregator:
             )
         self.coordinator = pinned or coordinator
         self.accepted = self.refused = 0
+        self._payload_bytes = (
+            0  # of the last round's shares: a late one is still read, and told that it is late
+        )
         self._open: _Open | None = None
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
@@ -102,6 +105,7 @@ class Aggregator:
             durable=True,
         )
         self._open = _Open(manifest, manifest.hash, ring)
+        self._payload_bytes = SEED_BYTES if self.role == "seed" else ring.message_bytes
         return self.key.public
 
     def _verified(self, envelope: bytes) -> Manifest:
@@ -123,10 +127,8 @@ class Aggregator:
 
     @property
     def share_bytes(self) -> int:
-        """The exact length of a share that can be taken now; 0 when no round is open."""
-        if self._open is None:
-            return 0
-        return wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else self._open.ring.message_bytes)
+        """The exact length of a share of the last round; nothing longer is read."""
+        return wire.SHARE_HEADER + self._payload_bytes
 
     def report(self, message: bytes) -> bytes:
         """Take one share; answers with a signed receipt, the same one when the same share comes again."""
@@ -141,7 +143,10 @@ class Aggregator:
     def _take(self, message: bytes) -> bytes:
         o = self._open
         if o is None:
-            raise RefusedError("paused", "no round is open here.")
+            over = self._payload_bytes > 0
+            raise RefusedError(
+                "late" if over else "paused", "no round is open here; the share was not counted."
+            )
         kind = SEED if self.role == "seed" else VECTOR
         share = Share.decode(message, kind, self.share_bytes - wire.SHARE_HEADER)
         if share.manifest != o.hash:

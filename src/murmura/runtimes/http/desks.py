@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from murmura.core.errors import MurmuraError
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator import Aggregator
 from murmura.runtimes.http.coordinator import Coordinator
@@ -84,6 +85,8 @@ class Desk:
             return made
         except RefusedError as error:
             return Answer.refusal(error)
+        except MurmuraError as error:
+            return Answer.refusal(RefusedError("malformed", str(error)))
 
     def guard(self, endpoint: Endpoint, request: Request) -> None:
         """Refuse whoever may not ask this."""
@@ -109,6 +112,10 @@ class CoordinatorDesk(Desk):
         """Operators' addresses take the operator's token."""
         if endpoint.guard == "operator":
             self.machine.check_operator(request.token)
+
+    def largest(self, endpoint: Endpoint) -> int:
+        """An update is never longer than what its round declares."""
+        return self.machine.rounds.letter_bytes if endpoint.name == "letter" else endpoint.largest
 
     def key(self, request: Request) -> Answer:
         """Who this is."""

@@ -103,6 +103,7 @@ class Device:
         self.identity, self.keeper, self.rows, self.library = identity, keeper, rows, library
         self.send, self._clock, self._sleep, self._entropy = send, clock, sleep, entropy
         self._etag = ""
+        self._report = b"", b""  # the manifest looked at last, and the report id drawn for it
         self.manifest: Manifest | None = None  # the last one seen
 
     async def visit(self) -> Outcome:
@@ -179,7 +180,9 @@ class Device:
             return self._done(m, Outcome("declined", m.round, m.phase, f"no consent to {phase.asks}"))
         pending = self.keeper.memory.pending
         again = pending if pending is not None and pending.manifest == m.hash.hex() else None
-        report = bytes.fromhex(again.report) if again else self._entropy(ID_BYTES)
+        if self._report[0] != m.hash:
+            self._report = m.hash, bytes.fromhex(again.report) if again else self._entropy(ID_BYTES)
+        report = self._report[1]
         try:
             ticket = (await self._patiently("POST", f"{self.identity.url}/tickets", m.hash + report, m)).body
             # before training, so that it tells nothing about how long that takes
@@ -259,7 +262,10 @@ class Device:
         exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
         pending = Pending(name, work.report.hex(), seed, result.digest)
         self.keeper.keep(replace(memory, pending=pending, exchanges=exchanges))
-        while (wait := work.send_at - self._clock()) > 0:
+        send_at = work.send_at
+        while m.hold > 0 and send_at < self._clock():
+            send_at += m.hold  # training took longer than it should: tell no more than that
+        while (wait := send_at - self._clock()) > 0:
             await self._sleep(min(wait, 1.0))
             self._require_consent(work)
         self._require_consent(work)

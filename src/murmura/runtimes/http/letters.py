@@ -17,7 +17,7 @@ from murmura.core.update import Update
 from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Manifest
 from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.wire import Letter
+from murmura.runtimes.http.wire import LETTER_HEADER, Letter
 
 
 class Mailbox:
@@ -28,6 +28,9 @@ class Mailbox:
         self._phase, self._algorithm = manifest.exchange(public), manifest.algorithm()
         self._chain = manifest.chain(public) if manifest.combine == "sum" else None
         self._total = np.zeros(self._chain.words if self._chain else 0, np.uint32)
+        rows = {table.name: table.rows for table in self._phase.sends.tables}
+        longest = self._chain.ring.message_bytes if self._chain else self._phase.sends.message_bytes(rows)
+        self.largest = LETTER_HEADER + longest  # bytes of a letter
         self._digests: dict[int, bytes] = {}
         self._updates: dict[int, Update] = {}
 

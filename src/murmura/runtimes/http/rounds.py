@@ -27,7 +27,7 @@ from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Statement, Store, put_fact
 from murmura.runtimes.http.transport import Transport
-from murmura.runtimes.http.wire import PROTOCOL
+from murmura.runtimes.http.wire import LETTER_HEADER, PROTOCOL
 
 Clock = Callable[[], float]
 Entropy = Callable[[int], bytes]
@@ -329,6 +329,12 @@ class Rounds:
         self.progress, self.live = progress, None
         self.counters.abandoned += 1
         self.counters.reasons[code] = self.counters.reasons.get(code, 0) + 1
+
+    @property
+    def letter_bytes(self) -> int:
+        """The longest letter that can be taken now."""
+        live = self.published
+        return LETTER_HEADER if live is None or live.mailbox is None else live.mailbox.largest
 
     def take_letter(self, message: bytes) -> bytes:
         """An update that the server can read."""
