@@ -4,10 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo test test-neural check lint types imports suite bench docs clean
+.PHONY: demo federation test test-neural check lint types imports suite bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
+
+federation: $(VENV)/.federation
+	$(BIN)/python examples/federation.py
 
 test: lint types imports suite
 
@@ -42,6 +45,10 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
 	$(PIP) install -e '.[demo,report]'
+	touch $@
+
+$(VENV)/.federation: $(VENV)/bin/python pyproject.toml
+	$(PIP) install -e '.[serve]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml

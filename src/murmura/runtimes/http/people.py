@@ -47,8 +47,8 @@ def described_by_items(path: Path, clients: int, interactions: int) -> Descripti
 
 
 def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
-    """The rows of one user of a data set, in order of time; a file of one user needs no name."""
-    data = training_rows(name, "", data_dir)
+    """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
+    data = load(name, data_dir).interactions
     if not user and data.n_users != 1:
         raise DataError(
             f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."

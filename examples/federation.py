@@ -1,0 +1,151 @@
+"""A whole federation on this machine: one coordinator, two aggregators, ten devices, each a process of its own.
+
+Ten people with two tastes like fourteen of forty films each. Every device trains on ten of them and keeps four
+back to see for itself whether the recommendations get better; nobody else learns which. Run: make federation
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.channel.journal import journals
+
+PEOPLE, FILMS, LIKES, ROUNDS = 10, 40, 14, 10
+MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
+
+
+def main() -> None:
+    started, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="murmura-federation-"))
+    processes: list[subprocess.Popen[str]] = []
+    try:
+        url = serve(folder, processes)
+        devices = [join(person, url, folder, processes) for person in range(PEOPLE)]
+        print(f"coordinator, two aggregators and {PEOPLE} devices are starting; everything is in {folder}\n")
+        watch(devices)
+        left(folder)
+        print(f"\ndone in {time.monotonic() - started:.0f} s")
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+        shutil.rmtree(folder)
+
+
+def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> str:
+    """The three servers; the coordinator sees no update, and neither aggregator can read one."""
+    items, ports = folder / "films.txt", free_ports(3)
+    items.write_text("".join(f"film-{n:02d}\n" for n in range(FILMS)), encoding="utf-8")
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    for role, port in (("seed", ports[1]), ("vector", ports[2])):
+        words = ["aggregate", role, "--state", folder / role, "--coordinator", urls[0], "--port", port]
+        start(processes, folder / f"{role}.log", *words, "--minimum", PEOPLE)
+    words = [
+        "serve",
+        "--state",
+        folder / "coordinator",
+        "--items",
+        items,
+        "--clients",
+        PEOPLE,
+        "--port",
+        ports[0],
+    ]
+    words += ["--interactions", PEOPLE * LIKES, "--aggregator", urls[1], "--aggregator", urls[2], "--start"]
+    words += ["-S", f"clients={PEOPLE}", "-S", f"rounds={ROUNDS}", "--minimum", PEOPLE, "--wait-for", PEOPLE]
+    log = folder / "coordinator.log"
+    start(processes, log, *words, "--seed", 1, "--hold", 0.2, "--spread", 0.3, "--round-seconds", 30)
+    while "coordinator at" not in (text := log.read_text(encoding="utf-8")):
+        time.sleep(0.1)
+    print(text.splitlines()[0])  # the warning about small cohorts
+    return urls[0]
+
+
+def join(person: int, url: str, folder: Path, processes: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:
+    """A device with its own folder; its randomness is the system's."""
+    taste = np.arange(person % 2, FILMS, 2)
+    liked = np.random.default_rng(person).choice(taste, LIKES, replace=False)
+    path = folder / f"likes-{person}.csv"
+    path.write_text("user,item\n" + "".join(f"me,film-{n:02d}\n" for n in liked), encoding="utf-8")
+    words = ["join", url, "--state", folder / f"device-{person}", "--data", path, "--minimum", PEOPLE]
+    return start(processes, None, *words, "--keep-back", 0.3, "--json")
+
+
+def watch(devices: list[subprocess.Popen[str]]) -> None:
+    """Print the mean of what the devices say of themselves, round by round, as soon as all have said it."""
+    said: queue.Queue[dict[str, Any]] = queue.Queue()
+    readers = [threading.Thread(target=listen, args=(device, said)) for device in devices]
+    for reader in readers:
+        reader.start()
+    print("rounds done   kept-back films among the first ten recommendations (mean of the devices)")
+    hits: dict[int, list[float]] = {}
+    while any(reader.is_alive() for reader in readers) or not said.empty():
+        try:
+            told = said.get(timeout=0.2)
+        except queue.Empty:
+            continue
+        here = hits.setdefault(told["done"], [])
+        here.append(told["hits"] / told["kept_back"])
+        if len(here) == len(devices):
+            mean = sum(here) / len(here)
+            print(f"{told['done']:11d}   {mean:4.0%} {'#' * round(40 * mean)}", flush=True)
+    if any(device.wait() != 0 for device in devices):
+        raise SystemExit("a device failed")
+
+
+def listen(device: subprocess.Popen[str], said: queue.Queue[dict[str, Any]]) -> None:
+    """What one device measures, as it comes."""
+    assert device.stdout is not None
+    for line in device.stdout:
+        told = json.loads(line)
+        if told["event"] == "measured":
+            said.put(told)
+
+
+def left(folder: Path) -> None:
+    """What left each device, from its own journal, checked link by link."""
+    print("\nwhat left each device, by its own journal (every line verified):")
+    for journal in journals(folder):
+        entries = journal.verify().entries
+        sizes = sorted({(entry.phase, entry.bytes) for entry in entries})
+        shown = ", ".join(f"{phase} {size:,} bytes" for phase, size in sizes)
+        total = sum(entry.bytes for entry in entries)
+        print(
+            f"{journal.path.parent.name:10s} {len(entries)} uploads, {total:,} bytes ({shown} each); "
+            f"{entries[-1].disclosed:.0%} of its likes were part of a sum"
+        )
+    print("uploads of a phase are equally long for everyone, and each is two shares that look random alone.")
+
+
+def start(processes: list[subprocess.Popen[str]], log: Path | None, *words: object) -> subprocess.Popen[str]:
+    """Run `murmura` with these words; its messages go to the log, or with its output to us."""
+    out = subprocess.PIPE if log is None else subprocess.DEVNULL
+    with (log or Path("/dev/null")).open("w", encoding="utf-8") as messages:
+        made = subprocess.Popen([*MURMURA, *map(str, words)], stdout=out, stderr=messages, text=True)
+    processes.append(made)
+    return made
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports nobody listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+if __name__ == "__main__":
+    main()

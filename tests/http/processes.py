@@ -1,0 +1,135 @@
+"""A federation of real processes on this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from murmura.core.interactions import Interactions
+
+MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
+PATIENCE = 120.0
+
+
+def free_ports(n: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(n)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def write_table(data: Interactions, path: Path) -> Path:
+    lines = [f"{data.users.labels[u]},{data.items.labels[i]}" for u, i in zip(data.user, data.item)]
+    path.write_text("\n".join(["user,item", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+@dataclass
+class Processes:
+    """Everything that was started; each with its own log."""
+
+    folder: Path
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, name: str, *arguments: object) -> subprocess.Popen[bytes]:
+        out = (self.folder / f"{name}.out").open("ab")
+        log = (self.folder / f"{name}.log").open("ab")
+        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+        made = subprocess.Popen(
+            [*MURMURA, *map(str, arguments)], stdout=out, stderr=log, env={**os.environ, **one}
+        )
+        out.close()
+        log.close()
+        self.running[name] = made
+        return made
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(encoding="utf-8")
+
+    def out(self, name: str) -> str:
+        return (self.folder / f"{name}.out").read_text(encoding="utf-8")
+
+    def wait(self, name: str) -> None:
+        code = self.running[name].wait(PATIENCE)
+        assert code == 0, (name, code, self.log(name)[-2000:])
+
+    def stop(self) -> None:
+        for one in self.running.values():
+            if one.poll() is None:
+                one.terminate()
+        for one in self.running.values():
+            try:
+                one.wait(10)
+            except subprocess.TimeoutExpired:
+                one.kill()
+                one.wait()
+
+
+@dataclass
+class Served:
+    """A coordinator and two aggregators that answer."""
+
+    processes: Processes
+    url: str
+    helpers: tuple[str, str]
+    arguments: dict[str, tuple[object, ...]]
+
+    @property
+    def folder(self) -> Path:
+        return self.processes.folder
+
+    def restart(self, name: str) -> None:
+        self.processes.start(name, *self.arguments[name])
+
+
+@contextmanager
+def served(folder: Path, *options: object, minimum: int = 10) -> Iterator[Served]:
+    ports = free_ports(3)
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    processes = Processes(folder)
+    common = ("--coordinator", urls[0], "--minimum", minimum, "--rate", 100000)
+    arguments: dict[str, tuple[object, ...]] = {
+        role: ("aggregate", role, "--state", folder / role, "--port", port, *common)
+        for role, port in (("seed", ports[1]), ("vector", ports[2]))
+    }
+    helpers = ("--aggregator", urls[1], "--aggregator", urls[2])
+    serving = ("--state", folder / "coordinator", "--port", ports[0], "--minimum", minimum, "--rate", 100000)
+    arguments["coordinator"] = ("serve", *serving, *helpers, *options)
+    try:
+        for name, words in arguments.items():
+            processes.start(name, *words)
+        for name, url in zip(("coordinator", "seed", "vector"), urls):
+            answers(url, processes, name)
+        yield Served(processes, urls[0], (urls[1], urls[2]), arguments)
+    finally:
+        processes.stop()
+
+
+def answers(url: str, processes: Processes, name: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        assert processes.running[name].poll() is None, processes.log(name)
+        try:
+            get(f"{url}/healthz")
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"{name} does not answer: {processes.log(name)}")
+
+
+def get(url: str, headers: dict[str, str] | None = None) -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=30) as reply:
+        return reply.read()
