@@ -53,7 +53,7 @@ def test_the_folder_keeps_what_was_found_and_no_letter(folder: Path) -> None:
     found = read_audit(Run.open(folder))
     assert found is not None
     assert {one.attack for one in found.findings} == {
-        "fedsplit-items", "fedsplit-members", "popularity", "random",
+        "fedsplit-items", "fedsplit-learned", "fedsplit-members", "popularity", "random",
     }  # fmt: skip
     assert not [path for path in folder.iterdir() if "letter" in path.name or "update" in path.name]
 

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.fedsplit_local import LocalModel, factorise_group, join, solve_ridge, unable
+from murmura.algorithms.fedsplit_cover import filled, prior_of, refitted, summed, with_decoys
+from murmura.algorithms.fedsplit_local import LocalModel, factorise_group, join, people_of, solve_ridge, unable
 from murmura.algorithms.fedsplit_server import Letter, aligned, combine_biases, joint_patterns
-from murmura.core.arrays import Floats
-from murmura.core.disclosure import Disclosure, Table
+from murmura.core.arrays import Bools, Floats
+from murmura.core.disclosure import Disclosure, Space, Table
 from murmura.core.errors import DataError
 from murmura.core.federation import (
     Algorithm,
@@ -46,6 +47,8 @@ Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 Bias = Literal["all", "seen", "counts", "means"]
 Finish = Literal["distil", "ridge", "local"]
+Unrated = Literal["zero", "prior", "decoys"]
+DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
 MU = Table("mu", "dense", 1, 1, "float64")
 
 
@@ -68,6 +71,7 @@ class FedSplit(CnmfSettings, Algorithm):
     finish: Finish = "distil"
     ridge: Positive = 3.0  # of the user factors, by `finish="ridge"`
     ridge_bias: Positive = 5.0  # of the user biases, by `finish="ridge"`; of item means, by `bias="means"`
+    unrated: Unrated = "zero"  # what a letter says of items the group has not rated; see fedsplit_cover
     clip: Positive | None = None  # no sent factor or bias is larger; the server refuses what is
     precision: Literal["float32", "float64"] = "float32"
 
@@ -79,28 +83,38 @@ class FedSplit(CnmfSettings, Algorithm):
     def phases(self, public: Public) -> tuple[Phase, ...]:
         """A sum of means, then letters of item factors and biases."""
         alone = self.finish == "local"
-        means = Phase(
-            "means", Disclosure(scalars=("mean", "groups")), repeat=1, receives=Disclosure(), returns=alone
-        )
-        items = Table("items", "item", public.items, self.factors + 1 + self.counted, self.precision)
-        letters = Phase("factors", Disclosure((items,)), "each", 1, receives=Disclosure((MU,)), returns=True)
-        return (means,) if alone else (means, letters)
+        space: Space = "dense" if self.covered else "item"
+        sums = Disclosure(self._prior_tables(public, "sums"), ("mean", "groups", *(("people",) * self.covered)))
+        means = Phase("means", sums, repeat=1, receives=Disclosure(), returns=alone)
+        width = self.factors + 1 + self.counted
+        items = Disclosure((Table("items", space, public.items, width, self.precision),))
+        first = Disclosure((*self._prior_tables(public, "prior"), MU))
+        return (means,) if alone else (means, Phase("factors", items, "each", 1, receives=first, returns=True))
+
+    @property
+    def covered(self) -> bool:
+        """Whether letters have a row for every item on offer."""
+        return self.unrated != "zero" and self.finish != "local"
+
+    def _prior_tables(self, public: Public, name: str) -> tuple[Table, ...]:
+        return (Table(name, "dense", public.items, 2, self.precision),) if self.covered else ()
 
     def publishes(self, public: Public) -> Disclosure:
         """The global patterns, the item biases and the mean; groups alone need no more than the mean."""
         if self.finish == "local":
             return Disclosure((MU,))
         patterns = Table("patterns", "item", public.items, self.patterns, self.precision)
-        return Disclosure((patterns, Table("b", "item", public.items, 1, self.precision), MU))
+        b = Table("b", "item", public.items, 1, self.precision)
+        return Disclosure((patterns, b, *self._prior_tables(public, "prior"), MU))
 
     def server_init(self, public: Public, rng: Rng) -> ServerState:
         """Nothing is known."""
         if self.finish == "local":
             return ServerState({"mu": np.zeros(1)})
         patterns = np.zeros((public.items, self.patterns), self.precision)
-        return ServerState(
-            {"patterns": patterns, "b": np.zeros(public.items, self.precision), "mu": np.zeros(1)}
-        )
+        prior = {"prior": np.zeros((public.items, 2), self.precision)} if self.covered else {}
+        b = np.zeros(public.items, self.precision)
+        return ServerState({"patterns": patterns, "b": b, **prior, "mu": np.zeros(1)})
 
     def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
         """Nothing is known; everybody's rows have room for the largest group."""
@@ -110,26 +124,62 @@ class FedSplit(CnmfSettings, Algorithm):
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """The mean rating of a group; then its item factors and biases. One that cannot take part sends 0."""
+        shared = rng.stream(Purpose.COINS).coins(history.share)
         if call.phase == "means":
-            mean = 0.0 if unable(history) else float(history.value.mean())
-            return state, Update(scalars={"mean": mean, "groups": float(mean > 0)})
+            return state, self._means(call.public, history, shared)
         if why := unable(history):
             raise DataError(why)
-        stream = rng.stream(Purpose.INIT)
-        local = factorise_group(history, _mu(call.model), self, call.public.people, stream)
-        shared = rng.stream(Purpose.COINS).coins(history.share)
-        return {"W": local.W, "b": local.b_w}, Update({"items": self._letter(local, history, shared)})
+        local, sent = self._factorised(call, history, ~np.isin(history.item, history.item[~shared]), rng)
+        return {"W": local.W, "b": local.b_w}, Update({"items": self._letter(sent, call.public)})
 
-    def _letter(self, local: LocalModel, history: History, shared: NDArray[np.bool_]) -> SparseRows:
-        """H, an item's bias and perhaps its count, of the items all of whose ratings are shared."""
+    def _means(self, public: Public, history: History, shared: Bools) -> Update:
+        """The mean rating of a group; for a prior also what it adds to every item."""
+        able = not unable(history)
+        scalars = {"mean": float(history.value.mean()) if able else 0.0, "groups": float(able)}
+        if not self.covered:
+            return Update(scalars=scalars)
+        sums = summed(history, shared & able, public.items).astype(self.precision)
+        rows = SparseRows(np.arange(public.items, dtype=np.int32), sums)
+        return Update({"sums": rows}, {**scalars, "people": float(len(people_of(history)) if able else 0)})
+
+    def _factorised(
+        self, call: Call, history: History, open_: Bools, rng: Rng
+    ) -> tuple[LocalModel, LocalModel]:
+        """What a group keeps, and what it sends: only items all of whose ratings are shared speak for it."""
+        public, mu, stream = call.public, _mu(call.model), rng.stream(Purpose.INIT)
+        if self.unrated == "decoys":
+            prior = call.model["prior"].astype(np.float64)
+            draws = rng.stream(DECOYS)
+            rows = with_decoys(history.rows(open_), people_of(history), public, prior, mu, draws)
+            if why := unable(rows):
+                raise DataError(why)
+            sent = factorise_group(rows, mu, self, public.people, stream)
+            return refitted(sent, history, mu, self, public.items), sent
+        local = factorise_group(history, mu, self, public.people, stream)
+        sent = local.only(np.unique(history.item[open_]))
+        if self.unrated == "prior":
+            sent = filled(sent, public, call.model["prior"].astype(np.float64))
+        return local, sent
+
+    def _letter(self, local: LocalModel, public: Public) -> SparseRows:
+        """H, an item's bias and perhaps its count; where unrated items are covered, of every item."""
         bias = local.mean_residual if self.bias == "means" else local.b_h
         columns = [local.H, bias[:, None]]
         if self.clip is not None:
             columns = [np.clip(column, -self.clip, self.clip) for column in columns]
         if self.counted:
             columns.append(local.counts[:, None])
-        open_ = ~np.isin(local.items, history.item[~shared])
-        return SparseRows(local.items[open_], np.hstack(columns)[open_].astype(self.precision))
+        values = np.hstack(columns).astype(self.precision)
+        if not self.covered:
+            return SparseRows(local.items, values)
+        every = np.zeros((public.items, values.shape[1]), self.precision)
+        every[local.items] = values
+        return SparseRows(np.arange(public.items, dtype=np.int32), every)
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Every rating that speaks in a letter: a cover hides which ones do, and they speak all the same."""
+        shared = rng.stream(Purpose.COINS).coins(history.share)
+        return ~np.isin(history.item, history.item[~shared]) & (phase.name == "factors")
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
         """Letters without an item, with a negative factor or count, or beyond the bound."""
@@ -142,7 +192,7 @@ class FedSplit(CnmfSettings, Algorithm):
         if self.clip is not None and np.abs(values[:, : self.factors + 1]).max() > self.clip:
             largest = np.abs(values[:, : self.factors + 1]).max()
             return f"factors and biases must be at most {self.clip:g}, but one is {largest:g}."
-        if self.counted and values[:, -1].min() < 1:
+        if self.counted and values[values.any(axis=1), -1].min() < 1:
             return f"an item must be sent with at least 1 rating, but one has {values[:, -1].min():g}."
         return None
 
@@ -152,8 +202,12 @@ class FedSplit(CnmfSettings, Algorithm):
         """Equation 14; then the joint factorisation of all letters, and to each group its part."""
         if phase == "means":
             assert isinstance(inbox, Total)
-            groups = max(1.0, inbox.update.scalars["groups"])
-            return ServerState({**server.model, "mu": np.array([inbox.update.scalars["mean"] / groups])}), {}
+            sums = inbox.update.scalars
+            model = {**server.model, "mu": np.array([sums["mean"] / max(1.0, sums["groups"])])}
+            if self.covered:
+                total = inbox.update.tables["sums"].values
+                model["prior"] = prior_of(total, _mu(model), sums["people"]).astype(self.precision)
+            return ServerState(model), {}
         assert isinstance(inbox, Letters)
         letters = {
             client: Letter.of(update.tables["items"], self.factors, self.counted)
@@ -166,7 +220,7 @@ class FedSplit(CnmfSettings, Algorithm):
         answers: Answers = {client: {"M": part} for client, part in parts.items()}
         if self.finish == "ridge":
             patterns, answers = aligned(patterns, parts, seen), {}
-        model = {"patterns": patterns, "b": b, "mu": server.model["mu"]}
+        model = {**server.model, "patterns": patterns, "b": b}
         return ServerState(
             {name: _as(values, server.model[name].dtype) for name, values in model.items()}
         ), answers

@@ -27,6 +27,12 @@ class LocalModel:
     counts: Floats  # (n,) ratings of each item
     mean_residual: Floats  # (n,) the mean of r - mu over its ratings
 
+    def only(self, items: Ints) -> LocalModel:
+        """The same without the rows of other items than these."""
+        kept = np.isin(self.items, items)
+        H, b_h, counts, residual = (part[kept] for part in (self.H, self.b_h, self.counts, self.mean_residual))
+        return LocalModel(self.W, self.b_w, self.items[kept], H, b_h, counts, residual)
+
     def everywhere(self, items: int) -> dict[str, Floats]:
         """Factors and biases of all items; zero where the group has no rating."""
         H, b_h = np.zeros((items, self.H.shape[1])), np.zeros(items)
@@ -60,7 +66,7 @@ def factorise_group(
 ) -> LocalModel:
     """Collaborative NMF of the group's ratings; k is at most one less than the people who have any."""
     items, column = np.unique(history.item, return_inverse=True)
-    ratings = _by_person(history, column.astype(np.int32), people)
+    ratings = by_person(history, column.astype(np.int32), people)
     k, n = min(method.factors, len(people_of(history)) - 1), len(items)
     start = random_factors(stream.words(words_needed(people, n, k)), people, n, k)
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs)
@@ -78,7 +84,7 @@ def join(
     """W and b_W of people who were not there: patterns, item biases and mean stay as they are."""
     k = patterns.shape[1]
     start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), patterns, np.zeros(people), b)
-    ratings = _by_person(history, history.item, people)
+    ratings = by_person(history, history.item, people)
     found, _ = factorise(ratings, start, mu, rates, JOINING_PASSES, items=False)
     return found.W, found.b_w
 
@@ -99,7 +105,7 @@ def solve_ridge(
     return W, b_w
 
 
-def _by_person(history: History, column: Ints, people: int) -> Sparse:
+def by_person(history: History, column: Ints, people: int) -> Sparse:
     """The ratings as a matrix of people and columns; rows of a history are ordered by person."""
     rows = np.bincount(owners(history), minlength=people)
     return Sparse.of(np.concatenate(([0], np.cumsum(rows))), column, history.value)

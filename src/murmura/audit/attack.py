@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ class Known:
     settings: Mapping[str, Any]  # of the algorithm: everybody runs the same
     popularity: Longs  # (items,) how many people have the item, all clients together
     people: int  # in all clients together
+    insiders: Mapping[int, Ints] = field(default_factory=dict)  # client -> its items, for attacks that learn
 
     def usual(self, of: Literal["client", "person"]) -> int:
         """How many items one person has on average, or a client of average size whose people chose alone."""
@@ -86,6 +87,8 @@ class Attack(ABC):
 
 class ItemAttack(Attack):
     """Which items somebody has."""
+
+    learns: ClassVar[bool] = False  # whether it is taught by some clients about the others
 
     @abstractmethod
     def claims(self, observed: Observed, known: Known, stream: Stream) -> Claims:

@@ -25,10 +25,14 @@ def letter_table(letter: Letter, items: int) -> Floats:
     return table
 
 
-def resting(letter: Letter, items: int, width: int) -> Floats:
-    """Where an unrated item rests: at the public prior if there is one, otherwise at zero."""
-    prior = letter.model.get("prior")
-    return np.zeros((items, width)) if prior is None else np.asarray(prior, np.float64)[:, :width]
+def moves(letter: Letter, items: int, factors: int) -> Floats:
+    """How far each item is from where an unrated one rests: at zero, or at the bias of a public prior."""
+    table = letter_table(letter, items)
+    if "prior" not in letter.model:
+        largest: Floats = np.abs(table).max(axis=1)
+        return largest
+    rest: Floats = letter.model["prior"][:, 0].astype(np.float64)
+    return np.abs(table[:, factors] - rest)
 
 
 class FedSplitItems(ItemAttack):
@@ -42,13 +46,12 @@ class FedSplitItems(ItemAttack):
         """The largest move of an item; any move is asserted."""
         scores = np.zeros((known.public.clients, known.public.items))
         for letter in observed.phase("factors"):
-            table = letter_table(letter, known.public.items)
-            scores[letter.client] = np.abs(table - resting(letter, *table.shape)).max(axis=1)
+            scores[letter.client] = moves(letter, known.public.items, known.settings["factors"])
         return Claims(scores, scores > 0)
 
 
 class FedSplitMembers(ItemAttack):
-    """What one member of a group has rated, by the column sums of H: what several members rated weighs more."""
+    """What one member has rated: of the items that have moved, those with the largest column sums of H."""
 
     name: ClassVar[str] = "fedsplit-members"
     title: ClassVar[str] = "items of one member: column sums of H"
@@ -58,6 +61,7 @@ class FedSplitMembers(ItemAttack):
         """The same for every member; asserted are as many items as people have on average."""
         scores = np.zeros((known.public.clients, known.public.items))
         for letter in observed.phase("factors"):
-            H = letter_table(letter, known.public.items)[:, : known.settings["factors"]]
-            scores[letter.client] = H.sum(axis=1)
+            items, k = known.public.items, known.settings["factors"]
+            sums = letter_table(letter, items)[:, :k].sum(axis=1)
+            scores[letter.client] = np.where(moves(letter, items, k) > 0, sums, 0.0)
         return Claims.best(scores, known.public.listed, known.usual("person"), "person")

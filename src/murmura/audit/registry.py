@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ATTACKS: dict[str, str] = {
     "fedsplit-items": "fedsplit_items:FedSplitItems",
+    "fedsplit-learned": "fedsplit_learned:FedSplitLearned",
     "fedsplit-members": "fedsplit_items:FedSplitMembers",
     "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
 }

@@ -78,6 +78,11 @@ class History:
     def __len__(self) -> int:
         return len(self.item)
 
+    def rows(self, keep: Bools) -> History:
+        """Some of the rows."""
+        person = None if self.person is None else self.person[keep]
+        return History(self.item[keep], self.value[keep], self.share[keep], person)
+
     @staticmethod
     def private(items: Ints, value: float = 1.0) -> History:
         """The history of someone who likes some items, each with the same value, and shares nothing."""

@@ -18,6 +18,7 @@ from murmura.algorithms import ALGORITHMS
 from murmura.audit.attack import Attack, ItemAttack, Known, Observed, RatingAttack
 from murmura.audit.fedsplit_ratings import HintsAlone
 from murmura.audit.hints import SHARES, Guessed, guess
+from murmura.audit.insiders import claims_of
 from murmura.audit.judge import Verdict, judge
 from murmura.audit.references import Chance, Popularity
 from murmura.audit.registry import attack, attacks_on
@@ -155,7 +156,7 @@ def _item_findings(
     rng = Rng(server_secret(seed))
     judged: list[tuple[ItemAttack, str, Verdict]] = []
     for one in attacks:
-        claims = one.claims(observed, known, rng.stream(OWN))
+        claims = claims_of(one, observed, known, fitted.plan.people, rng.stream(OWN))
         judged.append((one, claims.of, _verdict(fitted, known, claims)))
     for of in ("client", "person"):
         if of in {what for _, what, _ in judged}:
