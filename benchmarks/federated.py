@@ -17,7 +17,7 @@ from benchmarks import bpr, world
 from benchmarks.sides import Benchmark, Side, Work
 from murmura.algorithms import algorithm
 from murmura.core.compiled_path import Kernel, Stretch
-from murmura.core.federation import Algorithm
+from murmura.core.federation import Algorithm, Phase
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
 from murmura.core.settings import from_dict
@@ -55,8 +55,8 @@ class Clocked:
     def workers(self) -> int:
         return self.inner.workers
 
-    def kernel_for(self, method: Algorithm) -> Kernel | None:
-        return self.inner.kernel_for(method)
+    def kernel_for(self, algorithm: Algorithm, carried: tuple[Phase, ...] = ()) -> Kernel | None:
+        return self.inner.kernel_for(algorithm, carried)
 
     def run(self, federation: Federation, stretch: Stretch) -> None:
         assert stretch.rounds == 1

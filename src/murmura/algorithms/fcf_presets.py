@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from murmura.algorithms.fcf import FCF, Count, FCFPaper
 from murmura.algorithms.preset import Preset
+from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm
 from murmura.core.schedule import Schedule
@@ -13,7 +14,7 @@ from murmura.core.settings import settings
 
 
 @settings
-class FCFBaseline(Preset, FCF, Schedule, Consent):
+class FCFBaseline(Preset, FCF, Schedule, Consent, ChannelSettings):
     """fcf: the baseline in the tables of FedeRank and FPL, as its authors' code computes it."""
 
     name: ClassVar[str] = "fcf"
@@ -23,7 +24,7 @@ class FCFBaseline(Preset, FCF, Schedule, Consent):
 
 
 @settings
-class FCFPublished(Preset, FCFPaper, Schedule, Consent):
+class FCFPublished(Preset, FCFPaper, Schedule, Consent, ChannelSettings):
     """fcf-paper: as its own paper describes it."""
 
     name: ClassVar[str] = "fcf-paper"

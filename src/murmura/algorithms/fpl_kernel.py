@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints
-from murmura.core.compiled_path import Population, States, Stretch, Tally
+from murmura.core.compiled_path import Carrier, Population, States, Stretch, Tally
 from murmura.core.federation import Call, Phase, Public, ServerState, Total
 from murmura.core.rng import Purpose, Rng
 from murmura.core.update import Arrays, SparseRows, Update
@@ -18,6 +18,7 @@ from murmura.kernels.draws import initial_rows
 from murmura.kernels.fpl import Rates
 from murmura.kernels.fpl_cohorts import Sums, Visit, count_shared, merge_blocks, pass_block, run_blocks
 from murmura.kernels.fpl_parallel import run_single_triples
+from murmura.kernels.fpl_posts import post_shared, run_posts
 from murmura.kernels.fpl_single import single_rounds
 from murmura.kernels.fpl_stochastic import stochastic_rounds
 from murmura.kernels.triples import Draws, People, mark_own
@@ -38,6 +39,10 @@ class FPLKernel:
         self._desk: _Desk | None = None
 
     def covers(self, phase: Phase, cohort: int) -> bool:
+        """Everything FPL exchanges."""
+        return True
+
+    def carries(self, phase: Phase) -> bool:
         """Everything FPL exchanges."""
         return True
 
@@ -62,16 +67,19 @@ class FPLKernel:
         desk, (phase,) = self._at(public, people, stretch.workers), stretch.phases
         if phase.name == "prior":
             rows, server = self._prior(desk, server, tally, stretch)
-        elif stretch.cohort == 1 and self.algorithm.optimiser == "sum":
+        elif stretch.cohort == 1 and self.algorithm.optimiser == "sum" and stretch.channel.plain:
             rows, server = self._single(desk, server, states, tally, stretch)
         else:
             rows = 0
             for round in range(stretch.first, stretch.first + stretch.rounds):
                 sent, server = self._cohort(desk, server, states, tally, stretch, round)
                 rows += sent
-        visits = stretch.rounds * stretch.cohort
-        sends = {phase.sends.tables[0].name: rows}
-        tally.count(public, self.algorithm.publishes(public), phase.sends, visits, sends)
+        visits = stretch.rounds * (int(desk.answers.sum()) if phase.name == "prior" else stretch.cohort)
+        receives = stretch.channel.downloads(self.algorithm.publishes(public))
+        if stretch.carrier is not None:
+            tally.count_vectors(public, receives, visits, stretch.carrier)
+        else:
+            tally.count(public, receives, phase.sends, visits, {phase.sends.tables[0].name: rows})
         return server
 
     def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
@@ -118,14 +126,18 @@ class FPLKernel:
         self, desk: _Desk, server: ServerState, states: States, tally: Tally, stretch: Stretch, round: int
     ) -> tuple[int, ServerState]:
         a, m = self.algorithm, stretch.cohort
+        model = stretch.channel.downloaded(server.model)
         everyone = len(desk.people.start) - 1
         cohort = np.arange(m, dtype=np.int32)
         if m < everyone:
             cohort = Rng(stretch.server_secret, round).stream(Purpose.SELECT).choose(everyone, m)
+        if stretch.carrier is not None:
+            total = self._posts(desk, model, states, tally, stretch.carrier, cohort, round)
+            return 0, a.server_step("train", server, total)[0]
         blocks = max(1, min(BLOCKS, m // CLIENTS))
         bounds = np.array(_cuts(m, blocks))
         out, cuts = desk.sums(blocks, a.factors + 1), _cuts(blocks, desk.workers)
-        Q, b, P = server.model["Q"], server.model["b"], states["p"]
+        Q, b, P = model["Q"], model["b"], states["p"]
         visit = Visit(round, desk.triples, a.warm, a.version == "equations")
         several = desk.triples != 1 or a.warm > 0
 
@@ -145,15 +157,52 @@ class FPLKernel:
         total = Total(Update({"items": SparseRows(index, values)}), m)
         return sum(rows), a.server_step("train", server, total)[0]
 
+    def _posts(
+        self,
+        desk: _Desk,
+        model: Arrays,
+        states: States,
+        tally: Tally,
+        carrier: Carrier,
+        cohort: Ints,
+        round: int,
+    ) -> Total:
+        """The sum of a cohort whose updates go through a channel."""
+        a, cuts, out = self.algorithm, _cuts(len(cohort), desk.workers), desk.sums(desk.workers, desk.width)
+        visit = Visit(round, desk.triples, a.warm, a.version == "equations")
+        spot, ones = carrier.spot("items", round), a.optimiser == "per-contributor"
+        totals = np.zeros((desk.workers, carrier.words), np.int64)
+
+        def work(w: int) -> int:
+            run_posts(
+                cuts[w], cuts[w + 1], cohort, visit, ones, spot, states["p"], model["Q"], model["b"],
+                desk.people, desk.rates, desk.draws[w], out.slot[w], out.touched[w], out.values[w], totals[w],
+                tally.sent, tally.disclosed,
+            )  # fmt: skip
+            return 0
+
+        desk.side_by_side(work)
+        tally.item_rows[carrier.block(round)] += len(cohort)
+        return carrier.sum_up(totals.sum(axis=0), round)
+
     def _prior(
         self, desk: _Desk, server: ServerState, tally: Tally, stretch: Stretch
     ) -> tuple[int, ServerState]:
-        a, counts = self.algorithm, np.zeros(len(server.model["b"]), np.int64)
-        rows = count_shared(desk.people, np.uint64(stretch.first), tally.sent, tally.disclosed, counts)
+        a, round = self.algorithm, np.uint64(stretch.first)
+        if stretch.carrier is not None:
+            sums, spot = (
+                np.zeros(stretch.carrier.words, np.int64),
+                stretch.carrier.spot("counts", stretch.first),
+            )
+            post_shared(desk.people, desk.answers, round, spot, sums, tally.sent, tally.disclosed)
+            tally.item_rows[stretch.carrier.block(stretch.first)] += int(sums[0])
+            return 0, a.server_step("prior", server, stretch.carrier.sum_up(sums, stretch.first))[0]
+        counts = np.zeros(len(server.model["b"]), np.int64)
+        rows = count_shared(desk.people, desk.answers, round, tally.sent, tally.disclosed, counts)
         tally.item_rows += counts
         index = np.flatnonzero(counts).astype(np.int32)
         shared = SparseRows(index, counts[index, None].astype(a.precision))
-        total = Total(Update({"counts": shared}), stretch.cohort)
+        total = Total(Update({"counts": shared}), int(desk.answers.sum()))
         return int(rows), a.server_step("prior", server, total)[0]
 
     def _at(self, public: Public, people: Population, workers: int) -> _Desk:
@@ -179,6 +228,7 @@ class _Desk:
             for _ in range(workers)
         ]  # fmt: skip
         self.people = _flat(public, people)
+        self.answers = people.answering("statistics")
         self._sums: Sums | None = None
 
     def sums(self, blocks: int, width: int) -> Sums:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from murmura.algorithms.fpl import FPL, Count, Rate, Times
 from murmura.algorithms.optimisers import Optimiser
 from murmura.algorithms.preset import Preset
+from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm
 from murmura.core.schedule import Schedule
@@ -14,7 +15,7 @@ from murmura.core.settings import settings
 
 
 @settings
-class SFPL(Preset, FPL, Schedule, Consent):
+class SFPL(Preset, FPL, Schedule, Consent, ChannelSettings):
     """sFPL: one client a round, one triple: sequential training, as of a centralised BPR."""
 
     name: ClassVar[str] = "sfpl"

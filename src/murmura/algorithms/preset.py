@@ -1,12 +1,14 @@
-"""A named configuration: one flat set of settings that is an algorithm, a schedule and a consent at once.
+"""A named configuration: one flat set of settings that is an algorithm, a schedule, a consent and a channel.
 
-`class SFPL(FPL, Schedule, Consent)` states nothing twice: its settings are theirs, with other defaults.
+`class SFPL(FPL, Schedule, Consent, ChannelSettings)` states nothing twice: the settings are theirs, with other
+defaults.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
+from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm
 from murmura.core.grouping import Grouping
@@ -38,6 +40,10 @@ class Preset:
     def grouping(self) -> Grouping | None:
         """Who shares a client; None: everyone is one."""
         return None
+
+    def channel_settings(self) -> ChannelSettings:
+        """How updates travel; a preset without these settings adds floating-point numbers."""
+        return _part(self, ChannelSettings) if isinstance(self, ChannelSettings) else ChannelSettings()
 
 
 def _part(whole: object, cls: type[T]) -> T:

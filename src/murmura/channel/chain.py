@@ -23,8 +23,9 @@ from murmura.channel.layout import Coordinates, Layout
 from murmura.channel.ring import Ring
 from murmura.channel.rounding import FixedPoint
 from murmura.channel.shares import SEED_BYTES
-from murmura.core.arrays import Floats
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
+from murmura.core.compiled_path import Spot
 from murmura.core.disclosure import Table
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.federation import Phase, Public, Total
@@ -64,6 +65,31 @@ class Chain:
     def upload_bytes(self) -> int:
         """What leaves a device in one round: a packed vector, and a seed where there are two aggregators."""
         return self.ring.message_bytes + (SEED_BYTES if self.settings.channel == "secure-sum" else 0)
+
+    @property
+    def rows(self) -> int:
+        """The rows in one message, the same for everyone."""
+        return sum(self.layout.rows(table) for table in self.layout.tables)
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel in a round."""
+        return self.layout.block(round)
+
+    def spot(self, table: str, round: int) -> Spot:
+        """Where and how an item table travels, for compiled paths."""
+        at = self.layout.first
+        for one in self.layout.tables:
+            if one.name == table:
+                break
+            at += self.layout.rows(one) * one.width
+        place = np.full(one.rows, -1, np.int64)
+        place[self.block(round)] = at + np.arange(self.layout.rows(one)) * one.width
+        bound = _bound(self.settings, one)
+        return Spot(place, self.settings.clip, bound, float(bound / self.limits[at]))
+
+    def sum_up(self, sums: Longs, round: int) -> Total:
+        """The server half of sums that are not yet in the ring."""
+        return self.server(self.ring.wrap(sums), round)
 
     def device(self, update: Update, rng: Rng, round: int) -> Words:
         """The vector of one device, to be split into shares before it leaves."""

@@ -99,6 +99,10 @@ class Layout:
         inside = np.isin(rows.index, self.block(round), assume_unique=True)
         return SparseRows(rows.index[inside], rows.values[inside])
 
+    def inside(self, update: Update, round: int) -> Update:
+        """The update without the rows outside the block."""
+        return Update({t.name: self.kept(t, update.tables[t.name], round) for t in self.tables}, update.scalars)
+
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""
         tables, at = {}, self.first

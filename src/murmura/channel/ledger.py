@@ -48,10 +48,11 @@ class Ledger:
     disclosed: Floats  # (clients,) the fraction of their positives ever disclosed; nan without any
     item_rows: Longs  # (items,) how often a row of each item was sent
     papers: dict[str, float]  # CCE, TCC, freshness, normalised freshness
+    channel: str = ""  # what updates went through, and who can read them
 
     def summary(self) -> dict[str, Any]:
         """Totals, the distribution of the disclosed fraction, and the papers' measures, as plain values."""
-        return {**self.totals, "disclosed": spread(self.disclosed), **self.papers}
+        return {**self.totals, "disclosed": spread(self.disclosed), **self.papers, "channel": self.channel}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""

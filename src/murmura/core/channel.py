@@ -45,9 +45,21 @@ class ChannelSettings:
         return self.channel != "none"
 
     @property
+    def plain(self) -> bool:
+        """Whether nothing at all happens on the way, in either direction."""
+        return not self.on and self.download == "exact"
+
+    @property
     def label(self) -> str | None:
         """What must stand wherever this channel is shown."""
         return None if self.channel == "secure-sum" else READABLE
+
+    def described(self) -> str:
+        """One line for reports and ledgers."""
+        if not self.on:
+            return f"floating-point sums: {READABLE}"
+        stages = f"L2 clip {self.clip:g}, {self.bits} bits in a ring of {self.ring}, block {self.block}"
+        return f"{self.channel}, {stages}" + (f": {self.label}" if self.label else "")
 
     def downloads(self, publishes: Disclosure) -> Disclosure:
         """How the public model travels to a device."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
+from murmura.core.channel import ChannelSettings
 from murmura.core.disclosure import Disclosure
-from murmura.core.federation import Call, History, Phase, Public, ServerState
+from murmura.core.federation import Call, History, Phase, Public, ServerState, Total
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.update import Arrays
 
@@ -29,11 +30,18 @@ class Population:
     secrets: Words  # (clients, 2)
     per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
     person: Ints | None = None  # (rows,) the owner's place in her group, when clients are groups
+    statistics: Bools | None = None  # (clients,) who takes part in sums about people; None: everyone
 
     @property
     def clients(self) -> int:
         """How many clients there are."""
         return len(self.start) - 1
+
+    def answering(self, asks: str) -> Bools:
+        """Which clients take part in a phase that asks for this consent."""
+        if asks == "statistics" and self.statistics is not None:
+            return self.statistics
+        return np.ones(self.clients, np.bool_)
 
     def history(self, client: int, round: int) -> History:
         """What one client holds, with the consent that counts in this round."""
@@ -59,11 +67,19 @@ class Population:
             secrets,
             self.per_round,
             places(groups)[owner[order]],
+            None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
         )
 
     def rng(self, client: int, round: int) -> Rng:
         """The randomness of one client in one round."""
         return Rng(self.secrets[client], round)
+
+
+def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
+    """Which groups have no member who refuses."""
+    refusing: Longs = np.bincount(groups[(groups >= 0) & ~agrees], minlength=n)
+    agreed: Bools = refusing == 0
+    return agreed
 
 
 def places(groups: Ints) -> Ints:
@@ -104,6 +120,13 @@ class Tally:
         self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
         self.count_down(public, receives, visits)
 
+    def count_vectors(self, public: Public, receives: Disclosure, visits: int, carrier: Carrier) -> None:
+        """Add the traffic of so many visits whose updates went through a channel: all of one length."""
+        self.visits += visits
+        self.rows_up += visits * carrier.rows
+        self.bytes_up += visits * carrier.upload_bytes
+        self.count_down(public, receives, visits)
+
     def count_down(self, public: Public, receives: Disclosure, visits: int) -> None:
         """Add so many downloads of a public model."""
         listed = len(public.listed)
@@ -111,6 +134,40 @@ class Tally:
             (listed if t.space == "item" else t.rows for t in receives.tables), default=0
         )
         self.bytes_down += visits * receives.model_bytes(listed)
+
+
+class Spot(NamedTuple):
+    """Where and how an item table travels in a round."""
+
+    place: Longs  # (items,) where the row of an item begins in the vector, -1 outside the block
+    clip: float  # L2 bound of the vector
+    largest: float  # bound of one number
+    step: float  # fixed-point numbers are multiples of this
+
+
+class Carrier(Protocol):
+    """The channel of one phase, as a compiled path needs it; `channel.chain.Chain` is one."""
+
+    @property
+    def words(self) -> int:
+        """The length of a vector; word 0 counts devices."""
+
+    @property
+    def rows(self) -> int:
+        """The rows in one message."""
+
+    @property
+    def upload_bytes(self) -> int:
+        """The bytes that leave a device in one round."""
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel in a round."""
+
+    def spot(self, table: str, round: int) -> Spot:
+        """Where and how an item table travels in a round."""
+
+    def sum_up(self, sums: Longs, round: int) -> Total:
+        """The server half, of sums that are not yet modulo anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +180,8 @@ class Stretch:
     cohort: int  # clients in each round
     server_secret: Words
     workers: int = 1
+    carrier: Carrier | None = None  # the channel of the phase; None: updates are added as they are
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
 
 
 class Kernel(Protocol):
@@ -150,3 +209,11 @@ class Kernel(Protocol):
 
     def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
+
+
+@runtime_checkable
+class CarryingKernel(Protocol):
+    """A kernel that also knows the stages of a channel: block, clips, fixed point, ring."""
+
+    def carries(self, phase: Phase) -> bool:
+        """Whether it can hand the updates of this phase through a channel."""

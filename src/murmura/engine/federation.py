@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from murmura.channel.chain import Chain
+from murmura.core.channel import ChannelSettings
 from murmura.core.compiled_path import Kernel, Population, States, Stretch, Tally
 from murmura.core.errors import FederationError
-from murmura.core.federation import Algorithm, Answers, Call, ClientState, Public, ServerState
+from murmura.core.federation import Algorithm, Answers, Call, ClientState, Phase, Public, ServerState
 from murmura.core.record import Recorder
 from murmura.core.rng import Words
+from murmura.core.update import Arrays
 
 
 @dataclass(eq=False)
@@ -29,7 +33,11 @@ class Federation:
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose letter an "each" phase left out, and why
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
+    chains: Mapping[str, Chain] = field(default_factory=dict)  # phase -> what its updates go through
     record: Recorder | None = None  # is shown every update that leaves a client; for audits of simulations
+
+    _published: tuple[ServerState, Arrays] | None = None
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""
@@ -43,7 +51,14 @@ class Federation:
     def call(self, phase: str, round: int, client: int | None = None) -> Call:
         """What the server tells everyone in a round, and this client alone."""
         own = None if client is None else self.answers.get(client)
-        return Call(self.public, phase, round, self.server.model, own)
+        return Call(self.public, phase, round, self.published, own)
+
+    @property
+    def published(self) -> Arrays:
+        """The public model as every device gets it in this round."""
+        if self._published is None or self._published[0] is not self.server:
+            self._published = self.server, self.channel.downloaded(self.server.model)
+        return self._published[1]
 
 
 class Runtime(Protocol):
@@ -53,8 +68,11 @@ class Runtime(Protocol):
     def workers(self) -> int:
         """How many workers run clients side by side."""
 
-    def kernel_for(self, algorithm: Algorithm) -> Kernel | None:
-        """The compiled path this runtime takes for the algorithm, or None for the plain one."""
+    def kernel_for(self, algorithm: Algorithm, carried: tuple[Phase, ...] = ()) -> Kernel | None:
+        """The compiled path this runtime takes for the algorithm, or None for the plain one.
+
+        `carried` are the phases whose updates go through a channel: a kernel must know its stages.
+        """
 
     def run(self, federation: Federation, stretch: Stretch) -> None:
         """Run the rounds of a stretch."""

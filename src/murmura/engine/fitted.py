@@ -16,6 +16,7 @@ from murmura.baselines.base import Arrays, Model
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import Ledger, Line
 from murmura.core.arrays import Floats, Ints
+from murmura.core.channel import ChannelSettings
 from murmura.core.compiled_path import Kernel, States, places
 from murmura.core.errors import DataError, RunError
 from murmura.core.federation import Algorithm, Answers, Call, ClientState, History, Public
@@ -148,13 +149,15 @@ class Fitted(Model):
         choices = Choices(meta["disclosure"], arrays["choices.pi"], arrays["choices.excluded"])
         groups, schedule = arrays.get("groups"), from_dict(Schedule, meta["schedule"])
         public = Public.of(train, groups=groups)
-        plan = Plan(method, public, train, schedule, choices, meta["seed"], groups)
+        channel = from_dict(ChannelSettings, meta.get("channel", {}))
+        plan = Plan(method, public, train, schedule, choices, meta["seed"], groups, channel)
         ledger = Ledger(
             tuple(Line(**line) for line in meta["ledger"]["lines"]),
             meta["ledger"]["totals"],
             arrays["ledger.disclosed"],
             arrays["ledger.item_rows"],
             meta["ledger"]["papers"],
+            channel.described(),
         )
         kernel = method.kernel() if meta["path"] == "kernel" else None
         refused = {int(client): why for client, why in meta["refused"].items()}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from murmura.channel.chain import Chain, chain
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Ints
+from murmura.core.channel import ChannelSettings
 from murmura.core.compiled_path import Population, Stretch
 from murmura.core.errors import DataError
 from murmura.core.federation import Algorithm, Phase, Public
@@ -37,6 +39,8 @@ class Plan:
     seed: int
     groups: Ints | None = None  # (users,) the client of every user, -1 for none; None: every user is a client
 
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
+
     def __post_init__(self) -> None:
         self.public.check(self.data, self.clients)
         if not len(self.data):
@@ -48,7 +52,8 @@ class Plan:
                 f"a client must hold an item once, but {int(again.sum())} rows repeat one; "
                 "filter with latest-per-pair."
             )
-        self.schedule.cohort(self.public)
+        self.channel.check_cohort(self.schedule.cohort(self.public))
+        _ = self.chains  # refuses what could overflow
 
     @property
     def clients(self) -> int:
@@ -70,6 +75,18 @@ class Plan:
     def server_secret(self) -> Words:
         """What the server draws with."""
         return server_secret(self.seed)
+
+    @cached_property
+    def chains(self) -> dict[str, Chain]:
+        """The channel of every phase that is a sum; empty when updates are added as they are."""
+        cohort = self.schedule.cohort(self.public)
+        return {
+            phase.name: chain(
+                self.channel, phase, self.public, cohort if phase.repeat is None else self.public.clients
+            )
+            for phase in self.algorithm.phases(self.public)
+            if self.channel.on and phase.combine == "sum"
+        }
 
     @property
     def opening(self) -> tuple[Phase, ...]:
@@ -120,7 +137,7 @@ class Plan:
         for phase in self.opening:
             for _ in range(phase.repeat or 0):
                 if first >= done:
-                    yield Stretch((phase,), first, 1, self.public.clients, self.server_secret, workers)
+                    yield self._stretch((phase,), first, 1, self.public.clients, workers)
                 first += 1
         cohort = self.schedule.cohort(self.public)
         piece = max(1, int(EXAMPLES / (cohort * self.algorithm.visit_examples(self.public))))
@@ -130,8 +147,14 @@ class Plan:
             end = min(self.rounds, at + piece, at + self.epoch_rounds - trained % self.epoch_rounds)
             end = at + 1 if self.line_per_round else end
             end = min(end, at + stop_every - at % stop_every) if stop_every else end
-            yield Stretch(self.training, at, end - at, cohort, self.server_secret, workers)
+            yield self._stretch(self.training, at, end - at, cohort, workers)
             at = end
+
+    def _stretch(
+        self, phases: tuple[Phase, ...], first: int, rounds: int, cohort: int, workers: int
+    ) -> Stretch:
+        carrier = self.chains.get(phases[0].name)
+        return Stretch(phases, first, rounds, cohort, self.server_secret, workers, carrier, self.channel)
 
     def paper_costs(self, rounds: int) -> dict[str, float]:
         """The papers' measures of what so many rounds cost."""
@@ -156,5 +179,6 @@ class Plan:
             "choices": wishes.hexdigest(),
             "seed": self.seed,
             "data": self.data.fingerprint,
+            **({} if self.channel.plain else {"channel": as_dict(self.channel)}),
             **({} if self.groups is None else {"groups": hashlib.sha256(self.groups.tobytes()).hexdigest()}),
         }

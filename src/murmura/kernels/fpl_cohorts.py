@@ -60,34 +60,20 @@ def run_blocks(
     disclosed: Longs,
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
-    start, item, share, per_round, everything, fractional, secrets, listed, own = people
-    row, negative, send, words = draws
+    item = people.item
+    row, negative, send, _ = draws
     p, moved = np.empty_like(P[0]), np.empty_like(P[0])
     send[:] = 1
-    rows, round_ = 0, np.uint64(visit.round)
+    rows = 0
     for block in range(first, last):
         slot, touched, values = out.slot[block], out.touched[block], out.values[block]
         senders, latest = out.senders[block], out.last[block]
         used = 0
         for place in range(bounds[block], bounds[block + 1]):
-            u = cohort[place]
-            if not can_compare(start, item, listed, own, u):
-                continue
-            mine = start[u + 1] - start[u]
-            n = mine if visit.triples < 0 else visit.triples
-            p[:] = P[u]
-            if visit.warm:
-                m = visit.warm * mine
-                draw_triples(start, item, listed, own, secrets, u, m, round_, _WARM, row, negative, words)
-                local_passes(p, m, Q, b, item, row, negative, rates)
-            draw_triples(start, item, listed, own, secrets, u, n, round_, _TRIPLES, row, negative, words)
-            if not everything:
-                flip_coins(start, share, secrets, per_round, fractional, u, n, round_, row, send, words)
-            before = used
-            used = climb(
-                p, moved, n, visit.frozen, Q, b, item, row, negative, send, rates, before, slot, touched, values
+            u, before = cohort[place], used
+            n, used = visit_client(
+                u, visit, P, Q, b, people, rates, draws, p, moved, before, slot, touched, values
             )
-            P[u] = moved if visit.frozen else p
             disclose(u, n, row, send, sent, disclosed)
             for k in range(before, used):
                 senders[k] = 0
@@ -95,6 +81,43 @@ def run_blocks(
             rows += count_rows(u, n, item, row, negative, send, slot, senders, latest)
         out.used[block] = used
     return rows
+
+
+@compiled
+def visit_client(
+    u: Index,
+    visit: Visit,
+    P: Values,
+    Q: Values,
+    b: Values,
+    people: People,
+    rates: Rates,
+    draws: Draws,
+    p: Values,
+    moved: Values,
+    used: int,
+    slot: Ints,
+    touched: Ints,
+    values: Values,
+) -> tuple[int, int]:
+    """One visit: the triples it used, none if there is nothing to compare, and the rows in use afterwards."""
+    start, item, share, per_round, everything, fractional, secrets, listed, own = people
+    row, negative, send, words = draws
+    if not can_compare(start, item, listed, own, u):
+        return 0, used
+    mine, round_ = start[u + 1] - start[u], np.uint64(visit.round)
+    n = mine if visit.triples < 0 else visit.triples
+    p[:] = P[u]
+    if visit.warm:
+        m = visit.warm * mine
+        draw_triples(start, item, listed, own, secrets, u, m, round_, _WARM, row, negative, words)
+        local_passes(p, m, Q, b, item, row, negative, rates)
+    draw_triples(start, item, listed, own, secrets, u, n, round_, _TRIPLES, row, negative, words)
+    if not everything:
+        flip_coins(start, share, secrets, per_round, fractional, u, n, round_, row, send, words)
+    used = climb(p, moved, n, visit.frozen, Q, b, item, row, negative, send, rates, used, slot, touched, values)
+    P[u] = moved if visit.frozen else p
+    return n, used
 
 
 @compiled
@@ -169,17 +192,26 @@ def pass_block(
 
 
 @compiled
-def count_shared(people: People, round_: Word, sent: Bytes, disclosed: Longs, counts: Longs) -> int:
-    """Every client's ones for its shared positives, summed into `counts`; the rows they send."""
-    start, item, share, per_round, _, _, secrets, _, _ = people
+def shares_row(people: People, u: Index, row: int, round_: Word) -> bool:
+    """Whether client u shares a row of its history in an exchange that uses every row once."""
+    chance, place = people.share[row], row - int(people.start[u])
+    if people.per_round:
+        chance = 1.0 if coin_at(people.secrets[u], round_, _CONSENT, place, chance) else 0.0
+    return coin_at(people.secrets[u], round_, _COINS, place, chance)
+
+
+@compiled
+def count_shared(
+    people: People, answers: Bools, round_: Word, sent: Bytes, disclosed: Longs, counts: Longs
+) -> int:
+    """Every answering client's ones for its shared positives, summed into `counts`; the rows they send."""
     rows = 0
-    for u in range(len(start) - 1):
-        for row in range(start[u], start[u + 1]):
-            chance, place = share[row], row - start[u]
-            if per_round:
-                chance = 1.0 if coin_at(secrets[u], round_, _CONSENT, place, chance) else 0.0
-            if coin_at(secrets[u], round_, _COINS, place, chance):
-                counts[item[row]] += 1
+    for u in range(len(people.start) - 1):
+        if not answers[u]:
+            continue
+        for row in range(people.start[u], people.start[u + 1]):
+            if shares_row(people, u, row, round_):
+                counts[people.item[row]] += 1
                 rows += 1
                 if sent[row] == 0:
                     sent[row] = 1

@@ -7,21 +7,22 @@ updates of a round are always added in the order of the clients.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from murmura.core.arrays import Ints
+from murmura.channel.chain import Chain
+from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
-from murmura.core.compiled_path import Kernel, Stretch
+from murmura.core.compiled_path import CarryingKernel, Kernel, Stretch
 from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.federation import Algorithm, ClientState, History, Letters, Phase, Total
 from murmura.core.record import Letter
-from murmura.core.rng import Purpose, Rng
+from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.settings import settings
 from murmura.core.update import Update, add_up
 from murmura.engine.federation import Federation
@@ -34,6 +35,10 @@ class _Visit:
     state: ClientState
     update: Update
     history: History
+    vector: Words | None = None  # what leaves, where it goes through a channel
+
+
+_Answer = tuple[_Visit | None, str | None]  # or why there is none
 
 
 @settings
@@ -49,9 +54,14 @@ class InProcess:
     wire: bool = False
     arrival: int | None = None
 
-    def kernel_for(self, algorithm: Algorithm) -> Kernel | None:
-        """The algorithm's compiled path, if it is wanted; refuses to insist on one that does not exist."""
+    def kernel_for(self, algorithm: Algorithm, carried: tuple[Phase, ...] = ()) -> Kernel | None:
+        """The algorithm's compiled path, if it is wanted and knows the channel of the `carried` phases.
+
+        Refuses to insist on one that does not exist.
+        """
         kernel = None if self.path == "plain" or self.wire else algorithm.kernel()
+        if carried and not (isinstance(kernel, CarryingKernel) and all(map(kernel.carries, carried))):
+            kernel = None
         if self.path == "kernel" and kernel is None:
             raise SettingError(
                 f"path must be 'auto' or 'plain' for {algorithm.name}, which has no compiled path here, "
@@ -73,16 +83,17 @@ class InProcess:
 
     def _exchange(self, f: Federation, phase: Phase, round: int, clients: Ints) -> None:
         """One phase of one round: every client's step, the sum in the order of clients, the server's step."""
+        clients = clients[f.people.answering(phase.asks)[clients]]
         order = np.arange(len(clients))
         if self.arrival is not None:
             order = np.random.default_rng((self.arrival, round)).permutation(order)
         ask = partial(self._visit, f, phase, round)
         called = clients[order].tolist()
-        if self.workers == 1:
-            arrived = dict(zip(called, map(ask, called)))
-        else:
-            with ThreadPoolExecutor(self.workers) as pool:
-                arrived = dict(zip(called, pool.map(ask, called)))
+        chain = f.chains.get(phase.name)
+        total = np.zeros(0 if chain is None else chain.words, np.int64)
+        with ThreadPoolExecutor(self.workers) as pool:
+            answers = map(ask, called) if self.workers == 1 else pool.map(ask, called)
+            arrived = dict(zip(called, (_poured(answer, total) for answer in answers)))
         updates = {}
         for client in clients.tolist():
             visit, why = arrived[client]
@@ -96,18 +107,19 @@ class InProcess:
                 updates.pop(client, None)
                 f.refused[client] = why
         if not updates:
+            first = next(iter(f.refused.values()), "nobody takes part.")
             raise FederationError(
                 f"phase '{phase.name}' of round {round} needs at least one letter, but all {len(clients)} were "
-                f"refused; the first because {next(iter(f.refused.values()))}"
+                f"refused; the first because {first}"
             )
-        inbox = Total(add_up(updates.values()), len(updates)) if phase.combine == "sum" else Letters(updates)
         try:
+            inbox = _inbox(phase, chain, round, updates, total)
             f.server, f.answers = f.algorithm.server_step(phase.name, f.server, inbox)
         except Exception as error:
             raise _failure("the server", round, phase, "server_step", error) from error
         _count_outcome(f, phase, len(clients))
 
-    def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> tuple[_Visit | None, str | None]:
+    def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> _Answer:
         """What the client keeps and sends; where the server reads letters, perhaps why it is left out."""
         stage = "history"
         try:
@@ -119,6 +131,11 @@ class InProcess:
             stage = "check of what leaves"
             phase.sends.check(update)
             check_consent(phase, update, history)
+            chain, vector = f.chains.get(phase.name), None
+            if chain is not None:
+                stage = "channel"
+                update = chain.layout.inside(update, round)
+                vector = chain.device(update, rng, round)
             stage = "encoding"
             if self.wire:
                 update = decode(encode(update, phase.sends), phase.sends)
@@ -127,7 +144,25 @@ class InProcess:
             if phase.combine == "each" and isinstance(error, MurmuraError):
                 return None, str(error)
             raise _failure(f"client {client}", round, phase, stage, error) from error
-        return _Visit(state, update, history), why
+        return _Visit(state, update, history, vector), why
+
+
+def _poured(answer: _Answer, total: Longs) -> _Answer:
+    """The answer without its vector, added at once: whole numbers have no order, and vectors are long."""
+    visit, why = answer
+    if visit is None or visit.vector is None:
+        return answer
+    total += visit.vector
+    return replace(visit, vector=None), why
+
+
+def _inbox(
+    phase: Phase, chain: Chain | None, round: int, updates: dict[int, Update], total: Longs
+) -> Total | Letters:
+    """What the server gets: every letter, the sum in the order of clients, or the sum the channel gives."""
+    if phase.combine == "each":
+        return Letters(updates)
+    return Total(add_up(updates.values()), len(updates)) if chain is None else chain.sum_up(total, round)
 
 
 def cohort(f: Federation, round: int, size: int) -> Ints:
@@ -151,11 +186,16 @@ def _count(f: Federation, phase: Phase, round: int, client: int, visit: _Visit) 
     """What this visit moved, and which positives it disclosed."""
     update = visit.update
     rows = {name: len(table) for name, table in update.tables.items()}
-    receives = phase.receives or f.algorithm.publishes(f.public)
-    f.tally.count(f.public, receives, phase.sends, 1, rows)
+    receives = f.channel.downloads(phase.receives or f.algorithm.publishes(f.public))
+    chain = f.chains.get(phase.name)
+    if chain is None:
+        f.tally.count(f.public, receives, phase.sends, 1, rows)
+    else:
+        f.tally.count_vectors(f.public, receives, 1, chain)
     for table in phase.sends.tables:
         if table.space == "item":
-            f.tally.item_rows[update.tables[table.name].index] += 1
+            index = update.tables[table.name].index if chain is None else chain.block(round)
+            f.tally.item_rows[index] += 1
     shown = f.algorithm.client_discloses(phase, update, visit.history, f.people.rng(client, round))
     places = f.people.start[client] + np.flatnonzero(shown)
     f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
@@ -165,7 +205,7 @@ def _count(f: Federation, phase: Phase, round: int, client: int, visit: _Visit) 
 def _count_outcome(f: Federation, phase: Phase, clients: int) -> None:
     """What clients fetch after a phase: the public model where no later round brings it, and their answers."""
     if phase.returns:
-        f.tally.count_down(f.public, f.algorithm.publishes(f.public), clients)
+        f.tally.count_down(f.public, f.channel.downloads(f.algorithm.publishes(f.public)), clients)
     for told in f.answers.values():
         f.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in told.values())
 

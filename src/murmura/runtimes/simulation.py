@@ -68,6 +68,7 @@ class Simulated:
             watch=watch,
             progress=progress,
             record=record,
+            channel=self.preset.channel_settings(),
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
 

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from murmura.channel.chain import chain
 from murmura.core.arrays import Ints
+from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode, decode_model, encode, encode_model
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm, Call, History, Letters, Public, Total
@@ -38,6 +40,13 @@ from murmura.testing.checks import (
 from murmura.testing.data import checkerboard, crowd, rated_checkerboard
 
 MODES = ("sticky", "per-item-per-round", "per-triple")
+CHANNELS = (
+    ChannelSettings(channel="secure-sum", clip=0.5, minimum_cohort=1),
+    ChannelSettings(channel="secure-sum", clip=20, coordinate=1, block="half", minimum_cohort=1),
+    ChannelSettings(
+        channel="readable", bits=12, ring=24, block="core", core=3, minimum_cohort=1, download="float16"
+    ),
+)
 
 
 class AlgorithmKit:
@@ -140,6 +149,33 @@ class AlgorithmKit:
             for name in plain.ready:
                 assert_close(plain.ready[name], compiled.ready[name], error, f"{name} under {mode}")
 
+    def test_a_channel_gives_the_same_bits_on_every_path(self) -> None:
+        """Clips, fixed point, ring, any block: workers, order and compiling change nothing."""
+        for way in CHANNELS:
+            plain = self._train(InProcess(path="plain"), channel=way)
+            shuffled = self._train(InProcess(path="plain", workers=3, arrival=4), channel=way)
+            self._assert_equal(plain, shuffled)
+            fast = self._train(InProcess(), channel=way)
+            assert_same_ledger(plain.ledger, fast.ledger)
+            for name in plain.model:
+                assert_same_bits(plain.model[name], fast.model[name], f"{name} through {way.described()}")
+            if fast.kernel is not None:
+                many = [self._train(InProcess(workers=w), many=True, channel=way) for w in (1, 3)]
+                self._assert_equal(*many)
+
+    def test_a_channel_sends_messages_of_one_length(self) -> None:
+        """However much a client has to tell, a round costs the same bytes."""
+        algorithm, public, people = self._setting(crowd())
+        model = algorithm.server_init(public, Rng(server_secret(0))).model
+        for way in CHANNELS:
+            for phase in algorithm.phases(public):
+                if phase.combine == "sum":
+                    through = chain(way, phase, public, public.clients)
+                    for client in range(public.clients):
+                        update = self._visit(algorithm, public, people, phase.name, model, client)
+                        vector = through.device(update, Rng(client_secrets(0, public.clients)[client], 7), 7)
+                        assert len(through.ring.pack(vector)) == through.ring.message_bytes
+
     def test_a_stopped_training_ends_like_one_that_never_stopped(self) -> None:
         """Killed between two checkpoints and taken up again: the same bytes on disk."""
         whole = self._train(InProcess())
@@ -205,7 +241,12 @@ class AlgorithmKit:
         return int(scores.argmax())
 
     def _train(
-        self, runtime: Any, mode: Any = "sticky", many: bool = False, folder: Path | None = None
+        self,
+        runtime: Any,
+        mode: Any = "sticky",
+        many: bool = False,
+        folder: Path | None = None,
+        channel: ChannelSettings | None = None,
     ) -> Fitted:
         data = crowd(400, 30) if many else crowd()
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
@@ -213,7 +254,7 @@ class AlgorithmKit:
         consent = Consent(pi=self.pi, disclosure=mode)
         return fit(
             self.make(), None, data, schedule, runtime=runtime, disclosure=consent, seed=5, folder=folder,
-            checkpoint_every=every, groups=self._groups(data),
+            checkpoint_every=every, groups=self._groups(data), channel=channel,
         )  # fmt: skip
 
     def _die_after(self, stretches: int, folder: Path) -> None:
@@ -278,8 +319,8 @@ class _Killed:
         self.runtime, self.left = runtime, after
         self.workers = runtime.workers
 
-    def kernel_for(self, algorithm: Algorithm) -> Any:
-        return self.runtime.kernel_for(algorithm)
+    def kernel_for(self, algorithm: Algorithm, carried: Any = ()) -> Any:
+        return self.runtime.kernel_for(algorithm, carried)
 
     def run(self, federation: Any, stretch: Any) -> None:
         if not self.left:
