@@ -22,7 +22,7 @@ from tests.studies.experiment_files import check_ins, small
 CODE = "from murmura.cli.app import main; main()"
 
 
-def silent(what: str, cpu: float, wall: float, done: int, total: int) -> None:
+def silent(what: str, seconds: float, done: int, total: int, left: float) -> None:
     """Nobody listens."""
 
 

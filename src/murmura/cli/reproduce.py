@@ -87,7 +87,7 @@ def run(
     for place in places:
         say(f"{place.experiment.name} on {place.data}: {place.folder}")
         with progress() as listener:
-            heard = _Heard(listener, workers, place)
+            heard = _Heard(listener, place)
             reproduce(place, workers, heard)
             heard.end()
     _finish(shown, places, out or HERE)
@@ -160,23 +160,19 @@ def _space(axes: Mapping[str, object]) -> str:
 class _Heard:
     """Tells a person how far it is: a bar where there is a screen, a line per fit where there is none."""
 
-    def __init__(self, listener: Progress, workers: int, place: Place) -> None:
-        self.listener, self.workers, self.place = listener, workers, place
-        self.walls: list[float] = []
+    def __init__(self, listener: Progress, place: Place) -> None:
+        self.listener, self.place = listener, place
         self.begun = False
         self.started = time.perf_counter()
 
-    def __call__(self, what: str, cpu: float, wall: float, done: int, total: int) -> None:
+    def __call__(self, what: str, seconds: float, done: int, total: int, left: float) -> None:
         """A fit is finished."""
         if not self.begun:
             self.listener.begin(f"{self.place.experiment.name} on {self.place.data}", total)
             self.begun = True
         self.listener.advance()
-        if not wall:
-            return  # it was there before
-        self.walls.append(wall)
-        left = sum(self.walls) / len(self.walls) * (total - done) / self.workers
-        say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({wall:.0f} s)")
+        if seconds:  # otherwise it was there before
+            say(f"[{done}/{total}, about {left / 60:.0f} min left] {what} ({seconds:.0f} s)")
 
     def end(self) -> None:
         """Everything is finished."""

@@ -38,7 +38,11 @@ def write(shown: Experiment, places: Sequence[Place], out: Path) -> list[Path]:
         f"{shown.name}.html": _page(shown, parts, known, places),
         f"{shown.name}.csv": _csv(shown, found),
         f"{shown.name}.md": _markdown(shown, places, tables),
-        **{f"{shown.name}-{part.place.data}-trials.csv": to_csv(part.trials) for part in parts if part.tried},
+        **{
+            f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
+            for part in parts
+            if part.tried
+        },
     }
     for name, text in files.items():
         write_whole(out / Path(name).name, text.encode())

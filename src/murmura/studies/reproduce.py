@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +40,7 @@ from murmura.studies.trials import name_of
 from murmura.studies.trying import Job
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
-Heard = Callable[[str, float, float, int, int], None]  # what, CPU and wall seconds, fits done, fits in all
+Heard = Callable[[str, float, int, int, float], None]  # what, its seconds, fits done, fits in all, seconds left
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def reproduce(place: Place, workers: int, heard: Heard) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
     folder = Run.create(place.folder, _config(place))
     folder.mark("running")
-    log = _Log(folder, heard, place.experiment)
+    log = _Log(folder, heard, place.experiment, workers)
     with processes(workers) as pool:
         if Run(place.runs).has(OPENED):  # nothing is chosen after that
             chosen = _read_choices(folder)
@@ -103,16 +104,14 @@ def reproduce(place: Place, workers: int, heard: Heard) -> Run:
 
 def fits(experiment: Experiment) -> int:
     """How many fits an experiment makes in all."""
-    total = 0
-    for row in experiment.rows.values():
-        entries = 1
-        for values in row.sweep.values():
-            total, entries = total + len(values), len(values)
-        total += sum(len(candidates(row, axes, {})) for axes in row.search)
-        total += not row.search and not row.sweep and row.epochs is not None
-        seeded = method(row.model, row.settings).seeded
-        total += entries * (experiment.seeds if seeded else 1)
-    return total
+    return sum(_fits_of(row, experiment.seeds) for row in experiment.rows.values())
+
+
+def _fits_of(row: Row, seeds: int) -> int:
+    swept = sum(len(values) for values in row.sweep.values())
+    tried = sum(len(candidates(row, axes, {})) for axes in row.search) + swept
+    alone = not tried and row.epochs is not None
+    return tried + alone + max(1, swept) * (seeds if method(row.model, row.settings).seeded else 1)
 
 
 def _config(place: Place) -> dict[str, Any]:
@@ -256,10 +255,13 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[Chosen]) -
 
 
 class _Log:
-    """Counts what is done, keeps what it cost, and tells the listener."""
+    """Counts what is done, keeps what it cost, and tells the listener with the time that is left."""
 
-    def __init__(self, folder: Run, heard: Heard, experiment: Experiment) -> None:
-        self.folder, self.heard, self.total, self.done = folder, heard, fits(experiment), 0
+    def __init__(self, folder: Run, heard: Heard, experiment: Experiment, workers: int) -> None:
+        self.folder, self.heard, self.workers, self.done = folder, heard, workers, 0
+        self.total = fits(experiment)
+        self.left = {label: _fits_of(row, experiment.seeds) for label, row in experiment.rows.items()}
+        self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
         before = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
         self.sessions: list[dict[str, float]] = [*before, {"fits": 0, "cpu": 0.0, "wall": 0.0}]
         self.started = time.perf_counter()
@@ -267,20 +269,31 @@ class _Log:
     def tried(self, fit: Fit, result: Tried) -> None:
         """A trial is finished, now or before."""
         changes = {k: v for k, v in result.settings.items() if fit.row.settings.get(k) != v}
-        value = f"{result.value:.4f}" if result.value == result.value else "no value"
+        value = "no value" if math.isnan(result.value) else f"{result.value:.4f}"
         what = f"{fit.label} {name_of(changes)}: {value}" if changes else f"{fit.label}: {value}"
-        self._add(what, result.cpu, result.wall)
+        self._add(fit.label, what, result.cpu, result.wall)
 
     def tested(self, fit: Fit, result: tuple[float, float]) -> None:
         """A chosen setting is scored on the test part."""
-        self._add(f"{fit.label}, seed {fit.seed}: scored on the test part", result[1], result[0])
+        wall, cpu = result
+        self._add(fit.label, f"{fit.label}, seed {fit.seed}: scored on the test part", cpu, wall)
 
-    def _add(self, what: str, cpu: float, wall: float) -> None:
+    def _add(self, label: str, what: str, cpu: float, wall: float) -> None:
+        row = next((row for row in self.left if label == row or label.startswith(f"{row} ")), label)
         self.done += 1
-        now = self.sessions[-1]
+        self.left[row] -= 1
         if wall:
+            now = self.sessions[-1]
             now["fits"] += 1
             now["cpu"] += cpu
             now["wall"] = time.perf_counter() - self.started
+            self.walls[row].append(wall)
             self.folder.write_json(SPENT, {"sessions": self.sessions})
-        self.heard(what, cpu, wall, self.done, self.total)
+        self.heard(what, wall, self.done, self.total, self._seconds_left())
+
+    def _seconds_left(self) -> float:
+        """Each row's own mean for the fits it still has; the mean of all for a row without any yet."""
+        every = [wall for walls in self.walls.values() for wall in walls]
+        usual = sum(every) / max(1, len(every))
+        each = {row: sum(walls) / len(walls) if walls else usual for row, walls in self.walls.items()}
+        return sum(count * each[row] for row, count in self.left.items()) / self.workers

@@ -1,0 +1,83 @@
+"""`murmura reproduce`, as a user meets it: every experiment runs, says what it lacks, and refuses nonsense."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from murmura.cli.app import app
+from murmura.core.errors import DataError, MurmuraError, SettingError
+from murmura.studies.experiments import experiment, experiment_names
+from tests.studies.experiment_files import check_ins, small
+
+BARE = {"MURMURA_DATA": "", "COLUMNS": "200", "TERM": "dumb"}
+
+
+def run(*words: str, env: dict[str, str] | None = None) -> str:
+    result = CliRunner().invoke(app, ["-q", "reproduce", *words], env=env or BARE)
+    if isinstance(result.exception, MurmuraError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data, and one --out for all: experiments that show the same run find it."""
+    made = tmp_path_factory.mktemp("reproduce")
+    check_ins(made, users=30)
+    return made
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_experiment_runs_small_and_writes_its_page(name: str, folder: Path) -> None:
+    one, out = experiment(name), folder / "out"
+    run("run", name, "--quick", "--data", str(folder / "ratings.csv"), "--out", str(out), "--workers", "1")
+    page = (out / f"{name}.html").read_text(encoding="utf-8")
+    assert one.title.split(",")[0] in page
+    assert page.count("<html") == 1
+    assert 'src="http' not in page  # self-contained
+    assert 'href="http' not in page
+    assert (out / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {name}")
+    with (out / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    shown = {row["metric"] for row in rows}
+    if not any(metric.startswith(("B_T", "BD")) for metric in one.shown):  # the file has no categories
+        assert shown == set(one.shown) - ({"T", "clients per round"} if not one.counts else set())
+
+
+def test_costs_are_calculated_from_the_printed_size_of_the_data(tmp_path: Path) -> None:
+    run("run", "fpl-table3", "--out", str(tmp_path))
+    with (tmp_path / "fpl-table3.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["verdict"] for row in rows} == {"reproduced"}
+    cce = {row["row"]: row for row in rows if row["metric"] == "CCE"}
+    assert cce["sFPL pi=0"]["ours"] == "2.83606e+10"  # 599,958 * (47,270 + 1)
+    assert float(cce["pFPL pi=1"]["difference"]) == pytest.approx(34 * 17473 / 599958 - 1, rel=0.01)
+
+
+def test_list_and_show_say_what_is_here_and_what_is_not() -> None:
+    assert "federank-table2" in run("list")
+    text = run("show", "federank-table2")
+    assert "librarything: not here" in text
+    assert "0.01422" in text
+    assert "repeats that of MovieLens 1M" in text
+
+
+def test_a_run_without_its_data_says_what_to_get(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"needs amazon-digital-music or librarything or ml-1m"):
+        run("run", "federank-table2", "--out", str(tmp_path))
+
+
+def test_nonsense_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"did you mean 'thesis-4\.2'"):
+        run("run", "thesis-42", "--out", str(tmp_path))
+    with pytest.raises(SettingError, match="there is no data set 'ml-2m'"):
+        run("run", "federank-table2", "--data", "ml-2m", "--out", str(tmp_path))
+    with pytest.raises(SettingError, match="must be a readable file"):
+        run("run", str(tmp_path / "none.yaml"))
+    text = "title: a\npaper: b\ndocs: c\ndata: [ml-1m]\nshown: [P@10]\n\nrows:\n  A:\n    modle: x\n"
+    path = small(tmp_path, text, "broken")
+    with pytest.raises(SettingError, match=r"broken\.yaml:9: "):
+        run("show", str(path))
