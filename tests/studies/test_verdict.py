@@ -20,6 +20,8 @@ NONE = (math.nan, math.nan)
         (0.90, 1.00, NONE, "lower", "not reached"),
         (-0.30, 0.10, NONE, "zero", "better"),  # a bias disparity
         (-0.30, 0.50, NONE, "zero", "not reached"),
+        (1.30, 1.10, NONE, "same", "not reached"),  # a fact of the data
+        (1.10, 1.30, NONE, "same", "not reached"),
         (None, 0.5, NONE, "higher", ""),
         (0.5, math.nan, NONE, "higher", "not run"),
     ],

@@ -15,9 +15,10 @@ from murmura.studies.frequency import frequencies
 from murmura.studies.kept import Kept
 from murmura.studies.reproduce import Place
 from murmura.studies.sweep import points
-from murmura.studies.verdict import Verdict, difference, verdict
+from murmura.studies.verdict import Better, Verdict, difference, verdict
 
 TRAINING = "training data"
+FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE")
 Values = dict[str, dict[str, Estimate]]  # row -> metric -> mean and interval over seeds
 
 
@@ -68,7 +69,7 @@ def numbers(shown: Experiment, data: str, found: Values, results: Results | None
                 print_,
                 ours.mean,
                 (ours.low, ours.high),
-                "zero" if metric.startswith("BD ") else better(metric),
+                _better(metric),
                 shown.tolerance,
                 shown.doubt(data, row, metric),
             )
@@ -76,6 +77,13 @@ def numbers(shown: Experiment, data: str, found: Values, results: Results | None
             apart = difference(print_, ours.mean)
             made.append(Number(data, row, metric, print_, ours, apart, test, row == reference, word))
     return made
+
+
+def _better(metric: str) -> Better:
+    """Bias disparities are best at 0; sizes, costs per epoch and biases of the data are facts."""
+    if metric.startswith("BD "):
+        return "zero"
+    return "same" if metric.startswith("B_T ") or metric in FACTS else better(metric)
 
 
 def _tests(metric: str, results: Results | None) -> tuple[dict[str, Tested], str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +27,7 @@ def metric_tables(shown: Experiment, data: str, found: Sequence[Number]) -> list
 
 
 def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Number]) -> Table:
+    reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
     values = [value for one in found for value in (one.printed, one.ours.mean) if value is not None]
     decimals = decimals_for([value for value in values if math.isfinite(value)])
     rows = tuple(
@@ -37,8 +37,7 @@ def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Num
             _ours(one, decimals),
             _percent(one.difference),
             _test(one),
-            text_cell(one.verdict.word or NO_WORD),
-            text_cell(one.verdict.reason),
+            text_cell(_word(one, reasons)),
         )
         for one in found
     )
@@ -49,13 +48,17 @@ def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Num
         Column("difference", "ours - printed, in per cent of the printed value"),
         Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"),
         Column("verdict", numeric=False),
-        Column("reason", numeric=False),
     )
     slug = "".join(one if one.isalnum() else "-" for one in f"{data}-{metric}").lower()
-    return Table(slug, f"{metric} on {data}", columns, rows, _notes(shown, found))
+    return Table(slug, f"{metric} on {data}", columns, rows, _notes(shown, found, reasons))
 
 
-def _notes(shown: Experiment, found: Sequence[Number]) -> tuple[str, ...]:
+def _word(one: Number, reasons: list[str]) -> str:
+    word = one.verdict.word or NO_WORD
+    return f"{word} ({reasons.index(one.verdict.reason) + 1})" if one.verdict.reason else word
+
+
+def _notes(shown: Experiment, found: Sequence[Number], reasons: list[str]) -> tuple[str, ...]:
     notes = [
         f"reproduced: within {shown.tolerance:.0%} of the print, or the print lies in our interval over seeds; "
         "intervals are over seeds (t, 95 %), none where the seed changes nothing."
@@ -66,8 +69,7 @@ def _notes(shown: Experiment, found: Sequence[Number]) -> tuple[str, ...]:
             f"p: each row against the best centralised one, {best}, user by user (paired t-test, Holm). "
             f"↑ and ↓: above and below it with p < {ALPHA}."
         )
-    if any(one.verdict.reason for one in found):
-        notes.append(f"The reasons are told in {shown.docs}.")
+    notes += [f"({place}) {reason} See {shown.docs}." for place, reason in enumerate(reasons, start=1)]
     return tuple(notes)
 
 
@@ -101,9 +103,15 @@ def read_trials(place: Place) -> list[Tried]:
     names = sorted(file.name for file in folder.path.glob("*.json")) if folder.path.is_dir() else []
     order = {label: number for number, label in enumerate(place.experiment.rows)}
     tried = [Tried.of(folder.read(name)) for name in names]
-    return sorted(
-        tried, key=lambda one: (order.get(one.row, -1), one.stage, json.dumps(one.asked, sort_keys=True))
-    )
+    return sorted(tried, key=lambda one: (order.get(one.row, -1), one.stage, _natural(one.asked)))
+
+
+def _natural(settings: dict[str, Any]) -> list[tuple[str, float, str]]:
+    """An order in which 20 comes before 100."""
+    return [
+        (key, float(value) if isinstance(value, int | float) else 0.0, str(value))
+        for key, value in sorted(settings.items())
+    ]
 
 
 def choice_table(place: Place, tried: Sequence[Tried]) -> Table:

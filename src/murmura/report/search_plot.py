@@ -42,9 +42,12 @@ def search_picture(name: str, tried: Sequence[Tried], metric: str, better: Bette
 
 
 def _panel(axes: Axes, row: str, values: list[float], better: Better) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]
     so_far = [values[best_place(values[: place + 1], better)] for place in range(len(values))]
     axes.plot(range(1, len(values) + 1), so_far, color=CURVES[0], linewidth=1.2, drawstyle="steps-post")
     axes.scatter([place for place, _ in known], [value for _, value in known], s=7, color=MUTED, linewidths=0)
     axes.set_title(short(row))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.margins(x=0.04, y=0.12)

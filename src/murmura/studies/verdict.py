@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
-Better = Literal["higher", "lower", "zero"]
+Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def verdict(
     if abs(ours - printed) <= tolerance * abs(printed) * (1 + 1e-9) or low <= printed <= high:
         return Verdict("reproduced")
     ahead = {"higher": ours > printed, "lower": ours < printed, "zero": abs(ours) < abs(printed)}
-    return Verdict("better" if ahead[better] else "not reached")
+    return Verdict("better" if ahead.get(better) else "not reached")
 
 
 def difference(printed: float | None, ours: float | None) -> float | None:
