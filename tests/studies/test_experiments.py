@@ -1,12 +1,22 @@
 """The papers' files are right, and a wrong one is named with its line."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from murmura.core.errors import SettingError
+from murmura.core.settings import field_names
 from murmura.data.sources import SOURCES
-from murmura.studies.experiments import experiment, experiment_folder, experiment_names, read_experiment
+from murmura.studies.experiments import (
+    Experiment,
+    Quick,
+    Row,
+    experiment,
+    experiment_folder,
+    experiment_names,
+    read_experiment,
+)
 from tests.studies.experiment_files import EXPERIMENT, small
 
 ROOT = Path(__file__).parents[2]
@@ -49,8 +59,22 @@ def test_quick_keeps_every_row_and_has_less_to_do() -> None:
     assert fits(quick) < fits(whole) / 3
 
 
-def test_the_folder_is_the_one_beside_the_sources() -> None:
+def test_the_files_are_beside_the_sources_or_inside_an_installed_package(tmp_path: Path) -> None:
     assert experiment_folder() == ROOT / "experiments"
+    (tmp_path / "murmura" / "experiments").mkdir(parents=True)
+    assert experiment_folder(tmp_path / "murmura") == tmp_path / "murmura" / "experiments"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"experiments": "murmura/experiments"}
+
+
+def test_every_key_and_every_experiment_is_documented() -> None:
+    page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    for cls in (Experiment, Row, Quick):
+        for key in field_names(cls):
+            assert key == "name" or f"`{key}`" in page, key
+    for name in experiment_names():
+        assert name in (ROOT / experiment(name).docs).read_text(encoding="utf-8"), name
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,11 @@ def candidates(row: Row, axes: Axes, so_far: dict[str, Any]) -> list[dict[str, A
     return [{**row.settings, **so_far, **one} for one in grid(axes)]
 
 
-def experiment_folder() -> Path:
+def experiment_folder(package: Path | None = None) -> Path:
     """Where the files are: inside an installed package, or beside the sources."""
-    inside = Path(str(resources.files("murmura"))) / "experiments"
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "experiments"
+    package = package or Path(str(resources.files("murmura")))
+    inside = package / "experiments"
+    return inside if inside.is_dir() else package.parents[1] / "experiments"
 
 
 def experiment_names(folder: Path | None = None) -> list[str]:

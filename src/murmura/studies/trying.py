@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +16,7 @@ from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import Outcome, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method, method_class
+from murmura.studies.pool import processes
 from murmura.studies.trials import DIGITS, Trial
 
 Better = Literal["higher", "lower"]
@@ -48,13 +47,8 @@ def team(selection: Selection, workers: int, progress: Progress = SILENT) -> Ite
     if workers == 1:
         yield lambda jobs: (do(selection, job, progress) for job in jobs)
         return
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=spawn) as pool:
-        try:
-            yield lambda jobs: pool.map(partial(do, selection), jobs)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with processes(workers) as pool:
+        yield lambda jobs: pool.map(partial(do, selection), jobs)
 
 
 def do(selection: Selection, job: Job, progress: Progress = SILENT) -> list[Trial]:
