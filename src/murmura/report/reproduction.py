@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
 from murmura.core.files import write_whole
 from murmura.report.analyses import analyses
-from murmura.report.drawing import require_matplotlib
+from murmura.report.drawing import Picture, require_matplotlib
 from murmura.report.fact_tables import environment_table
 from murmura.report.lines import Estimate
 from murmura.report.page import document, figures, in_page
@@ -59,25 +60,34 @@ class _Part:
         self.tried = read_trials(place)
         self.trials = trial_table(place, self.tried)
         self.chosen = choice_table(place, self.tried)
-        self.metrics = metric_tables(shown, place.data, self.found)
-        self.tables = [*self.metrics, self.chosen]
+        swept = (
+            "sweep" in shown.analyses and place.data not in shown.printed
+        )  # the sweep's own table has it all
+        self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
+        self.more = [one for one in analyses(place.runs) if one.name in shown.analyses]
+        self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
+        self.tables = [*self.metrics, *self.drawn, self.chosen]
+
+    def _id(self, name: str) -> str:
+        """The name of a table or picture, apart from that of another data set on the same page."""
+        return f"{name}-{_slug(self.place.data)}"
+
+    def _picture(self, picture: Picture) -> Picture:
+        old, new = picture.name, self._id(picture.name)
+        svg = picture.svg.replace(f'"{old}-', f'"{new}-').replace(f"#{old}-", f"#{new}-")
+        return replace(picture, name=new, svg=svg)
 
     def html(self) -> str:
         """The numbers, the analyses the experiment is about, the search."""
         experiment = self.place.experiment
-        more = [one for one in analyses(self.place.runs) if one.name in self.shown.analyses]
-        pictures = [picture for one in more for picture in one.pictures]
-        drawn = {table.name: table for one in more for table in one.tables}
-        history = search_picture(
-            f"search-{_slug(self.place.data)}", self.tried, experiment.metric, experiment.better
-        )
+        pictures = [self._picture(picture) for one in self.more for picture in one.pictures]
+        history = search_picture(self._id("search"), self.tried, experiment.metric, experiment.better)
         return "".join(
             [
                 f'<p class="lead">{escape(_summary(self.found))}</p>\n',
                 _tables(self.metrics),
                 figures(pictures),
-                in_page(drawn, *drawn),
-                _tables([self.chosen]),
+                _tables([*self.drawn, self.chosen]),
                 figures([history]),
             ]
         )
@@ -111,10 +121,7 @@ def _page(
             if table
         }
         sections.append(("cost", "Cost and environment", in_page(facts, *facts)))
-    again = "\n".join(f"murmura reproduce run {shown.name} --data {place.data}" for place in places)
-    sections.append(
-        ("again", "How to run it", f"<pre>{escape(again or f'murmura reproduce run {shown.name}')}</pre>\n")
-    )
+    sections.append(("again", "How to run it", f"<pre>{escape(_commands(shown, places))}</pre>\n"))
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)
 
 
@@ -141,9 +148,16 @@ def _csv(shown: Experiment, found: Sequence[Number]) -> str:
 
 def _markdown(shown: Experiment, places: Sequence[Place], tables: Sequence[Table]) -> str:
     head = f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"
-    commands = "".join(f"    murmura reproduce run {shown.name} --data {place.data}\n" for place in places)
+    commands = "".join(f"    {line}\n" for line in _commands(shown, places).split("\n"))
     cost = [to_markdown(time_table(places))] if places else []
     return "\n".join([head, commands, *(to_markdown(table) for table in tables), *cost])
+
+
+def _commands(shown: Experiment, places: Sequence[Place]) -> str:
+    command = f"murmura reproduce run {shown.name}"
+    quick = [" --quick" if place.folder.name.endswith("-quick") else "" for place in places]
+    lines = [f"{command} --data {place.data}{flag}" for place, flag in zip(places, quick)]
+    return "\n".join(lines or [command])
 
 
 def _tables(tables: Sequence[Table]) -> str:

@@ -1,0 +1,75 @@
+"""The page of a reproduction: several data sets side by side, verdicts in words, ids that do not meet."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from murmura.core.settings import changed
+from murmura.report.reproduction import write
+from murmura.studies.experiments import Experiment, read_experiment
+from murmura.studies.reproduce import Place, reproduce
+from tests.studies.experiment_files import check_ins, small
+
+
+def silent(what: str, seconds: float, done: int, total: int, left: float) -> None:
+    """Nobody listens."""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, list[Place], Path]:
+    """A sweep on two data sets, printed numbers for the first."""
+    folder = tmp_path_factory.mktemp("page")
+    text = """title: Two <b>bold</b> data sets
+paper: none
+docs: docs/reproduce.md
+data: [ml-1m]
+shown: [P@10]
+seeds: 2
+analyses: [sweep]
+rows:
+  Top-Pop: {model: mostpop}
+  User-kNN: {model: user-knn, settings: {k: 5}}
+  sFPL: {model: sfpl, settings: {factors: 4, epochs: 3}, sweep: {pi: [0.5, 1.0]}}
+  Left: {model: sfpl, settings: {factors: 4, pi: 0.0}, epochs: 1}
+"""
+    one = changed(read_experiment(small(folder, text, "two")), also=("x",))
+    places = []
+    for name, users in (("first", 30), ("second", 36)):
+        (folder / name).mkdir()
+        data = check_ins(folder / name, users=users)
+        place = Place(one, str(data.rename(folder / f"{name}.csv")), folder / "out" / f"two-{name}")
+        reproduce(place, 1, silent)
+        places.append(place)
+    best = {"Top-Pop": {"P@10": 1.0}, "User-kNN": {"P@10": 0.0001}, "sFPL pi=1": {"P@10": 0.5}}
+    gone = {"VAE": {"P@10": 0.2}}
+    doubts = [{"rows": ["sFPL pi=1"], "reason": "Nobody knows."}]
+    printed = changed(one, data=[places[0].data], printed={places[0].data: best | gone}, doubts=doubts)
+    return printed, places, folder / "out"
+
+
+def test_the_page_says_what_was_reached_and_what_not(shown: tuple[Experiment, list[Place], Path]) -> None:
+    experiment, places, out = shown
+    files = write(experiment, places, out)
+    page = files[0].read_text(encoding="utf-8")
+    assert "Of 4 printed numbers: 1 not reached, 1 better, 1 printed number doubtful, 1 not run." in page
+    assert "printed number doubtful (1)" in page
+    assert "(1) Nobody knows." in page
+    assert "&lt;b&gt;bold" in page
+    assert "<b>" not in page
+    assert "each row against the best centralised one, User-kNN, user by user" in page
+
+
+def test_ids_are_unique_and_links_lead_somewhere(shown: tuple[Experiment, list[Place], Path]) -> None:
+    experiment, places, out = shown
+    page = write(experiment, places, out)[0].read_text(encoding="utf-8")
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    used = re.findall(r'(?:url\(#|href="#)([^)"]+)', page)
+    assert set(used) <= set(ids)
+
+
+def test_writing_again_changes_nothing(shown: tuple[Experiment, list[Place], Path]) -> None:
+    experiment, places, out = shown
+    first = {file.name: file.read_bytes() for file in write(experiment, places, out)}
+    assert {file.name: file.read_bytes() for file in write(experiment, places, out)} == first
