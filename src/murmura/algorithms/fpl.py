@@ -141,6 +141,11 @@ class FPL(Algorithm):
         values = np.array(gradients, self.precision).reshape(len(rows), self.factors + 1)
         return p_new, np.array(rows, np.int32), values
 
+    def client_negatives(self, public: Public, history: History, rng: Rng) -> Ints:
+        """The negatives of one visit, as `client_step` draws them: for the check for leaks; nothing leaves."""
+        T = self.visit_triples(public, len(history))
+        return draw_triples(public.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
+
     def server_step(
         self, phase: str, server: ServerState, inbox: Total | Letters
     ) -> tuple[ServerState, Answers]:

@@ -17,6 +17,7 @@ from murmura.core.lists import Lists
 from murmura.core.progress import SILENT, Progress
 
 Arrays = dict[str, NDArray[Any]]
+Pairs = tuple[Ints, Ints]  # users and items, side by side
 Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
 
 
@@ -99,6 +100,13 @@ class Baseline(ABC):
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> Model:
         """Learn from the training part. Methods that learn in epochs call `watch` after each."""
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs | None:
+        """The (user, item) pairs `fit` takes as negatives in an epoch, each unmet item equally likely.
+
+        None: this method draws none. The check for leaks counts how many of them are held out.
+        """
+        return None
 
 
 def popularity(train: Interactions) -> Singles:

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Watch, require_rows
+from murmura.baselines.base import Baseline, Pairs, Watch, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.baselines.triples import Triples, grouped, independent
 from murmura.core.arrays import Ints, Longs, Singles
@@ -83,6 +83,13 @@ class BprMf(Baseline):
                 break
         progress.end()
         return BprModel(train, P, Q, b, self)
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
+        """The other items of an epoch's triples."""
+        owned = Owned.of(train)
+        able = np.flatnonzero(owned.can_compare(train.n_items))
+        drawn = list(self._draw(owned, train.n_items, seed, epoch, able))
+        return np.concatenate([who for who, _, _ in drawn]), np.concatenate([neg for _, _, neg in drawn])
 
     def rates(self) -> Rates:
         """The learning rate and the decays."""

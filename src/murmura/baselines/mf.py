@@ -12,7 +12,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Watch, require_rows
+from murmura.baselines.base import Arrays, Baseline, Pairs, Watch, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
@@ -99,6 +99,14 @@ class Mf(Baseline):
                 break
         progress.end()
         return model
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
+        """The items drawn beside every row of an epoch, in the order of the rows."""
+        owned = Owned.of(train)
+        user_of = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
+        who = user_of[owned.can_compare(train.n_items)[user_of]]
+        drawn = _negatives(owned, server_secret(seed), epoch, who, self.negatives)
+        return np.repeat(who, drawn.shape[1]), drawn.ravel()
 
 
 def _negatives(owned: Owned, secret: Words, epoch: int, who: Ints, m: int) -> Ints:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.baselines.base import Arrays, Baseline, Model, Pairs, Watch, popularity, require_rows
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
@@ -139,3 +139,10 @@ class NeuMf(Baseline):
             None if watch is None else seen,
         )
         return NeuMfModel(train, histories, network, self.negatives)
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
+        """The items drawn beside every training pair, by the generator of that seed and epoch."""
+        require_torch(self.name)
+        from murmura.neural import neumf
+
+        return neumf.drawn_negatives(Histories.of(train), self.negatives, seed, epoch)

@@ -1,7 +1,8 @@
 """`murmura`: the command line. Data goes to stdout, progress and messages to stderr.
 
 Exit codes: 0 done, 1 failed, 2 a setting is wrong, 3 the data cannot be used, 4 a folder cannot be used or a
-server does not answer, 5 an optional part is not installed, 6 the federation refused, 130 interrupted.
+server does not answer, 5 an optional part is not installed, 6 the federation refused, 7 a held-out row
+was used, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from murmura.cli import (
     aggregate,
     analyse,
     audit,
+    check_leaks,
     compare,
     config,
     consent,
@@ -41,7 +43,7 @@ from murmura.core.errors import MurmuraError
 INTERRUPTED = 130
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong setting, 3 unusable data, 4 unusable folder or unreachable server, "
-    "5 optional part missing, 6 refused by the federation, 130 interrupted."
+    "5 optional part missing, 6 refused by the federation, 7 a leak, 130 interrupted."
 )
 
 app = typer.Typer(
@@ -61,6 +63,7 @@ app.add_typer(
 )
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.command("fit")(fit.fit)
+app.command("check-leaks")(check_leaks.check_leaks)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("search")(search.search)

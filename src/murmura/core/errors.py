@@ -5,7 +5,8 @@ MurmuraError                 exit 1
 ├── DataError                exit 3   a file or a table of interactions cannot be used
 ├── RunError                 exit 4   a run folder is absent, incomplete or of another configuration
 ├── MissingExtraError        exit 5   an optional part of Murmura is not installed
-└── FederationError          exit 6   a client failed, or what crossed the network is not what was declared
+├── FederationError          exit 6   a client failed, or what crossed the network is not what was declared
+└── LeakError                exit 7   a held-out row was used before the test part was opened
 
 Each message is one sentence: what it must be, what it got, what to do.
 """
@@ -52,3 +53,9 @@ class FederationError(MurmuraError):
     """A client failed, or what crossed the network is not what was declared."""
 
     exit_code = 6
+
+
+class LeakError(MurmuraError):
+    """A held-out row was used before the test part was opened."""
+
+    exit_code = 7

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -65,6 +66,7 @@ def load(
         separator: For a table in text: what separates fields, when the file's name does not say.
         repeats: For a table: whether a user may meet an item in several rows.
     """
+    sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
     name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
     path = Path(name_or_path)
     source = SOURCES.get(ALIASES.get(name, name))

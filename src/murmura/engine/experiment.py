@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from murmura.baselines.base import Model
 from murmura.core.catalogue import Relation
+from murmura.core.interactions import Interactions
 from murmura.core.lists import Lists
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
@@ -18,6 +20,8 @@ from murmura.engine.protocol import Protocol
 from murmura.engine.rating_scores import HEADER, GroupErrors, score_ratings
 from murmura.engine.run import Run
 from murmura.evaluation import Evaluation, evaluate
+
+LIST_HEADER = ("user", "rank", "item", "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +97,18 @@ def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], spli
 
 def record_lists(run: Run, lists: Lists, split: Split) -> None:
     """Write the recommendations of a run under the owners' own ids."""
-    users, items = split.data.users.labels, split.data.items.labels
+    run.write_table("recommendations.tsv", LIST_HEADER, list_rows(lists, split.data), "\t")
+
+
+def list_rows(lists: Lists, data: Interactions) -> list[tuple[Any, int, Any, str]]:
+    """The lists as lines of own ids: user, rank, item, score."""
+    users, items = data.users.labels, data.items.labels
     rows = []
     for user, row, scores in zip(users[lists.user].tolist(), lists.item, lists.score):
         kept = row >= 0
         for place, (item, value) in enumerate(zip(items[row[kept]].tolist(), scores[kept].tolist()), start=1):
             rows.append((user, place, item, f"{value:.6g}"))
-    run.write_table("recommendations.tsv", ["user", "rank", "item", "score"], rows, "\t")
+    return rows
 
 
 def record_training(run: Run, model: Model) -> None:

@@ -11,7 +11,11 @@ import json
 from functools import cached_property
 from typing import Any, NoReturn
 
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import RunError
+from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, VALIDATION, Split
 from murmura.engine.run import Run, now
 
@@ -36,6 +40,27 @@ class Sealed:
         """Counts and fingerprints of what is inside: no row of it."""
         return describe_split(self.__whole)
 
+    @cached_property
+    def overlap(self) -> int:
+        """How many held-out pairs of a user and an item are training pairs too."""
+        train, test = self.__whole.train, self.__whole.test
+        return int(np.isin(_pairs(test.user, test.item, test), _pairs(train.user, train.item, test)).sum())
+
+    def count(self, who: Ints, item: Ints) -> tuple[int, Longs, Floats]:
+        """How many drawn pairs are held out; how many were drawn for each user, and the chance of each to be.
+
+        The chance is that of an item drawn uniformly among the items of training the user has not met there.
+        """
+        train, test = self.__whole.train, self.__whole.test
+        listed = train.item_counts > 0
+        codes = np.setdiff1d(_pairs(test.user, test.item, test), _pairs(train.user, train.item, test))
+        owner, held = codes // test.n_items, listed[codes % test.n_items]
+        reachable = np.bincount(owner[held], minlength=test.n_users)
+        met = np.unique(_pairs(train.user, train.item, test)) // test.n_items
+        unmet = np.maximum(1, int(listed.sum()) - np.bincount(met, minlength=test.n_users))
+        hits = int(np.isin(_pairs(who, item, test), codes).sum())
+        return hits, np.bincount(who, minlength=test.n_users), reachable / unmet
+
     def open(self, run: Run, choice: Choice) -> Split:
         """The split with its test part, once the choice stands in the folder; refuses another choice."""
         final: Choice = json.loads(json.dumps(choice))  # what a file gives back
@@ -53,6 +78,12 @@ class Sealed:
             "the test part must stay where it was cut, but was about to be copied or sent to another process; "
             "send `prepared.selection()` instead."
         )
+
+
+def _pairs(user: Ints, item: Ints, over: Interactions) -> Longs:
+    """Each pair as one number."""
+    codes: Longs = user.astype(np.int64) * over.n_items + item
+    return codes
 
 
 def _write_down(run: Run, choice: Choice, about: dict[str, Any]) -> None:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from murmura.core.arrays import Ints
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
 from murmura.neural.negatives import Unmet
@@ -100,3 +102,13 @@ def train(
             return cross_entropy(score, unmet.has_room(who))
 
         return optimise(params, loss, len(user), schedule, generator, progress, watch)
+
+
+def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:
+    """What `train` draws beside every pair, from a generator of its own: users and items."""
+    unmet = Unmet.of(histories)
+    user = torch.repeat_interleave(unmet.start.diff())
+    who = user[unmet.has_room(user)].repeat_interleave(negatives)
+    with alone(1_000_003 * epoch + seed) as generator:
+        drawn = unmet.draw(who, generator)
+    return who.numpy().astype(np.int32), histories.item[drawn.numpy()].astype(np.int32)

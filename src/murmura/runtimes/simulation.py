@@ -6,12 +6,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import Preset
-from murmura.core.federation import Public
+from murmura.core.arrays import Ints
+from murmura.core.federation import History, Public
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.core.record import Recorder
+from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import from_dict
 from murmura.data.groups import Groups, groups_of_file, random_groups
 from murmura.engine.fit import Watch, fit
@@ -71,6 +75,20 @@ class Simulated:
             channel=self.preset.channel_settings(),
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
+        """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""
+        algorithm = self.preset.algorithm()
+        if not hasattr(algorithm, "client_negatives"):
+            return None
+        public, secrets, rows = Public.of(train), client_secrets(seed, train.n_users), train.by_user
+        who, drawn = [], []
+        for user in range(train.n_users):
+            own = rows.of(user)
+            history = History(own, np.ones(len(own)), np.zeros(len(own)))
+            drawn.append(algorithm.client_negatives(public, history, Rng(secrets[user], epoch)))
+            who.append(np.full(len(drawn[-1]), user, np.int32))
+        return np.concatenate(who), np.concatenate(drawn)
 
     def groups(self, train: Interactions, seed: int) -> Groups | None:
         """Who shares a client; None: everyone is one."""
