@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from murmura.algorithms import algorithm
+from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
+from murmura.core.compiled_path import places
 from murmura.core.consent import Permission
 from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
@@ -101,17 +103,19 @@ class World:
     )
     timing: Timing = field(default_factory=lambda: Timing(round=60, hold=0, spread=0))
     clock: Clock = field(default_factory=Clock)
+    groups: Ints | None = None  # the device of every user
 
     def __post_init__(self) -> None:
         self.network = Network({})
+        self.public = Public.of(self.data, groups=self.groups)
         self.setup = Setup(
             from_dict(algorithm(self.method), self.settings),
-            Description(self.data.items, Public.of(self.data)),
+            Description(self.data.items, self.public),
             self.channel,
             self.timing,
             SEEDED,
             (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
-            self.data.n_users,
+            self.public.clients,
         )
         self.start_coordinator()
         if self.channel.channel == "secure-sum":
@@ -136,18 +140,16 @@ class World:
             self.coordinator.key.public,
             told["federation"],
             told["token"],
-            client_secrets(SEEDED, self.data.n_users)[client],
+            client_secrets(SEEDED, self.public.clients)[client],
             minimum=1,
             readable=True,
         )
-        rows = self.data.by_user
-        own = slice(rows.start[client], rows.start[client + 1])
         keeper = InMemory(allowed or Permission())
         library = Library(COORDINATOR, self.network)
         return Device(
             identity,
             keeper,
-            Rows.of(rows.index[own], rows.value[own]),
+            self.rows(client),
             library,
             self.network,
             self.clock,
@@ -155,8 +157,16 @@ class World:
             entropy(100 + client),
         )
 
+    def rows(self, client: int) -> Rows:
+        data = self.data
+        if self.groups is None:
+            own = data.user == client
+            return Rows.of(data.item[own], data.value[own])
+        own = self.groups[data.user] == client
+        return Rows.of(data.item[own], data.value[own], places(self.groups)[data.user[own]])
+
     async def everyone(self) -> list[Device]:
-        devices = [await self.join(client) for client in range(self.data.n_users)]
+        devices = [await self.join(client) for client in range(self.public.clients)]
         self.coordinator.order("start")
         return devices
 

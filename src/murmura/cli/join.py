@@ -20,6 +20,9 @@ def join(
     state: State,
     data: Annotated[str, typer.Option("--data", help="A file with what you like; needed the first time.")] = "",
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
+    household: Annotated[
+        bool, typer.Option("--household", help="Everyone in the file shares this device.")
+    ] = False,
     data_dir: options.DataDir = None,
     pi: Annotated[
         float, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
@@ -48,9 +51,22 @@ def join(
     from murmura.cli import joining
 
     chosen = joining.Joining(
-        url.rstrip("/"), state, data, user, data_dir, pi, tuple(never), not no_statistics, minimum, readable,
-        keep_back, _key(key), authority, _simulated(simulate),
-    )  # fmt: skip
+        url=url.rstrip("/"),
+        state=state,
+        data=data,
+        user=user,
+        household=household,
+        data_dir=data_dir,
+        pi=pi,
+        never=tuple(never),
+        statistics=not no_statistics,
+        minimum=minimum,
+        readable=readable,
+        keep_back=keep_back,
+        key=_key(key),
+        authority=authority,
+        simulate=_simulated(simulate),
+    )
 
     def tell(told: dict[str, object]) -> None:
         if as_json:

@@ -20,7 +20,7 @@ from murmura.runtimes.http.device import Device, Outcome
 from murmura.runtimes.http.folder import Folder
 from murmura.runtimes.http.joining import News, Wish, about, join, stay
 from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.people import one_person
+from murmura.runtimes.http.people import household, one_person
 from murmura.runtimes.http.ranking import recommend
 
 FIRST = 10  # items of a list that count
@@ -34,6 +34,7 @@ class Joining:
     state: Path
     data: str
     user: str
+    household: bool
     data_dir: Path | None
     pi: float
     never: tuple[str, ...]
@@ -49,7 +50,11 @@ class Joining:
         """The same for the state machine."""
         if not self.data:
             raise SettingError("--data must name a file with what you like the first time a device joins.")
-        own = one_person(self.data, self.user, self.data_dir)
+        own = (
+            household(self.data, self.data_dir)
+            if self.household
+            else one_person(self.data, self.user, self.data_dir)
+        )
         return Wish(
             self.url,
             own.items.labels[own.item],
@@ -60,6 +65,7 @@ class Joining:
             self.readable,
             keep_back=self.keep_back,
             never=self.never,
+            person=own.user if self.household else None,
             slot=self.simulate and self.simulate[1],
             key=self.key,
         )
@@ -131,8 +137,9 @@ class _Measure:
         newest = replace(manifest, model=str(told["model"]))
         public = (await d.library.description(manifest.description)).public
         history, _ = d.history(public, self.folder.permission(), manifest.round)
-        model = await d.library.model(newest)
-        best = recommend(newest, public, model, self.folder.memory.state, history, d.identity.secret, FIRST)
+        model, state = await d.library.model(newest), self.folder.memory.state
+        answer = await d.own_answer() if manifest.exchange(public).returns else None
+        best = recommend(newest, public, model, state, history, d.identity.secret, FIRST, answer)
         hits = len(set(best.tolist()) & set(kept))
         tell({"event": "measured", "done": told["rounds_done"], "hits": hits, "kept_back": len(kept)})
 

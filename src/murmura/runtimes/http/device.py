@@ -21,6 +21,7 @@ from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.arrays import Floats
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
+from murmura.core.errors import MurmuraError
 from murmura.core.federation import Call, History, Phase, Public
 from murmura.core.rng import Purpose, Rng
 from murmura.core.update import Arrays, Update
@@ -196,12 +197,16 @@ class Device:
         except RefusedError as error:
             kind: Kind = "not-called" if error.code == "not-called" else "refused"
             return self._done(m, Outcome(kind, m.round, m.phase, str(error)))
+        except UnreachableError:
+            raise
+        except MurmuraError as error:  # this history cannot be trained on, or nothing can be written down
+            return self._done(m, Outcome("declined", m.round, m.phase, str(error)))
 
     async def _train(self, work: _Work, seed: bytes) -> _Result:
         """The algorithm's step and the device half of the channel; nothing leaves."""
         m, memory, secret = work.manifest, self.keeper.memory, self.identity.secret
         model = await self.library.model(m)
-        answer = await self._own_answer() if m.answers else None
+        answer = await self.own_answer() if m.answers else None
         algorithm, rng = m.algorithm(), Rng(secret, m.round)
         history, joined = self.history(work.public, self.keeper.permission(), m.round)
         state = memory.state or algorithm.client_init(
@@ -219,17 +224,19 @@ class Device:
 
     def history(self, public: Public, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
-        offered = np.isin(self.rows.item, public.listed)
-        item, value = self.rows.item[offered], self.rows.value[offered]
-        joined = self.keeper.memory.joined
+        share: Floats
+        rows, joined = self.rows.offered(public.listed), self.keeper.memory.joined
+        item = rows.item
         if self.identity.disclosure == "sticky":
             record = decide(Record(joined, allowed.never), item.tolist(), allowed.pi, self.identity.secret)
-            return History(item, value, sticky_share(record, item, allowed.pi)), record.joined
-        share: Floats = np.where(np.isin(item, allowed.never), 0.0, allowed.pi)
+            active = sticky_share(record, np.unique(item), allowed.pi)
+            share = active[np.searchsorted(np.unique(item), item)]
+            return History(item, rows.value, share, rows.person), record.joined
+        share = np.where(np.isin(item, allowed.never), 0.0, allowed.pi)
         if self.identity.disclosure == "per-item-per-round":
             coins = Rng(self.identity.secret, round).stream(Purpose.CONSENT).coins(share)
             share = coins.astype(np.float64)
-        return History(item, value, share), joined
+        return History(item, rows.value, share, rows.person), joined
 
     def _messages(
         self, work: _Work, update: Update, rng: Rng, seed: bytes
@@ -294,7 +301,8 @@ class Device:
                 "not-called", f"consent to {work.phase.asks} was taken back; nothing more leaves."
             )
 
-    async def _own_answer(self) -> Arrays | None:
+    async def own_answer(self) -> Arrays | None:
+        """What the last exchange told this device alone."""
         try:
             reply = await ask(
                 self.send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)

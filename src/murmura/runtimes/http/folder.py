@@ -34,6 +34,7 @@ class Liked:
     item: int  # its number in the federation
     value: float
     kept_back: bool = False  # not trained on: her own measure of how good the recommendations are
+    person: int = 0  # of a household
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ class Folder:
     def rows(self) -> Rows:
         """What it trains on."""
         used = [like for like in self.likes() if not like.kept_back]
-        return Rows.of(np.array([like.item for like in used]), np.array([like.value for like in used]))
+        person = np.array([like.person for like in used])
+        items, values = np.array([like.item for like in used]), np.array([like.value for like in used])
+        return Rows.of(items, values, person if self.identity().household else None)
 
     @property
     def memory(self) -> Memory:

@@ -42,6 +42,7 @@ class Wish:
     disclosure: Mode = "sticky"
     keep_back: float = 0.0  # share of the rows, the last ones, not trained on
     never: tuple[Any, ...] = ()  # labels
+    person: NDArray[Any] | None = None  # (rows,) whose row, when several people share the device
     slot: int | None = None
     key: bytes | None = None  # the coordinator's public key, when its owner has it from elsewhere
 
@@ -78,6 +79,7 @@ async def join(wish: Wish, folder: Folder, send: Transport) -> int:
         wish.minimum,
         wish.readable,
         wish.disclosure,
+        wish.person is not None,
     )
     folder.create(identity, likes, allowed)
     return foreign
@@ -92,11 +94,13 @@ def known_likes(described: Description, wish: Wish) -> tuple[list[Liked], int]:
             f"the data must have at least one of the federation's {len(described.items)} items, but none of "
             f"its {len(codes)} rows has; check that both use the same ids."
         )
-    rows = {int(codes[n]): n for n in np.flatnonzero(used).tolist()}  # the last row of an item counts
+    whose = np.zeros(len(codes), np.int32) if wish.person is None else wish.person
+    # the last row of an item counts
+    rows = {(int(whose[n]), int(codes[n])): n for n in np.flatnonzero(used).tolist()}
     trained = len(rows) - int(wish.keep_back * len(rows))
     likes = [
-        Liked(wish.labels[n].item(), code, float(wish.values[n]), place >= trained)
-        for place, (code, n) in enumerate(rows.items())
+        Liked(wish.labels[n].item(), code, float(wish.values[n]), place >= trained, person)
+        for place, ((person, code), n) in enumerate(rows.items())
     ]
     return likes, int((~used).sum())
 

@@ -30,6 +30,7 @@ class Identity:
     minimum: int = 100  # takes no part in a round that releases sums of fewer
     readable: bool = False  # whether its owner allows the server to read its updates
     disclosure: Mode = "sticky"
+    household: bool = False  # several people share it
 
 
 @dataclass(frozen=True)
@@ -106,16 +107,23 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What the owner likes, by the numbers of the federation's items."""
+    """What the owner likes, or each of a household, by the numbers of the federation's items."""
 
-    item: Ints  # (rows,) ascending
+    item: Ints  # (rows,) ascending for each person
     value: Floats  # (rows,)
+    person: Ints | None = None  # (rows,) ascending: whose row, in a household
 
     @staticmethod
-    def of(item: NDArray[Any], value: NDArray[Any]) -> Rows:
-        """From rows in any order, each item once."""
-        order = np.argsort(item, kind="stable")
-        return Rows(np.asarray(item, np.int32)[order], np.asarray(value, np.float64)[order])
+    def of(item: NDArray[Any], value: NDArray[Any], person: NDArray[Any] | None = None) -> Rows:
+        """From rows in any order, each item once for each person."""
+        order = np.lexsort((item, np.zeros(len(item)) if person is None else person))
+        whose = None if person is None else np.asarray(person, np.int32)[order]
+        return Rows(np.asarray(item, np.int32)[order], np.asarray(value, np.float64)[order], whose)
+
+    def offered(self, listed: Ints) -> Rows:
+        """The rows of items on offer."""
+        here = np.isin(self.item, listed)
+        return Rows(self.item[here], self.value[here], None if self.person is None else self.person[here])
 
 
 @dataclass(eq=False)

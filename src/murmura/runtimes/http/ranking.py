@@ -12,11 +12,18 @@ from murmura.runtimes.http.manifest import Manifest
 
 
 def recommend(
-    manifest: Manifest, public: Public, model: Arrays, state: Arrays, history: History, secret: Words, k: int
+    manifest: Manifest,
+    public: Public,
+    model: Arrays,
+    state: Arrays,
+    history: History,
+    secret: Words,
+    k: int,
+    answer: Arrays | None = None,
 ) -> Ints:
     """The k best items on offer that the owner does not have, the best first; ties go to the lower number."""
     algorithm, rng = manifest.algorithm(), Rng(secret, manifest.round + 1)
-    call = Call(public, "ready", manifest.round + 1, model)
+    call = Call(public, "ready", manifest.round + 1, model, answer)
     ready = algorithm.client_ready(call, state, history, rng)
     scores = np.asarray(algorithm.client_score(model, ready, history)[0], np.float64)
     offered = np.setdiff1d(public.listed, history.item)

@@ -1,0 +1,66 @@
+"""Phases that need every update, and answers for single devices: FedSPLIT over the network, by name."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.channel.chain import chain
+from murmura.core.channel import READABLE, ChannelSettings
+from murmura.core.errors import SettingError
+from murmura.core.federation import Call, History, Letters
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng, client_secrets, server_secret
+from tests.http.network import SEEDED, World
+
+GROUPS = np.repeat(np.arange(4, dtype=np.int32), 6)
+READ = ChannelSettings(channel="readable", minimum_cohort=4)
+
+
+def ratings() -> Interactions:
+    rng = np.random.default_rng(2)
+    rows = [(u, i, 1 + (u + i) % 5) for u in range(24) for i in rng.choice(20, 8, replace=False).tolist()]
+    user, item, value = np.array(rows).T
+    return Interactions.of(user, item, value.astype(np.float64))
+
+
+def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
+    world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 4}, READ, groups=GROUPS)
+
+    async def scenario() -> list[dict[str, np.ndarray]]:
+        devices = await world.everyone()
+        await world.play(devices)
+        return [dict(await device.own_answer() or {}) for device in devices]
+
+    told = asyncio.run(scenario())
+    course = world.setup.course()
+    algorithm, public, secrets = course.algorithm, course.public, client_secrets(SEEDED, 4)
+    means, factors = algorithm.phases(public)
+    rows = [world.rows(client) for client in range(4)]
+    histories = [History(r.item, r.value, np.ones(len(r.item)), r.person) for r in rows]
+    server = algorithm.server_init(public, Rng(server_secret(SEEDED)))
+    stages, sums = chain(READ, means, public, 4), []
+    states = [algorithm.client_init(public, histories[u], Rng(secrets[u])) for u in range(4)]
+    for client in range(4):
+        call, rng = Call(public, "means", 0, server.model), Rng(secrets[client], 0)
+        _, update = algorithm.client_step(call, states[client], histories[client], rng)
+        sums.append(stages.device(update, rng, 0))
+    server, _ = algorithm.server_step("means", server, stages.server(stages.ring.add_up(sums), 0))
+    letters = {}
+    for client in range(4):
+        call, rng = Call(public, "factors", 1, server.model), Rng(secrets[client], 1)
+        _, letters[client] = algorithm.client_step(call, states[client], histories[client], rng)
+    server, answers = algorithm.server_step(factors.name, server, Letters(letters))
+    for name, values in world.coordinator.rounds.server.model.items():
+        np.testing.assert_array_equal(values, server.model[name], strict=True)
+    for client in range(4):
+        np.testing.assert_array_equal(told[client]["M"], answers[client]["M"], strict=True)
+    assert world.coordinator.about()["label"] == READABLE
+
+
+def test_a_phase_that_needs_each_update_must_be_asked_for_by_name(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="the server can read each update; say channel 'readable'"):
+        World(tmp_path, ratings(), "fedsplit", {}, groups=GROUPS)
