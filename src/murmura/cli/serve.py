@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets as system
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,9 +32,6 @@ def serve(
     clients: Clients = 10_000,
     interactions: Rows = 1_000_000,
     settings: options.Set = [],  # noqa: B006
-    channel: Annotated[
-        list[str], typer.Option("-C", metavar="KEY=VALUE", help="A setting of the channel, e.g. -C clip=20.")
-    ] = [],  # noqa: B006
     aggregator: Helpers = [],  # noqa: B006
     readable: Annotated[
         bool, typer.Option("--readable", help="One machine: the server can read each update.")
@@ -57,11 +54,9 @@ def serve(
 
     By default updates travel as shares to two aggregators (`murmura aggregate`); this server never sees one.
     """
-    from murmura.algorithms import algorithm
-    from murmura.core.channel import READABLE, ChannelSettings
-    from murmura.core.settings import from_dict
+    from murmura.core.channel import READABLE
     from murmura.runtimes.http.people import described_by, described_by_items, training_rows
-    from murmura.runtimes.http.setup import Setup, Timing
+    from murmura.runtimes.http.setup import Setup, Timing, configured
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -70,15 +65,15 @@ def serve(
         if items is not None
         else described_by(training_rows(like, protocol, data_dir))
     )
-    chosen: dict[str, Any] = {
-        "minimum_cohort": minimum,
-        **options.parse_settings(channel, ["channel"])["channel"],
-        "channel": "readable" if readable else "secure-sum",
-    }
+    preset, channel = configured(
+        model,
+        options.parse_settings(settings, [model])[model],
+        {"minimum_cohort": minimum, "channel": "readable" if readable else "secure-sum"},
+    )
     setup = Setup(
-        from_dict(algorithm(model), options.parse_settings(settings, [model])[model]),
+        preset,
         described,
-        from_dict(ChannelSettings, chosen),
+        channel,
         Timing(round=round_seconds, hold=hold, spread=spread),
         serving.kept_seed(state, seed, system.randbits(64)),
         tuple(url.rstrip("/") for url in aggregator),

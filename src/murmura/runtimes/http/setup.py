@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
+from murmura.algorithms import algorithm
 from murmura.algorithms.preset import Preset
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
-from murmura.core.settings import as_dict, settings
+from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
 from murmura.runtimes.http.course import Course
 from murmura.runtimes.http.manifest import Description
 from murmura.runtimes.http.store import Store, put_fact
@@ -93,3 +94,12 @@ class Setup:
                 f"the state folder must be of this federation, but its {differing} differ; "
                 "give another folder, or the settings it was made with."
             )
+
+
+def configured(name: str, given: dict[str, Any], fixed: dict[str, Any]) -> tuple[Preset, ChannelSettings]:
+    """The method of that name and the channel of its updates; `fixed` are settings of the channel."""
+    cls, of_channel = algorithm(name), field_names(ChannelSettings)
+    carries = issubclass(cls, ChannelSettings)
+    apart = {} if carries else {key: given[key] for key in given if key in of_channel and not hasattr(cls, key)}
+    preset = from_dict(cls, {key: value for key, value in given.items() if key not in apart})
+    return preset, changed(preset.channel_settings(), **apart, **fixed)
