@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -36,19 +37,26 @@ class Coordinator:
             store.write([put_fact("operator", operator)], durable=True)
         self.operator_token = operator.decode()
 
-    def register(self, wanted: object = None) -> dict[str, Any]:
-        """A new device: a random token, and the lowest free slot or the one it asks for."""
+    def register(self, wanted: object = None, own: object = None) -> dict[str, Any]:
+        """A new device: its token, and the lowest free slot or the one it asks for.
+
+        A device that brings a random token of its own can ask again when the answer was lost: it gets the place
+        it has.
+        """
         places = self.rounds.course.public.clients
-        slot = self._free_slot(places) if wanted is None else wanted
+        token = self._entropy(32).hex() if own is None else _checked_token(own)
+        known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise RefusedError(
                 "malformed", f"a slot must be a number below {places}, but it is {str(slot)[:20]!r}."
             )
-        token = self._entropy(32).hex()
-        if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None:
-            raise RefusedError("duplicate", f"slot {slot} is taken by another device.")
-        row = (slot, _hashed(token), self._clock())
-        self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
+        taken = self._store.row("SELECT 1 FROM devices WHERE slot = ?", (slot,)) is not None
+        if taken if known is None else known[0] != slot:
+            raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
+        if known is None:
+            row = (slot, _hashed(token), self._clock())
+            self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
         return {"token": token, "slot": slot, "federation": self.rounds.federation}
 
     def _free_slot(self, places: int) -> int:
@@ -164,6 +172,12 @@ class Coordinator:
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds, newest first."""
         return self.rounds.history(last)
+
+
+def _checked_token(own: object) -> str:
+    if not isinstance(own, str) or re.fullmatch("[0-9a-f]{64}", own) is None:
+        raise RefusedError("malformed", "a token must be 64 hexadecimal digits, but it is something else.")
+    return own
 
 
 def _hashed(token: str) -> bytes:

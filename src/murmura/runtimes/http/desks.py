@@ -131,9 +131,9 @@ class CoordinatorDesk(Desk):
             read = json.loads(request.body or b"{}")
         except (ValueError, RecursionError):
             read = None
-        if not isinstance(read, dict) or set(read) - {"slot"}:
-            raise RefusedError("malformed", "joining takes a JSON object with at most a 'slot'.")
-        return Answer.json(self.machine.register(read.get("slot")))
+        if not isinstance(read, dict) or set(read) - {"slot", "token"}:
+            raise RefusedError("malformed", "joining takes a JSON object with at most a 'slot' and a 'token'.")
+        return Answer.json(self.machine.register(read.get("slot"), read.get("token")))
 
     def leave(self, request: Request) -> Answer:
         """Leave."""

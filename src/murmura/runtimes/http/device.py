@@ -104,7 +104,6 @@ class Device:
         self.identity, self.keeper, self.rows, self.library = identity, keeper, rows, library
         self.send, self._clock, self._sleep, self._entropy = send, clock, sleep, entropy
         self._etag = ""
-        self._report = b"", b""  # the manifest looked at last, and the report id drawn for it
         self.manifest: Manifest | None = None  # the last one seen
 
     async def visit(self) -> Outcome:
@@ -181,9 +180,7 @@ class Device:
             return self._done(m, Outcome("declined", m.round, m.phase, f"no consent to {phase.asks}"))
         pending = self.keeper.memory.pending
         again = pending if pending is not None and pending.manifest == m.hash.hex() else None
-        if self._report[0] != m.hash:
-            self._report = m.hash, bytes.fromhex(again.report) if again else self._entropy(ID_BYTES)
-        report = self._report[1]
+        report = self._report(m)
         try:
             ticket = (await self._patiently("POST", f"{self.identity.url}/tickets", m.hash + report, m)).body
             # before training, so that it tells nothing about how long that takes
@@ -201,6 +198,11 @@ class Device:
             raise
         except MurmuraError as error:  # this history cannot be trained on, or nothing can be written down
             return self._done(m, Outcome("declined", m.round, m.phase, str(error)))
+
+    def _report(self, manifest: Manifest) -> bytes:
+        """The id of this device's one report in a round: the same after a crash, random to the aggregators."""
+        named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
+        return hashlib.sha256(named).digest()[:ID_BYTES]
 
     async def _train(self, work: _Work, seed: bytes) -> _Result:
         """The algorithm's step and the device half of the channel; nothing leaves."""
@@ -267,7 +269,7 @@ class Device:
         name = m.hash.hex()
         seed = result.messages[0][1][wire.SHARE_HEADER :].hex() if m.mode == "secure-sum" else ""
         exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
-        pending = Pending(name, work.report.hex(), seed, result.digest)
+        pending = Pending(name, seed, result.digest)
         self.keeper.keep(replace(memory, pending=pending, exchanges=exchanges))
         send_at = work.send_at
         while m.hold > 0 and send_at < self._clock():

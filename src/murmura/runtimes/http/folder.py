@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from murmura.core.settings import as_dict, from_dict
 from murmura.runtimes.http.keeping import Identity, Memory, Rows
 
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
+JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
 
 
@@ -61,6 +63,16 @@ class Folder:
             "secret": [int(word) for word in identity.secret],
         }
         self._write(DEVICE, json.dumps(plain).encode())
+        (self.path / JOINING).unlink(missing_ok=True)
+
+    def wanted_token(self) -> str:
+        """The random token to join with: written down first, so that a crash does not take a second place."""
+        path = self.path / JOINING
+        if not path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            self._write(JOINING, secrets.token_hex(32).encode())
+        return path.read_text("ascii")
 
     def identity(self) -> Identity:
         """Who it is."""
@@ -114,7 +126,7 @@ class Folder:
 
     def delete(self) -> None:
         """Remove every file of the device, its identity first, and the folder if nothing else is in it."""
-        for name in (DEVICE, PERMISSION, MEMORY, HISTORY):
+        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING):
             (self.path / name).unlink(missing_ok=True)
         for path in self.path.glob("journal.*"):
             path.unlink()

@@ -68,8 +68,8 @@ async def join(wish: Wish, folder: Folder, send: Transport) -> int:
     allowed = Permission(
         train=wish.permission.train, pi=wish.permission.pi, statistics=wish.permission.statistics, never=never
     )
-    body = b"" if wish.slot is None else json.dumps({"slot": wish.slot}).encode()
-    place = (await ask(send, "POST", f"{wish.url}/devices", body)).json()
+    asked = {"token": folder.wanted_token()} | ({} if wish.slot is None else {"slot": wish.slot})
+    place = (await ask(send, "POST", f"{wish.url}/devices", json.dumps(asked).encode())).json()
     identity = Identity(
         wish.url,
         key,

@@ -38,7 +38,6 @@ class Pending:
     """An upload that has been prepared: enough to send the same bytes again, not the update itself."""
 
     manifest: str
-    report: str
     seed: str  # of the share that is one; fresh system randomness
     digest: str  # of everything that is sent
 

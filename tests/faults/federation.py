@@ -1,0 +1,234 @@
+"""A small federation of real processes, the devices that take part in it, and the plain loop it is held to.
+
+`Crowd.replay` does again, without network, shares or processes, exactly the rounds the coordinator has written
+down, with the devices that got their receipts. If any update were lost, doubled or half applied, the models
+would differ in their bits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from murmura.algorithms import algorithm
+from murmura.channel.chain import Chain, chain
+from murmura.core.channel import ChannelSettings
+from murmura.core.codec import encode_model
+from murmura.core.consent import Permission
+from murmura.core.federation import Call, ClientState, History, Public, ServerState
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.rng import Rng, Words, client_secrets, server_secret
+from murmura.core.settings import from_dict
+from murmura.runtimes.http import wire
+from murmura.runtimes.http.device import Device, Outcome
+from murmura.runtimes.http.keeping import Identity, InMemory, Rows
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.manifest import Description, Manifest
+from murmura.runtimes.http.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.setup import Setup, Timing
+from murmura.runtimes.http.transport import Reply, Transport, ask
+
+SEED, PEOPLE, ITEMS, ROWS, MINIMUM = 11, 6, 24, 60, 4
+SETTINGS: dict[str, object] = {"rounds": 2, "clients": "all", "factors": 4}
+EVERY = 0.03  # seconds between looks at the coordinator
+
+
+def options(folder: Path, round_seconds: float = 30.0, places: int = PEOPLE) -> list[str]:
+    """What `murmura serve` is told."""
+    items = folder / "items.txt"
+    items.write_text("\n".join(map(str, range(ITEMS))), encoding="utf-8")
+    words = ["--items", str(items), "--clients", str(places), "--interactions", str(ROWS), "--seed", str(SEED)]
+    chosen = [word for name, value in SETTINGS.items() for word in ("-S", f"{name}={value}")]
+    timing = ["--round-seconds", str(round_seconds), "--hold", "0", "--spread", "0"]
+    return [*words, *chosen, *timing, "--start", "--wait-for", str(PEOPLE)]
+
+
+def likes(client: int) -> Rows:
+    rng = np.random.default_rng(client)
+    item = np.sort(rng.choice(ITEMS, 6 + client % 3, replace=False)).astype(np.int32)
+    return Rows(item, np.ones(len(item)))
+
+
+def people() -> Interactions:
+    """All of them as one table."""
+    pairs = [(client, item) for client in range(PEOPLE) for item in likes(client).item.tolist()]
+    user, item = np.array(pairs).T
+    return Interactions.of(user, item)
+
+
+def secret(client: int) -> Words:
+    drawn: Words = client_secrets(SEED, PEOPLE)[client]
+    return drawn
+
+
+async def persist(send: Transport, method: str, url: str, body: bytes) -> Reply:
+    """Ask until somebody answers."""
+    while True:
+        try:
+            return await ask(send, method, url, body)
+        except UnreachableError:
+            await asyncio.sleep(EVERY)
+
+
+@dataclass
+class Crowd:
+    """Devices in this process; what became of each in each round."""
+
+    url: str
+    send: Transport
+    devices: dict[int, Device] = field(default_factory=dict)
+    outcomes: dict[int, dict[int, Outcome]] = field(default_factory=lambda: defaultdict(dict))  # serial, slot
+
+    async def join(self, clients: Iterable[int] = range(PEOPLE)) -> None:
+        """Each with a token of its own, so that asking twice takes one place."""
+        told = (await persist(self.send, "GET", f"{self.url}/federation", b"")).json()
+        key, federation = bytes.fromhex(str(told["key"])), str(told["federation"])
+        for client in clients:
+            token = secrets.token_hex(32)
+            body = json.dumps({"slot": client, "token": token}).encode()
+            await persist(self.send, "POST", f"{self.url}/devices", body)
+            identity = Identity(self.url, key, federation, token, secret(client), minimum=MINIMUM)
+            self.devices[client] = self.device(identity, likes(client))
+
+    def device(self, identity: Identity, rows: Rows) -> Device:
+        library, keeper = Library(self.url, self.send), InMemory(Permission())
+        return Device(identity, keeper, rows, library, self.send, _now, asyncio.sleep, secrets.token_bytes)
+
+    async def stay(self, done: Callable[[], bool] = lambda: False) -> None:
+        """Take part in every round until the federation is finished, or `done`."""
+        etag = ""
+        while not done():
+            try:
+                reply = await ask(
+                    self.send, "GET", f"{self.url}/round", headers={"if-none-match": etag} if etag else {}
+                )
+                if reply.status != 304:
+                    etag = reply.headers["etag"]
+                    await asyncio.gather(*(self._visit(slot, reply) for slot in self.devices))
+                    continue
+            except UnreachableError:
+                pass
+            except RefusedError as error:
+                if error.code == "finished":
+                    return
+            await asyncio.sleep(EVERY)
+
+    async def _visit(self, slot: int, reply: Reply) -> None:
+        device = self.devices[slot]
+        try:
+            outcome = await device.take_part(reply)
+        except (UnreachableError, RefusedError) as error:
+            outcome = Outcome("refused", why=str(error))
+        if outcome.kind != "idle":
+            assert device.manifest is not None
+            self.outcomes[device.manifest.serial][slot] = outcome
+
+    def sent(self) -> dict[int, set[int]]:
+        """Who got all receipts, by the serial number of the round."""
+        return {
+            serial: {slot for slot, outcome in seen.items() if outcome.kind == "sent"}
+            for serial, seen in self.outcomes.items()
+        }
+
+
+def _now() -> float:
+    import time
+
+    return time.time()
+
+
+@dataclass(frozen=True)
+class Written:
+    """One line of the coordinator's book."""
+
+    manifest: Manifest
+    state: str
+    reports: int | None
+    reason: str | None
+
+
+def book(folder: Path) -> list[Written]:
+    """Every round the coordinator at this folder has opened."""
+    with sqlite3.connect(folder / "coordinator.db") as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        rows = db.execute("SELECT envelope, state, reports, reason FROM rounds ORDER BY serial").fetchall()
+    db.close()
+    return [Written(Manifest.decode(bytes(row[0])[wire.SIGNATURE_BYTES :]), *row[1:]) for row in rows]
+
+
+def current_model(folder: Path) -> bytes:
+    """The hash of the model the coordinator stands by."""
+    db = sqlite3.connect(folder / "coordinator.db")
+    (found,) = db.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
+    db.close()
+    return bytes(found)
+
+
+class Plain:
+    """The same federation as one loop over its clients."""
+
+    def __init__(self) -> None:
+        description = Description(
+            Vocabulary(np.arange(ITEMS)), Public(ITEMS, np.arange(ITEMS, dtype=np.int32), PEOPLE, ROWS)
+        )
+        settings = ChannelSettings(channel="secure-sum", minimum_cohort=MINIMUM)
+        setup = Setup(
+            from_dict(algorithm("cfpl"), SETTINGS), description, settings, Timing(), SEED, ("a", "b"), PEOPLE
+        )
+        self.course, self.settings, self.public = setup.course(), settings, description.public
+        self.server: ServerState = self.course.algorithm.server_init(self.public, Rng(server_secret(SEED)))
+        self.clients: dict[int, ClientState] = {}
+
+    def model_hash(self) -> bytes:
+        publishes = self.settings.downloads(self.course.algorithm.publishes(self.public))
+        return hashlib.sha256(encode_model(self.server.model, publishes, self.public.listed)).digest()
+
+    def vector(self, m: Manifest, client: int, learn: bool = True) -> Words:
+        """What one device adds to the sum of a round."""
+        rows, rng, method = likes(client), Rng(secret(client), m.round), self.course.algorithm
+        history = History(rows.item, rows.value, np.ones(len(rows.item)))
+        state = self.clients.get(client)
+        if state is None:
+            state = method.client_init(self.public, history, Rng(secret(client)))
+        call = Call(self.public, m.phase, m.round, self.server.model)
+        state, update = method.client_step(call, state, history, rng)
+        if learn:
+            self.clients[client] = state
+        return self.chain(m).device(update, rng, m.round)
+
+    def chain(self, m: Manifest) -> Chain:
+        return chain(self.settings, m.exchange(self.public), self.public, m.largest)
+
+    def commit(self, m: Manifest, vectors: list[Words]) -> None:
+        stages = self.chain(m)
+        total = stages.server(stages.ring.add_up(vectors), m.round)
+        self.server, _ = self.course.algorithm.server_step(m.phase, self.server, total)
+
+
+def replay(
+    written: list[Written], sent: dict[int, set[int]], counted: dict[int, set[int]] | None = None
+) -> tuple[Plain, list[Words]]:
+    """The plain loop over the rounds written down; every model on the way is checked. Also all vectors.
+
+    `counted` are the devices of each sum where they are not those who got their receipts.
+    """
+    plain, vectors = Plain(), []
+    for one in written:
+        m = one.manifest
+        assert m.model == plain.model_hash().hex(), f"manifest {m.serial} builds on another model"
+        learned, added = sent.get(m.serial, set()), (counted or sent).get(m.serial, set())
+        made = {client: plain.vector(m, client, client in learned) for client in sorted(learned | added)}
+        vectors.extend(made.values())
+        if one.state == "committed":
+            assert one.reports == len(added), (m.serial, one.reports, added)
+            plain.commit(m, [made[client] for client in sorted(added)])
+    return plain, vectors
