@@ -221,7 +221,8 @@ def replay(
 
     `counted` are the devices of each sum where they are not those who got their receipts.
     """
-    plain, vectors = Plain(), []
+    plain = Plain()
+    vectors: list[Words] = []
     for one in written:
         m = one.manifest
         assert m.model == plain.model_hash().hex(), f"manifest {m.serial} builds on another model"

@@ -73,10 +73,10 @@ def install(fate: Fate, tally: Path) -> None:
             return cursor
 
     connect = sqlite3.connect
-    sqlite3.connect = lambda *args, **named: connect(*args, **named, factory=Connection)  # type: ignore[assignment,misc]
+    sqlite3.connect = lambda *args, **named: connect(*args, **named, factory=Connection)  # type: ignore[assignment]
     os.replace = writes.around(os.replace, writes.below)
     os.unlink = writes.around(os.unlink, lambda path, *_: writes.below(path))
-    os.fsync = writes.around(os.fsync, lambda file: writes.below(os.readlink(f"/proc/self/fd/{file}")))
+    os.fsync = writes.around(os.fsync, lambda file: writes.below(Path(f"/proc/self/fd/{file}").readlink()))
     os.open = writes.around(os.open, lambda path, flags, *_: bool(flags & os.O_CREAT) and writes.below(path))
     limit = fate.torn_at or fate.full_at
     if limit:
