@@ -1,6 +1,9 @@
 """FedSPLIT and its options keep every promise of the kit."""
 
+from murmura.algorithms.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit import FedSplit
+from murmura.algorithms.fedsplit_svd import FedSplitSvd
+from murmura.algorithms.item_means import ItemMeans
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 
@@ -46,3 +49,35 @@ class TestAlone(GroupKit):
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
         """Without patterns from others a stranger's list is in the order of the items."""
+
+
+class TestSingularVectors(GroupKit):
+    def make(self) -> FedSplitSvd:
+        return FedSplitSvd(
+            factors=3, rating_patterns=3, mask_patterns=2, shrink=5.0, ridge=0.1, rating_weight=2.0
+        )
+
+
+class TestCoStatistics(GroupKit):
+    def make(self) -> CoStatistics:
+        return CoStatistics(
+            rating_patterns=3, mask_patterns=2, shrink=5.0, ridge=0.1, rating_weight=2.0, block=7
+        )
+
+
+class TestCoStatisticsOfPeople(TestCoStatistics):
+    """A sum asks nobody to share a client."""
+
+    members = 1
+
+
+class TestItemMeans(GroupKit):
+    """Everyone's list is the same, so nothing is promised about tastes."""
+
+    kills = ()
+
+    def make(self) -> ItemMeans:
+        return ItemMeans(precision="float64")
+
+    def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
+        """A bias of items knows no taste."""

@@ -23,6 +23,9 @@ ALGORITHMS: dict[str, str] = {
     "fedsplit": "fedsplit_presets:FedSplitPrinted",
     "cnmf-groups": "fedsplit_presets:GroupsAlone",
     "fedsplit-ridge": "fedsplit_presets:FedSplitRidge",
+    "fedsplit-svd": "fedsplit_presets:FedSplitOfVectors",
+    "co-statistics": "fedsplit_presets:CoStatisticsOfGroups",
+    "item-means": "fedsplit_presets:ItemMeansOfGroups",
 }
 
 

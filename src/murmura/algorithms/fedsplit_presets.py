@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from murmura.algorithms.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit import Bias, FedSplit, Finish
+from murmura.algorithms.fedsplit_svd import FedSplitSvd
+from murmura.algorithms.item_means import ItemMeans
 from murmura.algorithms.preset import Preset
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm
@@ -50,3 +53,27 @@ class FedSplitRidge(FedSplitPrinted):
     name: ClassVar[str] = "fedsplit-ridge"
     bias: Bias = "means"
     finish: Finish = "ridge"
+
+
+@settings
+class FedSplitOfVectors(OneShot, FedSplitSvd, Consent, Grouping):
+    """Ours: singular vectors of ratings and of who rated what in place of non-negative factors."""
+
+    name: ClassVar[str] = "fedsplit-svd"
+    method: ClassVar[type[Algorithm]] = FedSplitSvd
+
+
+@settings
+class CoStatisticsOfGroups(OneShot, CoStatistics, Consent, Grouping):
+    """Ours: summed products of item pairs; the groups only say over whom errors are averaged."""
+
+    name: ClassVar[str] = "co-statistics"
+    method: ClassVar[type[Algorithm]] = CoStatistics
+
+
+@settings
+class ItemMeansOfGroups(OneShot, ItemMeans, Consent, Grouping):
+    """No factors at all: summed item means, and a user bias on the client."""
+
+    name: ClassVar[str] = "item-means"
+    method: ClassVar[type[Algorithm]] = ItemMeans

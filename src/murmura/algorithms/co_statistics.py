@@ -1,0 +1,120 @@
+"""Item co-statistics that can be summed in secret: the whole of what `fedsplit-svd` approximates. Ours.
+
+Exchange 0 sums ratings and people; mu comes back. Exchange 1 sums, over everyone, x_i x_j, x_i m_j and m_i m_j of
+every pair of items, x being a rating less mu and less the person's bias, and m one where there is a rating. It
+is large, so it travels in blocks of item rows, one sum per block; nothing comes back in between. The server
+needs no letter of its own: a secure sum hides every one. `item_patterns` says what becomes of the sums.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from murmura.algorithms.fedsplit_local import owners
+from murmura.algorithms.item_patterns import PatternSettings, item_patterns
+from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
+from murmura.core.arrays import Floats
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.federation import (
+    Answers,
+    Call,
+    ClientState,
+    History,
+    Letters,
+    Phase,
+    Public,
+    ServerState,
+    Total,
+)
+from murmura.core.rng import Purpose, Rng
+from murmura.core.settings import settings
+from murmura.core.update import Arrays, SparseRows, Update
+
+PAIRS = ("xx", "xm", "mm")
+
+
+@settings
+class CoStatistics(PatternSettings, RidgeRater):
+    """Patterns from summed products of items; no update needs to be read."""
+
+    name: ClassVar[str] = "co-statistics"
+
+    block: Annotated[int, Field(ge=1)] = 64  # rows of items in one upload
+
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        """A sum of means, then one sum per block of items."""
+        blocks = -(-public.items // self.block)
+        tables = tuple(Table(name, "item", public.items, public.items, self.precision) for name in PAIRS)
+        means = Disclosure(scalars=("ratings", "sum", "people"))
+        return (
+            Phase("means", means, repeat=1, receives=Disclosure()),
+            Phase("pairs", Disclosure(tables), repeat=blocks, receives=Disclosure((MU,))),
+        )
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """Nothing is known; the sums are gathered where nobody else reads them."""
+        sums = {name: np.zeros((public.items, public.items), self.precision) for name in PAIRS}
+        left = np.array([-(-public.items // self.block)])
+        return ServerState(
+            super().server_init(public, rng).model, {**sums, "people": np.zeros(1), "left": left}
+        )
+
+    def client_step(
+        self, call: Call, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """Means; then the products of the block's items with all items, of the shared ratings alone."""
+        shared = rng.stream(Purpose.COINS).coins(history.share)
+        own = History(
+            history.item[shared], history.value[shared], history.share[shared], owners(history)[shared]
+        )
+        if call.phase == "means":
+            people = float(len(np.unique(owners(own))))
+            totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}
+            return state, Update(scalars=totals)
+        first = self.block * ((call.round - 1) % -(-call.public.items // self.block))
+        return state, Update(self._products(call, own, history.item[~shared], first))
+
+    def _products(self, call: Call, own: History, hidden: Arrays | Floats, first: int) -> dict[str, SparseRows]:
+        """Rows first, first + 1, ... of the three sums; none of an item that somebody here hides."""
+        items, column = np.unique(own.item, return_inverse=True)
+        _, person = np.unique(owners(own), return_inverse=True)
+        x, m = (np.zeros((person.max(initial=-1) + 1, len(items))) for _ in range(2))
+        x[person, column] = centred(own, person, float(call.model["mu"].reshape(-1)[0]), self.shrink_bias)
+        m[person, column] = 1.0
+        here = np.flatnonzero((items >= first) & (items < first + self.block) & ~np.isin(items, hidden))
+        made = {}
+        for name, left, right in (("xx", x, x), ("xm", x, m), ("mm", m, m)):
+            rows = np.zeros((len(here), call.public.items), self.precision)
+            rows[:, items] = left[:, here].T @ right
+            made[name] = SparseRows(items[here].astype(np.int32), rows)
+        return made
+
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """The mean of all ratings; then the sums, block by block, and after the last the patterns."""
+        assert isinstance(inbox, Total)
+        if phase == "means":
+            sums = inbox.update.scalars
+            mu = np.array([sums["sum"] / max(1.0, sums["ratings"])])
+            people = np.array([sums["people"]])
+            return ServerState({**server.model, "mu": mu}, {**server.private, "people": people}), {}
+        private = {**server.private, "left": server.private["left"] - 1}
+        for name in PAIRS:
+            rows, private[name] = inbox.update.tables[name], server.private[name].copy()
+            private[name][rows.index] = rows.values
+        if private["left"][0] > 0:
+            return ServerState(server.model, private), {}
+        return ServerState({**server.model, **self._model(private)}, private), {}
+
+    def _model(self, sums: Arrays) -> Arrays:
+        """Biases and patterns: the products of x - b_i m follow from those of x and m."""
+        xx, xm, N = (sums[name].astype(np.float64) for name in PAIRS)
+        b = np.diag(xm) / (np.diag(N) + self.shrink_bias)
+        crossed = xm * b[None, :]
+        S = xx - crossed - crossed.T + N * np.outer(b, b)
+        patterns = item_patterns(S, N, int(sums["people"][0]), self)
+        return {"b": b.astype(self.precision), "patterns": patterns.astype(self.precision)}

@@ -1,0 +1,95 @@
+"""Rating prediction by a ridge regression on each client: what several one-shot methods share.
+
+The server publishes a mean, a bias and perhaps some patterns of every item. A person's bias and weights are the
+least squares of her ratings on them, with a ridge; nothing about it leaves, and a newcomer is served the same.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.algorithms.fedsplit_local import solve_ridge
+from murmura.core.arrays import Floats
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.federation import Algorithm, Call, ClientState, History, Public, ServerState
+from murmura.core.rng import Rng
+from murmura.core.settings import settings
+from murmura.core.update import Arrays
+
+Positive = Annotated[float, Field(gt=0)]
+MU = Table("mu", "dense", 1, 1, "float64")
+
+
+@settings
+class RidgeRater(Algorithm):
+    """mu + b_i + b_u + w_u . patterns_i, with b_u and w_u solved on the client."""
+
+    ridge: Positive = 1.0  # the variance, in squared stars, of what the patterns leave over
+    ridge_bias: Positive = 2.0  # ratings of no bias added to everyone's
+    shrink_bias: Positive = 5.0  # ratings at the mean added to every item's
+    precision: Literal["float32", "float64"] = "float32"
+
+    @property
+    @abstractmethod
+    def patterns(self) -> int:
+        """How many numbers describe an item beside its bias."""
+
+    def publishes(self, public: Public) -> Disclosure:
+        """The patterns and biases of items, and the mean."""
+        patterns = Table("patterns", "item", public.items, self.patterns, self.precision)
+        b = Table("b", "item", public.items, 1, self.precision)
+        return Disclosure((patterns, b, MU) if self.patterns else (b, MU))
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """Nothing is known."""
+        model = {"b": np.zeros(public.items, self.precision), "mu": np.zeros(1)}
+        if self.patterns:
+            model["patterns"] = np.zeros((public.items, self.patterns), self.precision)
+        return ServerState(model)
+
+    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+        """Nothing is known; everybody's rows have room for the largest group."""
+        return {"W": np.zeros((public.people, self.patterns)), "b": np.zeros(public.people)}
+
+    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+        """Everyone's ratings regressed on what is public."""
+        return self.client_fold_in(call, history, rng)
+
+    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+        """The same for someone who was not there."""
+        patterns, base = _predictors(call.model)
+        W, b = solve_ridge(history, patterns, base, self.ridge, self.ridge_bias, call.public.people)
+        return {"W": W, "b": b}
+
+    def client_score(self, model: Arrays, state: ClientState, history: History) -> Floats:
+        """The ratings of all items: (people, items)."""
+        patterns, base = _predictors(model)
+        scores: Floats = state["W"] @ patterns.T + (state["b"][:, None] + base)
+        return scores
+
+    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> Floats:
+        """The ratings of pairs of a person of the group and an item."""
+        person, item = queries.T
+        patterns, base = _predictors(model)
+        values: Floats = np.einsum("nf,nf->n", state["W"][person], patterns[item])
+        values += state["b"][person] + base[item]
+        return values
+
+
+def _predictors(model: Arrays) -> tuple[Floats, Floats]:
+    """The patterns of items, perhaps none, and mean plus bias, in double precision."""
+    base = model["b"].astype(np.float64).reshape(-1) + float(model["mu"].reshape(-1)[0])
+    return (model["patterns"] if "patterns" in model else np.zeros((len(base), 0))).astype(np.float64), base
+
+
+def centred(history: History, person: NDArray[Any], mu: float, shrink: float) -> Floats:
+    """Every rating less mu and less its person's own mean of that, shrunk: what is left to explain by items."""
+    x = history.value - mu
+    rows = np.maximum(np.bincount(person), 1)
+    own: Floats = x - (np.bincount(person, x) / (rows + shrink))[person] if len(x) else x
+    return own
