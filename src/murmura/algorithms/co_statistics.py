@@ -1,9 +1,9 @@
 """Item co-statistics that can be summed in secret: the whole of what `fedsplit-svd` approximates. Ours.
 
-Exchange 0 sums ratings and people; mu comes back. Exchange 1 sums, over everyone, x_i x_j, x_i m_j and m_i m_j of
-every pair of items, x being a rating less mu and less the person's bias, and m one where there is a rating. It
-is large, so it travels in blocks of item rows, one sum per block; nothing comes back in between. The server
-needs no letter of its own: a secure sum hides every one. `item_patterns` says what becomes of the sums.
+Exchange 0 sums ratings and people; mu comes back. Exchange 1 sums, over everyone, x_i x_j, x_i m_j and m_i m_j
+of every pair of items, x being a rating less mu and less the person's bias, and m one where there is a rating.
+It is large, so it travels in blocks of item rows, one sum per block; nothing comes back in between. The server
+reads no single update: a secure sum hides every one. `item_patterns` says what becomes of the sums.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import Field
 from murmura.algorithms.fedsplit_local import owners
 from murmura.algorithms.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
-from murmura.core.arrays import Floats
+from murmura.core.arrays import Ints
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
     Answers,
@@ -46,38 +46,37 @@ class CoStatistics(PatternSettings, RidgeRater):
 
     def phases(self, public: Public) -> tuple[Phase, ...]:
         """A sum of means, then one sum per block of items."""
-        blocks = -(-public.items // self.block)
         tables = tuple(Table(name, "item", public.items, public.items, self.precision) for name in PAIRS)
         means = Disclosure(scalars=("ratings", "sum", "people"))
-        return (
-            Phase("means", means, repeat=1, receives=Disclosure()),
-            Phase("pairs", Disclosure(tables), repeat=blocks, receives=Disclosure((MU,))),
-        )
+        before = self._blocks(public.items) - 1
+        first = Phase("means", means, repeat=1, receives=Disclosure())
+        pairs = Phase("pairs", Disclosure(tables), repeat=before, receives=Disclosure((MU,)))
+        last = Phase("last pairs", Disclosure(tables), repeat=1, receives=Disclosure((MU,)), returns=True)
+        return (first, pairs, last) if before else (first, last)
+
+    def _blocks(self, items: int) -> int:
+        return -(-items // self.block)
 
     def server_init(self, public: Public, rng: Rng) -> ServerState:
         """Nothing is known; the sums are gathered where nobody else reads them."""
         sums = {name: np.zeros((public.items, public.items), self.precision) for name in PAIRS}
-        left = np.array([-(-public.items // self.block)])
-        return ServerState(
-            super().server_init(public, rng).model, {**sums, "people": np.zeros(1), "left": left}
-        )
+        return ServerState(super().server_init(public, rng).model, {**sums, "people": np.zeros(1)})
 
     def client_step(
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """Means; then the products of the block's items with all items, of the shared ratings alone."""
         shared = rng.stream(Purpose.COINS).coins(history.share)
-        own = History(
-            history.item[shared], history.value[shared], history.share[shared], owners(history)[shared]
-        )
+        item, person = history.item[shared], owners(history)[shared]
+        own = History(item, history.value[shared], history.share[shared], person)
         if call.phase == "means":
             people = float(len(np.unique(owners(own))))
             totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}
             return state, Update(scalars=totals)
-        first = self.block * ((call.round - 1) % -(-call.public.items // self.block))
+        first = self.block * ((call.round - 1) % self._blocks(call.public.items))
         return state, Update(self._products(call, own, history.item[~shared], first))
 
-    def _products(self, call: Call, own: History, hidden: Arrays | Floats, first: int) -> dict[str, SparseRows]:
+    def _products(self, call: Call, own: History, hidden: Ints, first: int) -> dict[str, SparseRows]:
         """Rows first, first + 1, ... of the three sums; none of an item that somebody here hides."""
         items, column = np.unique(own.item, return_inverse=True)
         _, person = np.unique(owners(own), return_inverse=True)
@@ -102,11 +101,11 @@ class CoStatistics(PatternSettings, RidgeRater):
             mu = np.array([sums["sum"] / max(1.0, sums["ratings"])])
             people = np.array([sums["people"]])
             return ServerState({**server.model, "mu": mu}, {**server.private, "people": people}), {}
-        private = {**server.private, "left": server.private["left"] - 1}
+        private = dict(server.private)
         for name in PAIRS:
             rows, private[name] = inbox.update.tables[name], server.private[name].copy()
             private[name][rows.index] = rows.values
-        if private["left"][0] > 0:
+        if phase == "pairs":
             return ServerState(server.model, private), {}
         return ServerState({**server.model, **self._model(private)}, private), {}
 

@@ -70,6 +70,10 @@ class CoStatisticsOfGroups(OneShot, CoStatistics, Consent, Grouping):
     name: ClassVar[str] = "co-statistics"
     method: ClassVar[type[Algorithm]] = CoStatistics
 
+    def schedule(self) -> Schedule:
+        """Everyone, once; the sums so far are large, so they are saved every 16 blocks."""
+        return Schedule(clients="all", rounds_per_epoch=16, epochs=1)
+
 
 @settings
 class ItemMeansOfGroups(OneShot, ItemMeans, Consent, Grouping):
