@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fcf import FCF, SPREAD, FCFPaper
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
-from murmura.core.compiled_path import Population, States, Stretch, Tally
+from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
+from murmura.core.compiled_path import Population, Spot, States, Stretch, Tally
 from murmura.core.federation import Call, Phase, Public, ServerState, Total
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.als import solve_own_rows, solve_rows
 from murmura.kernels.draws import initial_rows
 from murmura.kernels.fcf import COINS, CONSENT, Weights, add_shared, share_rows
+from murmura.kernels.fcf_posts import post_all, post_own
 from murmura.kernels.sparse import Sparse
 
 BLOCK = 1024  # clients solved in one call, at least
@@ -47,6 +48,18 @@ class Visits:
         return Visits(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
 
 
+class Post(NamedTuple):
+    """What the clients of a round send through a channel is made of."""
+
+    rows: Sparse
+    send: Bytes
+    P: Floats
+    Q: Floats
+    secrets: Words
+    round: int
+    spot: Spot
+
+
 @dataclass(frozen=True)
 class FCFKernel:
     """All clients of a round at once, own items only."""
@@ -55,6 +68,10 @@ class FCFKernel:
 
     def covers(self, phase: Phase, cohort: int) -> bool:
         """Whether it can run rounds of this phase with so many clients: always."""
+        return True
+
+    def carries(self, phase: Phase) -> bool:
+        """Everything it exchanges."""
         return True
 
     def init_clients(self, public: Public, people: Population) -> States:
@@ -77,17 +94,47 @@ class FCFKernel:
         (phase,) = stretch.phases
         for round in range(stretch.first, stretch.first + stretch.rounds):
             visits = Visits.of(people, stretch.cohort, stretch.server_secret, round)
-            Q, rows = server.model["Q"].astype(np.float64), self.rows(people, visits)
+            Q = stretch.channel.downloaded(server.model)["Q"].astype(np.float64)
+            rows, receives = self.rows(people, visits), stretch.channel.downloads(self.method.publishes(public))
             P = self.solve_all(public, Q, rows, stretch.workers).astype(self.method.precision)
             states["p"][visits.clients] = P
-            send = disclose(people, visits, round, tally)
-            with threadpool_limits(1, "blas"):
-                sent = self.total(public, Q, P.astype(np.float64), rows, send)
-            counts = self.count(rows, send, len(P), len(sent.index), tally)
-            tally.count(public, self.method.publishes(public), phase.sends, len(P), {"items": counts})
-            total = Total(Update({"items": sent}), len(P))
+            carrier = stretch.carrier
+            spot = None if carrier is None else carrier.spot("items", round)
+            send = disclose(people, visits, round, tally, self.leaves(rows, spot))
+            if carrier is None or spot is None:
+                with threadpool_limits(1, "blas"):
+                    sent = self.total(public, Q, P.astype(np.float64), rows, send)
+                counts = self.count(rows, send, len(P), len(sent.index), tally)
+                tally.count(public, receives, phase.sends, len(P), {"items": counts})
+                total = Total(Update({"items": sent}), len(P))
+            else:
+                post = Post(rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, spot)
+                total = carrier.sum_up(self.posted(public, post, carrier.words, stretch.workers), round)
+                tally.count_vectors(public, receives, len(P), carrier)
+                self.count_block(carrier.block(round), len(P), tally)
             server, _ = self.method.server_step(phase.name, server, total)
         return server
+
+    def posted(self, public: Public, post: Post, words: int, workers: int) -> Longs:
+        """The sum of what everyone sends through a channel."""
+        cuts = [len(post.P) * k // workers for k in range(workers + 1)]
+        totals = np.zeros((workers, words), np.int64)
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda w: self.post(public, post, cuts[w], cuts[w + 1], totals[w]), range(workers)))
+        sums: Longs = totals.sum(axis=0)
+        return sums
+
+    def post(self, public: Public, post: Post, first: int, last: int, total: Longs) -> None:
+        """What clients first to last send: gradients of the items they share."""
+        post_own(first, last, *post, total)
+
+    def leaves(self, rows: Sparse, spot: Spot | None) -> Bools | None:
+        """Which rows of the clients of a round can leave; None: all."""
+        return None if spot is None else spot.place[rows.column] >= 0
+
+    def count_block(self, block: Ints, visits: int, tally: Tally) -> None:
+        """Note the items whose rows were sent through a channel."""
+        tally.item_rows[block] += visits
 
     def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
@@ -164,17 +211,29 @@ class FCFPaperKernel(FCFKernel):
         dense = total[public.listed] - Q[public.listed] @ (P.T @ P)
         return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.method.precision))
 
+    def post(self, public: Public, post: Post, first: int, last: int, total: Longs) -> None:
+        """What clients first to last send: gradients of all items on offer."""
+        post_all(first, last, *post, public.listed, self.method.alpha, total)
+
+    def leaves(self, rows: Sparse, spot: Spot | None) -> Bools | None:
+        """A dense update travels whole."""
+        return None
+
+    def count_block(self, block: Ints, visits: int, tally: Tally) -> None:
+        """A dense update has no rows of items to count."""
+
     def count(self, rows: Sparse, send: Bytes, visits: int, sent: int, tally: Tally) -> int:
         """Everyone sends every row."""
         return visits * sent
 
 
-def disclose(people: Population, visits: Visits, round: int, tally: Tally) -> Bytes:
-    """Which rows of the clients of a round are shared in it; notes them in the tally."""
-    share, sent = people.share[visits.place], tally.sent[visits.place]
-    before, send = sent.copy(), np.empty(len(share), np.uint8)
+def disclose(people: Population, visits: Visits, round: int, tally: Tally, leaves: Bools | None) -> Bytes:
+    """Which rows of the clients of a round are shared in it; notes those that leave in the tally."""
+    share, before = people.share[visits.place], tally.sent[visits.place].copy()
+    send = np.empty(len(share), np.uint8)
     purpose = CONSENT if people.per_round else COINS
-    share_rows(visits.start, share, people.secrets[visits.clients], round, purpose, sent, send)
+    share_rows(visits.start, share, people.secrets[visits.clients], round, purpose, send)
+    sent = before | (send if leaves is None else send & leaves)
     tally.sent[visits.place] = sent
     new = np.concatenate([[0], np.cumsum(sent - before, dtype=np.int64)])
     tally.disclosed[visits.clients] += np.diff(new[visits.start])

@@ -76,14 +76,15 @@ class Chain:
         return self.layout.block(round)
 
     def spot(self, table: str, round: int) -> Spot:
-        """Where and how an item table travels, for compiled paths."""
+        """Where and how a table travels, for compiled paths."""
         at = self.layout.first
         for one in self.layout.tables:
             if one.name == table:
                 break
             at += self.layout.rows(one) * one.width
         place = np.full(one.rows, -1, np.int64)
-        place[self.block(round)] = at + np.arange(self.layout.rows(one)) * one.width
+        rows = self.block(round) if one.space == "item" else np.arange(one.rows)
+        place[rows] = at + np.arange(len(rows)) * one.width
         bound = _bound(self.settings, one)
         return Spot(place, self.settings.clip, bound, float(bound / self.limits[at]))
 

@@ -75,6 +75,7 @@ class Choices:
     mode: Mode
     pi: Floats  # (clients,)
     excluded: Bools  # (rows,) in the order of `Interactions.by_user`: never share this
+    statistics: Bools  # (clients,) who takes part in sums about people
 
     @staticmethod
     def of(
@@ -83,8 +84,9 @@ class Choices:
         secrets: Words,
         pi: Floats | None = None,
         never: Bools | None = None,
+        statistics: Bools | None = None,
     ) -> Choices:
-        """From settings; `pi` gives each user's own choice, `never` marks rows of `data` not to be shared."""
+        """From settings; `pi` and `statistics` are everyone's own choices, `never` marks rows not to be shared."""
         chosen = _chosen(consent, secrets) if pi is None else np.asarray(pi, np.float64)
         if len(chosen) != data.n_users:
             raise SettingError(
@@ -95,7 +97,8 @@ class Choices:
                 f"pi must lie between 0 and 1 for everyone, but goes from {chosen.min():g} to {chosen.max():g}."
             )
         marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
-        return Choices(consent.disclosure, chosen, marked[data.by_user.order])
+        counted = _coins(secrets, 1) < consent.statistics if statistics is None else np.asarray(statistics)
+        return Choices(consent.disclosure, chosen, marked[data.by_user.order], counted.astype(np.bool_))
 
     def population(self, data: Interactions, secrets: Words) -> Population:
         """Every client's history with its consent."""
@@ -107,7 +110,13 @@ class Choices:
 
             fill_sticky(rows.start, sticky_limit(self.pi, np.diff(rows.start)), self.excluded, secrets, share)
         return Population(
-            rows.start, rows.index, rows.value, share, secrets, per_round=self.mode == "per-item-per-round"
+            rows.start,
+            rows.index,
+            rows.value,
+            share,
+            secrets,
+            per_round=self.mode == "per-item-per-round",
+            statistics=self.statistics,
         )
 
 
@@ -133,6 +142,12 @@ def _chosen(consent: Consent, secrets: Words) -> Floats:
     values = np.array(sorted(consent.pi))
     weights = np.array([consent.pi[value] for value in values.tolist()])
     edges = np.cumsum(weights) / weights.sum()
-    words = philox(np.array([0, 0, Purpose.CHOICE, 0]), secrets)[:, 0]
-    place: Longs = np.searchsorted(edges, (words + 0.5) * 2.0**-32)
+    place: Longs = np.searchsorted(edges, _coins(secrets, 0))
     return values[np.minimum(place, len(values) - 1)]
+
+
+def _coins(secrets: Words, word: int) -> Floats:
+    """A number between 0 and 1 for everyone's choices: word 0 picks her pi, word 1 whether she is counted."""
+    words = philox(np.array([0, 0, Purpose.CHOICE, 0]), secrets)[:, word]
+    uniform: Floats = (words.astype(np.float64) + 0.5) * 2.0**-32
+    return uniform

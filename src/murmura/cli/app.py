@@ -29,6 +29,7 @@ from murmura.cli import (
     fit,
     join,
     leave,
+    ledger,
     recommend,
     report,
     reproduce,
@@ -56,6 +57,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(ledger.ledger_app, name="ledger", help="Check and export what left a device.")
 app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
 app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
 app.add_typer(

@@ -137,9 +137,9 @@ class Tally:
 
 
 class Spot(NamedTuple):
-    """Where and how an item table travels in a round."""
+    """Where and how a table travels in a round."""
 
-    place: Longs  # (items,) where the row of an item begins in the vector, -1 outside the block
+    place: Longs  # (rows,) where a row begins in the vector, -1: it does not travel
     clip: float  # L2 bound of the vector
     largest: float  # bound of one number
     step: float  # fixed-point numbers are multiples of this
@@ -164,7 +164,7 @@ class Carrier(Protocol):
         """The items whose rows travel in a round."""
 
     def spot(self, table: str, round: int) -> Spot:
-        """Where and how an item table travels in a round."""
+        """Where and how a table travels in a round."""
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half, of sums that are not yet modulo anything."""

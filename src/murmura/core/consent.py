@@ -46,6 +46,7 @@ class Consent:
 
     pi: Share | dict[Share, Annotated[float, Field(gt=0)]] = 1.0
     disclosure: Mode = "sticky"
+    statistics: Share = 1.0  # the share of people who take part in sums about people, such as item counts
 
     @property
     def average_pi(self) -> float:

@@ -135,6 +135,7 @@ class Fitted(Model):
             **({} if self.plan.groups is None else {"groups": self.plan.groups}),
             "choices.pi": choices.pi,
             "choices.excluded": choices.excluded,
+            "choices.statistics": choices.statistics,
             "ledger.disclosed": ledger.disclosed,
             "ledger.item_rows": ledger.item_rows,
             "meta": np.frombuffer(text, np.uint8),
@@ -146,7 +147,12 @@ class Fitted(Model):
         meta = json.loads(arrays["meta"].tobytes())
         if meta["data"] != train.fingerprint:
             raise RunError("a federation must be restored with the data it was trained on, but these differ.")
-        choices = Choices(meta["disclosure"], arrays["choices.pi"], arrays["choices.excluded"])
+        choices = Choices(
+            meta["disclosure"],
+            arrays["choices.pi"],
+            arrays["choices.excluded"],
+            arrays["choices.statistics"],
+        )
         groups, schedule = arrays.get("groups"), from_dict(Schedule, meta["schedule"])
         public = Public.of(train, groups=groups)
         channel = from_dict(ChannelSettings, meta.get("channel", {}))

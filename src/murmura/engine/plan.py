@@ -16,7 +16,7 @@ from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.compiled_path import Population, Stretch
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.federation import Algorithm, Phase, Public
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Words, client_secrets, server_secret
@@ -53,6 +53,14 @@ class Plan:
                 "filter with latest-per-pair."
             )
         self.channel.check_cohort(self.schedule.cohort(self.public))
+        for phase in self.opening:
+            answering = int(self.people.answering(phase.asks).sum())
+            self.channel.check_cohort(answering)
+            if not answering:
+                raise SettingError(
+                    f"phase '{phase.name}' must have someone who takes part in {phase.asks}, but nobody does; "
+                    f"raise {phase.asks} or do without the phase."
+                )
         _ = self.chains  # refuses what could overflow
 
     @property
@@ -170,7 +178,10 @@ class Plan:
 
     def config(self) -> dict[str, Any]:
         """What makes two trainings the same one, as plain values."""
-        wishes = hashlib.sha256(self.choices.pi.tobytes() + self.choices.excluded.tobytes())
+        choices = self.choices
+        wishes = hashlib.sha256(
+            choices.pi.tobytes() + choices.excluded.tobytes() + choices.statistics.tobytes()
+        )
         return {
             "algorithm": self.algorithm.name,
             "settings": as_dict(self.algorithm),

@@ -31,15 +31,12 @@ class Weights(NamedTuple):
 
 @compiled
 def share_rows(
-    start: Longs, share: Floats, secrets: Words, round_: int, purpose: np.uint64, sent: Bytes, send: Bytes
+    start: Longs, share: Floats, secrets: Words, round_: int, purpose: np.uint64, send: Bytes
 ) -> None:
-    """Flip the coin of every row of every client; afterwards `sent` also holds what is shared now."""
+    """Flip the coin of every row of every client."""
     for client in range(len(start) - 1):
         for row in range(start[client], start[client + 1]):
-            heads = coin_at(secrets[client], np.uint64(round_), purpose, row - start[client], share[row])
-            send[row] = heads
-            if heads:
-                sent[row] = 1
+            send[row] = coin_at(secrets[client], np.uint64(round_), purpose, row - start[client], share[row])
 
 
 @compiled(fast=True)

@@ -1,0 +1,77 @@
+"""`murmura ledger`: check and export the journal of what left a device."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from murmura.cli import options
+from murmura.cli.console import say
+
+if TYPE_CHECKING:
+    from murmura.channel.journal import Verified
+
+ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+Place = Annotated[
+    Path, typer.Argument(metavar="FILE|FOLDER", help="A journal, or a folder with journals below it.")
+]
+
+
+@ledger_app.command("verify")
+def verify(
+    place: Place,
+    head: Annotated[
+        str | None, typer.Option("--head", help="A hash printed before: the journal must still contain it.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check that no line of a journal was changed, moved or removed, and print its head.
+
+    Note the head somewhere else: given back by --head it proves that the past was not rewritten since.
+    """
+    from murmura.channel.journal import journals
+
+    checked = {str(one.path): one.verify(head) for one in journals(place)}
+    if as_json:
+        found = [{"file": name, **_facts(one), "unfinished": one.unfinished} for name, one in checked.items()]
+        typer.echo(json.dumps(found, indent=2))
+        return
+    for name, one in checked.items():
+        facts = _facts(one)
+        typer.echo(
+            f"{name}: unbroken, {facts['uploads']} uploads, {facts['bytes']} bytes, "
+            f"{facts['disclosed']:.1%} of the positives disclosed, head {facts['head']}"
+        )
+        if one.unfinished:
+            say(f"{name} ends in an unfinished line: a crash; that upload never left, the next one removes it.")
+
+
+@ledger_app.command("export")
+def export(
+    place: Place,
+    kind: Annotated[Literal["csv", "json"], typer.Option("--as", help="csv or json.")] = "csv",
+) -> None:
+    """Print every entry of a journal, after checking it."""
+    from murmura.channel.journal import journals
+    from murmura.core.errors import SettingError
+
+    found = journals(place)
+    if len(found) > 1:
+        raise SettingError(
+            f"{place} must hold one journal to export, but holds {len(found)}; give one file, such as "
+            f"{found[0].path}."
+        )
+    typer.echo(found[0].export(kind), nl=False)
+
+
+def _facts(one: Verified) -> dict[str, Any]:
+    last = one.entries[-1].disclosed if one.entries else 0.0
+    return {
+        "uploads": sum(entry.event == "upload" for entry in one.entries),
+        "bytes": sum(entry.bytes for entry in one.entries),
+        "disclosed": round(last, 4),
+        "head": one.head,
+    }

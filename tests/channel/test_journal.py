@@ -1,0 +1,125 @@
+"""The journal finds every edit, exchange and removal, survives a crash at any byte, exports what it holds."""
+
+import csv
+import io
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from murmura.channel.journal import START, Entry, Journal
+from murmura.cli.app import app
+from murmura.core.errors import DataError, MurmuraError
+
+
+def entry(n: int) -> Entry:
+    return Entry("2026-01-02T03:04:05+00:00", n, "train", f"{n:064x}", 311340, 3706, n / 10)
+
+
+def filled(folder: Path, lines: int = 5) -> Journal:
+    journal = Journal(folder / "journal.jsonl")
+    for n in range(lines):
+        journal.append(entry(n))
+    return journal
+
+
+def test_what_is_written_is_read_and_every_head_is_new(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    assert journal.verify().head == START
+    heads = [journal.append(entry(n)) for n in range(4)]
+    assert len(set(heads)) == 4
+    assert journal.verify().entries == tuple(entry(n) for n in range(4))
+    assert journal.verify(heads[1]).head == heads[-1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_changed_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    journal = filled(tmp_path_factory.mktemp("journal"), 4)
+    raw = bytearray(journal.path.read_bytes())
+    at = data.draw(st.integers(0, len(raw) - 1))
+    value = data.draw(st.integers(0, 255).filter(lambda b: b != raw[at]))
+    raw[at] = value
+    journal.path.write_bytes(raw)
+    try:
+        assert json.loads(raw.splitlines()[0])  # white space between the parts may change without a meaning
+        found = journal.verify()
+    except (DataError, ValueError):
+        return
+    assert found.entries == tuple(entry(n) for n in range(4))
+
+
+@pytest.mark.parametrize("gone", range(5))
+def test_every_removed_line_is_found(tmp_path: Path, gone: int) -> None:
+    journal = filled(tmp_path)
+    lines = journal.path.read_bytes().splitlines(keepends=True)
+    journal.path.write_bytes(b"".join(lines[:gone] + lines[gone + 1 :]))
+    with pytest.raises(DataError):
+        journal.verify()
+
+
+def test_exchanged_lines_a_removed_tail_and_a_removed_head_are_found(tmp_path: Path) -> None:
+    journal = filled(tmp_path)
+    lines = journal.path.read_bytes().splitlines(keepends=True)
+    for wrong in ([lines[1], lines[0], *lines[2:]], lines[:2], [], [*lines, lines[-1]]):
+        journal.path.write_bytes(b"".join(wrong))
+        with pytest.raises(DataError):
+            journal.verify()
+    journal.path.write_bytes(b"".join(lines))
+    (tmp_path / "journal.head").unlink()
+    with pytest.raises(DataError):
+        journal.verify()
+
+
+def test_a_past_invented_anew_is_found_by_a_noted_head(tmp_path: Path) -> None:
+    noted = filled(tmp_path / "true", 3).verify().head
+    forged = Journal(tmp_path / "forged" / "journal.jsonl")
+    for n in (0, 7, 2):
+        forged.append(entry(n))
+    forged.verify()
+    with pytest.raises(DataError, match="rewritten"):
+        forged.verify(noted)
+
+
+def test_a_crash_at_any_byte_loses_no_earlier_line(tmp_path: Path) -> None:
+    whole = filled(tmp_path / "whole", 3)
+    before = filled(tmp_path / "before", 2)
+    raw, known = whole.path.read_bytes(), len(before.path.read_bytes())
+    for cut in range(known, len(raw) + 1):
+        folder = tmp_path / f"cut{cut}"
+        shutil.copytree(tmp_path / "before", folder)
+        crashed = Journal(folder / "journal.jsonl")
+        crashed.path.write_bytes(raw[:cut])
+        found = crashed.verify()
+        assert len(found.entries) == (3 if cut == len(raw) else 2)
+        assert found.unfinished == (known < cut < len(raw))
+        crashed.append(entry(9))
+        assert crashed.verify().entries[-1] == entry(9)
+        assert crashed.verify().entries[:2] == (entry(0), entry(1))
+        shutil.rmtree(folder)
+
+
+def test_exports_hold_every_entry(tmp_path: Path) -> None:
+    journal = filled(tmp_path)
+    assert json.loads(journal.export("json")) == [asdict(entry(n)) for n in range(5)]
+    rows = list(csv.DictReader(io.StringIO(journal.export("csv"))))
+    assert [row["round"] for row in rows] == list("01234")
+    assert {row["bytes"] for row in rows} == {"311340"}
+
+
+def test_the_commands_check_and_export(tmp_path: Path) -> None:
+    filled(tmp_path / "one")
+    head = filled(tmp_path / "two", 2).verify().head
+    runner = CliRunner()
+    checked = runner.invoke(app, ["ledger", "verify", str(tmp_path), "--json"])
+    assert [one["uploads"] for one in json.loads(checked.stdout)] == [5, 2]
+    assert head in runner.invoke(app, ["ledger", "verify", str(tmp_path / "two"), "--head", head]).stdout
+    printed = runner.invoke(app, ["ledger", "export", str(tmp_path / "one"), "--as", "json"])
+    assert len(json.loads(printed.stdout)) == 5
+    for words in (["export", str(tmp_path)], ["verify", str(tmp_path / "none")]):
+        assert isinstance(runner.invoke(app, ["ledger", *words]).exception, MurmuraError)
