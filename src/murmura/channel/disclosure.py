@@ -86,7 +86,7 @@ class Choices:
         never: Bools | None = None,
         statistics: Bools | None = None,
     ) -> Choices:
-        """From settings; `pi` and `statistics` are everyone's own choices, `never` marks rows not to be shared."""
+        """From settings; `pi` and `statistics` are everyone's own choices, `never` marks rows to keep back."""
         chosen = _chosen(consent, secrets) if pi is None else np.asarray(pi, np.float64)
         if len(chosen) != data.n_users:
             raise SettingError(
