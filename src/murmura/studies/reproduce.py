@@ -17,6 +17,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -84,22 +85,31 @@ def reproduce(place: Place, workers: int, heard: Heard) -> Run:
     folder = Run.create(place.folder, _config(place))
     folder.mark("running")
     log = _Log(folder, heard, place.experiment, workers)
-    with processes(workers) as pool:
-        if Run(place.runs).has(OPENED):  # nothing is chosen after that
-            chosen = _read_choices(folder)
-        else:
-            rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
-            steps = [_choose(place, label, row) for label, row in rows]
-            found = {one.label: one for one in carry_out(pool, _try, steps, log.tried)}
-            chosen = [found[label] for label in place.experiment.rows]
-            folder.write_json(CHOICES, _choices(chosen))
-        plan = _plan(place, chosen)
-        whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
-        _write_sweep(whole, place.experiment, chosen)
-        carry_out(pool, _test, [_finals(place, plan)], log.tested)
-    list(compare(plan, place.runs))  # everything is there: it only adds up
+    try:
+        with processes(workers) as pool:
+            chosen = _choices_of(place, folder, pool, log)
+            plan = _plan(place, chosen)
+            whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
+            _write_sweep(whole, place.experiment, chosen)
+            carry_out(pool, _test, [_finals(place, plan)], log.tested)
+        list(compare(plan, place.runs))  # everything is there: it only adds up
+    except BaseException as error:
+        folder.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
+        raise
     folder.mark("done")
     return whole
+
+
+def _choices_of(place: Place, folder: Run, pool: Executor, log: _Log) -> list[Chosen]:
+    """What is chosen for every row; what was chosen, once the test part has been opened."""
+    if Run(place.runs).has(OPENED):
+        return _read_choices(folder)
+    rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
+    steps = [_choose(place, label, row) for label, row in rows]
+    found = {one.label: one for one in carry_out(pool, _try, steps, log.tried)}
+    chosen = [found[label] for label in place.experiment.rows]
+    folder.write_json(CHOICES, _choices(chosen))
+    return chosen
 
 
 def fits(experiment: Experiment) -> int:
@@ -115,9 +125,8 @@ def _fits_of(row: Row, seeds: int) -> int:
 
 
 def _config(place: Place) -> dict[str, Any]:
-    kept = as_dict(place.experiment)
-    for words in ("title", "paper", "docs", "says", "printed", "doubts", "quick", "shown", "data", "also"):
-        kept.pop(words)  # what is only shown may change; what is run may not
+    experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
+    kept = {key: experiment[key] for key in ("name", "protocol", "metric", "better", "seeds", "rows")}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
