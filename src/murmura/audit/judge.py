@@ -44,6 +44,7 @@ def judge(claims: Claims, truth: Population, popularity: Longs, listed: Ints) ->
             f"claims must be about each of the {truth.clients} clients, but scores are {claims.scores.shape} "
             f"and assertions {claims.asserted.shape}."
         )
+    listed = listed[np.argsort(-popularity[listed], kind="stable")]  # sorted once: pairing finds it so
     place = np.full(len(popularity), -1)
     place[listed] = np.arange(len(listed))
     per_client = np.full((truth.clients, len(MEASURES)), math.nan)

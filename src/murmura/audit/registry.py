@@ -19,6 +19,10 @@ ATTACKS: dict[str, str] = {
     "fedsplit-learned": "fedsplit_learned:FedSplitLearned",
     "fedsplit-members": "fedsplit_items:FedSplitMembers",
     "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
+    "fpl-signs": "fpl_signs:FplSigns",
+    "fpl-absence": "fpl_absence:FplAbsence",
+    "fpl-inversion": "fpl_inversion:FplInversion",
+    "fpl-residuals": "fpl_residuals:FplResiduals",
 }
 
 

@@ -22,7 +22,9 @@ def audit(
     ] = None,
     data: options.Data = "",
     model: Annotated[str, typer.Option("--model", help="Without RUN: the federated method.")] = "fedsplit",
-    protocol: options.ProtocolName = "fedsplit",
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="Without RUN: filter and split; default the method's own paper's.")
+    ] = "",
     settings: options.Set = [],  # noqa: B006
     attack: Annotated[
         list[str], typer.Option("--attack", help="An attack, see docs/audit.md; may be repeated; default all.")
@@ -77,7 +79,8 @@ def _fitted(
     require_attackable(model)
     source = {"name": data, "dir": data_dir and str(data_dir)}
     chosen = {"name": model, **options.parse_settings(settings, [model])[model]}
-    config = check_config({"data": source, "protocol": protocol, "model": chosen, "seed": seed})
+    rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
+    config = check_config({"data": source, "protocol": rules, "model": chosen, "seed": seed})
     assert isinstance(config, FitConfig)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:

@@ -1,0 +1,93 @@
+"""What readable FPL uploads give away: known answers of the algebra, and closed forms of what is found."""
+
+import numpy as np
+import pytest
+
+from murmura.audit.attack import Known, Observed
+from murmura.audit.fpl_residuals import FplResiduals, matches
+from murmura.audit.fpl_rows import negatives
+from murmura.core.federation import Call, History, Public
+from murmura.core.record import Letter
+from murmura.core.rng import Rng, client_secrets
+from murmura.core.settings import as_dict
+from murmura.data.synth import synth
+from murmura.runtimes.simulation import simulated
+from murmura.studies.audit import Audit, audit
+
+FACTORS = 6
+
+
+def one_triple(pi: float) -> tuple[Letter, Known, dict[str, np.ndarray], History]:
+    """The upload of somebody who draws one triple."""
+    algorithm = simulated("pfpl", {"factors": FACTORS, "precision": "float64", "pi": pi}).preset.algorithm()
+    public = Public(50, np.arange(50, dtype=np.int32), 1, 5)
+    rng = Rng(client_secrets(4, 1)[0])
+    history = History(np.array([3, 9, 20, 31, 44], np.int32), np.ones(5), np.full(5, pi))
+    model = algorithm.server_init(public, Rng(client_secrets(5, 1)[0])).model
+    state = algorithm.client_init(public, history, rng)
+    _, update = algorithm.client_step(Call(public, "train", 1, model), state, history, Rng(rng.secret, 1))
+    known = Known(public, as_dict(algorithm), np.ones(50, np.int64), 1)
+    return Letter("train", 1, 0, model, update), known, dict(state), history
+
+
+def test_one_negative_row_gives_the_vector_and_the_hidden_positive() -> None:
+    letter, known, state, history = one_triple(pi=0.0)
+    rows = negatives(letter, known)
+    assert len(letter.update.tables["items"]) == len(rows.item) == 1  # no positive was sent
+    np.testing.assert_allclose(rows.p[0], state["p"], rtol=1e-9)
+    found = matches(letter, known)
+    assert len(found) == 1
+    assert found[0] in history.item
+
+
+def test_a_wrong_decay_finds_nothing() -> None:
+    """The impostor: whoever takes the decay of positives for that of negatives reads a wrong vector."""
+    letter, known, state, _ = one_triple(pi=0.0)
+    wrong = Known(known.public, {**known.settings, "alpha": 0.5}, known.popularity, 1)
+    assert not np.allclose(negatives(letter, wrong).p[0], state["p"], rtol=1e-6)
+    assert not len(matches(letter, wrong))
+
+
+@pytest.fixture(scope="module")
+def audits() -> dict[float, Audit]:
+    data = synth(users=40, items=500, interactions=1200, seed=1).interactions
+    settings = {"factors": FACTORS, "precision": "float64", "rounds": 3, "disclosure": "per-triple"}
+    return {pi: audit(simulated("pfpl+", {**settings, "pi": pi}), data, 0) for pi in (0.0, 0.5, 1.0)}
+
+
+def found(audits: dict[float, Audit], pi: float, attack: str, measure: str) -> float:
+    one = next(finding for finding in audits[pi].findings if finding.attack == attack)
+    return one.values[measure].mean
+
+
+def test_residuals_recover_at_pi_0_what_was_drawn_and_nothing_else(audits: dict[float, Audit]) -> None:
+    """T R triples miss an item with probability (1 - q/n)^(T R), q: nobody else drew the same negative."""
+    data = synth(users=40, items=500, interactions=1200, seed=1).interactions
+    T, counts = len(data) // 40, data.user_counts
+    q = (1 - 1 / (500 - counts)) ** (T - 1)
+    expected = float(np.mean(1 - (1 - q / counts) ** (3 * T)))
+    got = found(audits, 0.0, "fpl-residuals", "certain recall")
+    assert got == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(len(data)))
+    assert found(audits, 0.0, "fpl-residuals", "certain precision") > 0.999
+    assert found(audits, 0.0, "fpl-residuals", "pm-AUC") > 0.9
+
+
+def test_signs_show_nothing_at_pi_0_and_everything_that_was_sent_above(audits: dict[float, Audit]) -> None:
+    assert found(audits, 0.0, "fpl-signs", "certain recall") == 0
+    assert (
+        0.3
+        < found(audits, 0.5, "fpl-signs", "certain recall")
+        < found(audits, 1.0, "fpl-signs", "certain recall")
+    )
+    assert found(audits, 0.5, "fpl-signs", "certain precision") == 1
+
+
+def test_the_weak_attacks_are_weak(audits: dict[float, Audit]) -> None:
+    assert 0.5 < found(audits, 0.0, "fpl-absence", "pm-AUC") < 0.7
+    assert found(audits, 0.0, "fpl-inversion", "pm-AUC") < found(audits, 0.0, "fpl-residuals", "pm-AUC")
+
+
+def test_no_letters_no_claims() -> None:
+    _, known, _, _ = one_triple(pi=0.0)
+    claims = FplResiduals().claims(Observed(()), known, Rng(client_secrets(0, 1)[0]).stream(1))
+    assert not claims.asserted.any()
