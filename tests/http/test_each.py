@@ -54,7 +54,7 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
         call, rng = Call(public, "factors", 1, server.model), Rng(secrets[client], 1)
         _, letters[client] = algorithm.client_step(call, states[client], histories[client], rng)
     server, answers = algorithm.server_step(factors.name, server, Letters(letters))
-    for name, values in world.coordinator.rounds.server.model.items():
+    for name, values in world.coordinator.rounds.now.server.model.items():
         np.testing.assert_array_equal(values, server.model[name], strict=True)
     for client in range(4):
         np.testing.assert_array_equal(told[client]["M"], answers[client]["M"], strict=True)

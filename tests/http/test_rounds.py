@@ -73,7 +73,7 @@ def test_the_network_gives_the_model_of_a_plain_loop_bit_for_bit(
         await world.play(await world.everyone())
 
     asyncio.run(scenario())
-    there, here = world.coordinator.rounds.server.model, plain_model(world)
+    there, here = world.coordinator.rounds.now.server.model, plain_model(world)
     assert there.keys() == here.keys()
     for name in here:
         np.testing.assert_array_equal(there[name], here[name], strict=True)
@@ -133,7 +133,7 @@ def test_a_seed_without_its_twin_is_left_out(tmp_path: Path) -> None:
 
 def test_fewer_than_the_minimum_release_nothing(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings={**TRAINING, "clients": "all", "prior": False})
-    before = world.coordinator.rounds.model_hash
+    before = world.coordinator.rounds.now.model
 
     async def scenario() -> None:
         devices = await world.everyone()
@@ -147,7 +147,7 @@ def test_fewer_than_the_minimum_release_nothing(tmp_path: Path) -> None:
     (only,) = world.coordinator.history()
     assert only["state"] == "abandoned"
     assert "at least 10" in only["reason"]
-    assert world.coordinator.rounds.model_hash == before
+    assert world.coordinator.rounds.now.model == before
     assert not any(url.endswith("/release") for _, url, _ in world.network.log)
 
 

@@ -179,7 +179,7 @@ def test_the_round_has_an_etag(client: httpx.Client, world: World) -> None:
     assert first.status_code == 200
     again = client.get("/round", headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
-    model = client.get(f"/m/{world.coordinator.rounds.model_hash}")
+    model = client.get(f"/m/{world.coordinator.rounds.now.model}")
     assert "immutable" in model.headers["cache-control"]
 
 

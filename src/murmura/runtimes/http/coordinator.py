@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
 from murmura.runtimes.http.keys import Key
 from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.rounds import Entropy, Rounds
+from murmura.runtimes.http.rounds import Rounds
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Store, put_fact
 from murmura.runtimes.http.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length
@@ -57,7 +58,7 @@ class Coordinator:
         if known is None:
             row = (slot, _hashed(token), self._clock())
             self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
-        return {"token": token, "slot": slot, "federation": self.rounds.federation}
+        return {"token": token, "slot": slot, "federation": self.rounds.book.federation}
 
     def _free_slot(self, places: int) -> int:
         """The first slot nobody has: by a query, as there may be many devices."""
@@ -152,12 +153,11 @@ class Coordinator:
         """What anyone may know before joining."""
         told = self.rounds.status()
         told.pop("open")
-        described = self.rounds.description_hash
         return {
             "protocol": PROTOCOL,
-            "federation": self.rounds.federation,
+            "federation": self.rounds.book.federation,
             "key": self.key.public.hex(),
-            "description": described,
+            "description": self.rounds.book.description_hash,
             **told,
         }
 
@@ -167,11 +167,11 @@ class Coordinator:
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
-        return self.rounds.registered()
+        return self.rounds.book.registered()
 
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds, newest first."""
-        return self.rounds.history(last)
+        return self.rounds.book.history(last)
 
 
 def _checked_token(own: object) -> str:

@@ -188,7 +188,6 @@ class CoordinatorDesk(Desk):
             "murmura_rounds_abandoned_total": counters.abandoned,
             "murmura_round_reports": live["reports"],
             "murmura_round_called": live["called"],
-            "murmura_published_bytes_total": counters.bytes_published,
         }
         return Answer(prometheus(lines), TEXT)
 

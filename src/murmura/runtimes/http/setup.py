@@ -13,6 +13,7 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.preset import Preset
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
+from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
 from murmura.runtimes.http.course import Course
 from murmura.runtimes.http.manifest import Description
@@ -49,6 +50,11 @@ class Setup:
     seed: int
     aggregators: tuple[str, ...] = ()  # addresses: the seed aggregator's, the vector aggregator's
     wait_for: int = 0  # devices that must have joined before the first round
+
+    @property
+    def server_secret(self) -> Words:
+        """What cohorts and the first model are drawn with."""
+        return server_secret(self.seed)
 
     def course(self) -> Course:
         """Its exchanges; refuses what cannot be run."""
