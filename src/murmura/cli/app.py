@@ -26,6 +26,7 @@ from murmura.cli import (
     devices,
     doctor,
     evaluate,
+    export,
     fit,
     join,
     leave,
@@ -67,6 +68,7 @@ app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep o
 app.command("fit")(fit.fit)
 app.command("check-leaks")(check_leaks.check_leaks)
 app.command("evaluate")(evaluate.evaluate)
+app.command("export")(export.export)
 app.command("compare")(compare.compare)
 app.command("search")(search.search)
 app.command("sweep")(sweep.sweep)

@@ -1,31 +1,70 @@
-"""`murmura evaluate`: open the test part for a fitted run."""
+"""`murmura evaluate`: open the test part for a fitted run, the choice of a search, or anybody's lists."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import table
+from murmura.cli.console import say, table
+from murmura.core.errors import SettingError
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote.")],
+    run: Annotated[
+        Path | None, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote; or give --lists.")
+    ] = None,
+    lists: Annotated[
+        Path | None, typer.Option("--lists", help="A file of lists, made by anybody, to score on our split.")
+    ] = None,
+    form: Annotated[
+        Literal["auto", "murmura", "trec", "elliot", "warprec", "recbole"],
+        typer.Option("--format", help="Of the file of lists."),
+    ] = "auto",
+    data: Annotated[str, typer.Option("--data", help="With --lists: which data.")] = "",
+    protocol: options.ProtocolName = "default",
     at: options.Cutoffs = "",
     data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
-    """Open the test part for a fitted run or for the choice of a search; its folder keeps the metrics."""
+    """Open the test part for a fitted run, for the choice of a search, or for a file of lists.
+
+    The folder keeps the metrics, and what the test part was opened for.
+    """
+    if (run is None) == (lists is None):
+        raise SettingError(
+            "evaluate needs a run folder, or --lists FILE with --data and --protocol: one of both."
+        )
+    cutoffs = options.parse_cutoffs(at)
+    if lists is not None:
+        from murmura.studies.config import DataConfig
+        from murmura.studies.exchange import evaluate_lists
+
+        if not data:
+            raise SettingError("--lists needs --data: which data were the lists made for?")
+        run = options.new_folder(out, data, "lists")
+        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, skip_bad=skip_bad)
+        values = evaluate_lists(lists, source, protocol, run, form, cutoffs)
+        say(f"run folder: {run}")
+    else:
+        assert run is not None
+        values = _run(run, cutoffs, data_dir)
+    if as_json:
+        typer.echo(json.dumps({"run": str(run), **values}))
+    else:
+        rows = [[key, "" if value is None else f"{value:.5g}"] for key, value in values.items()]
+        table(str(run), ["metric", "value"], rows)
+
+
+def _run(folder: Path, cutoffs: tuple[int, ...] | None, data_dir: Path | None) -> dict[str, Any]:
     from murmura.engine.run import Run
     from murmura.studies.search_folder import evaluate_search, is_search
     from murmura.studies.single import evaluate_run
 
-    score = evaluate_search if is_search(Run.open(run)) else evaluate_run
-    values = score(run, options.parse_cutoffs(at), data_dir)
-    if as_json:
-        typer.echo(json.dumps({"run": str(run), **values}))
-    else:
-        table(str(run), ["metric", "value"], [[key, f"{value:.5g}"] for key, value in values.items()])
+    score = evaluate_search if is_search(Run.open(folder)) else evaluate_run
+    return score(folder, cutoffs, data_dir)

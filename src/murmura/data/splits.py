@@ -10,6 +10,7 @@ from pydantic import Field
 from murmura.core.errors import SettingError
 from murmura.data.covered import CoveredRandomHoldout
 from murmura.data.leave_one_out import LeaveOneOut
+from murmura.data.part_files import GivenSplit
 from murmura.data.shuffled import KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
 
@@ -19,6 +20,7 @@ __all__ = [
     "CoveredRandomHoldout",
     "ElliotTemporalHoldout",
     "FixedTime",
+    "GivenSplit",
     "KFold",
     "LeaveOneOut",
     "LegacyRandomHoldout",
@@ -35,7 +37,8 @@ AnySplit = Annotated[
     | CoveredRandomHoldout
     | LeaveOneOut
     | FixedTime
-    | KFold,
+    | KFold
+    | GivenSplit,
     Field(discriminator="kind"),
 ]
 

@@ -28,12 +28,15 @@ from murmura.data.filters import (
 from murmura.data.splits import (
     AnySplit,
     CoveredRandomHoldout,
+    GivenSplit,
     LegacyRandomHoldout,
     RandomHoldout,
     TemporalHoldout,
 )
 from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
+
+GIVEN = "split:"  # a protocol of this beginning names a split in files
 
 
 @settings
@@ -93,6 +96,8 @@ class Prepared:
 
 def protocol(name: str, dataset: Dataset) -> Protocol:
     """The protocol of that name for a data set; some differ by data set, as in the papers."""
+    if name.startswith(GIVEN):
+        return _given(name)
     if name not in PROTOCOLS:
         near = difflib.get_close_matches(name, PROTOCOLS, n=1)
         hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(PROTOCOLS)}."
@@ -127,6 +132,12 @@ def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
     if catalogue.features is not None:
         has[catalogue.features.item] = True
     return has[catalogue.items.find(data.items.labels)]
+
+
+def _given(name: str) -> Protocol:
+    """A cut that was made elsewhere; the rest is as in `default`."""
+    split = GivenSplit(path=name.removeprefix(GIVEN))
+    return Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=split)
 
 
 def _default(dataset: Dataset) -> Protocol:

@@ -61,7 +61,7 @@ def measure(
 ) -> Evaluation:
     """`evaluate` against a test part that was read before: for many lists and one split."""
     rows = [metric_of(key) for key in metrics]
-    _check(cutoffs, lists)
+    check_cutoffs(cutoffs, lists)
     whole = replace(cut_at(lists, truth, max(cutoffs)), gini_catalogue=gini_catalogue, categories=categories)
     values: dict[str, float] = {}
     per_user: dict[str, Floats] = {}
@@ -84,7 +84,8 @@ def _of_users(row: UserMetric, cut: Cut) -> tuple[Floats, float]:
     return np.where(cut.truth.defined, column, np.nan), cut.mean(column)
 
 
-def _check(cutoffs: tuple[int, ...], lists: Lists) -> None:
+def check_cutoffs(cutoffs: tuple[int, ...], lists: Lists) -> None:
+    """Refuse cut-offs that the lists cannot be scored at."""
     if not cutoffs or min(cutoffs) < 1 or len(set(cutoffs)) != len(cutoffs):
         raise SettingError(
             f"cut-offs must be distinct whole numbers of 1 or more, but are {list(cutoffs)}; try 10."

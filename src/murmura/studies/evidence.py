@@ -17,6 +17,7 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict, from_dict
+from murmura.data.part_files import GivenSplit
 from murmura.data.sources import SOURCES, data_folder, load
 from murmura.engine.protocol import Prepared, Protocol, prepare, protocol
 from murmura.engine.run import Run, environment
@@ -137,9 +138,10 @@ def _prepared(config: dict[str, Any], data_dir: Path | None) -> tuple[Prepared, 
     data: dict[str, Any] = given if isinstance(given, dict) else {"name": given}
     where = data_dir or _folder(data.get("dir"))
     dataset = load(str(data["name"]), where, skip_bad=bool(data.get("skip_bad")))
-    return prepare(dataset, _rules(config.get("protocol", "default"), dataset)), _files(
-        str(data["name"]), where
-    )
+    rules, files = _rules(config.get("protocol", "default"), dataset), _files(str(data["name"]), where)
+    if isinstance(rules.split, GivenSplit):
+        files = (*files, Path(rules.split.path))  # it tells which rows are held out
+    return prepare(dataset, rules), files
 
 
 def _rules(given: Any, dataset: Dataset) -> Protocol:
