@@ -78,6 +78,13 @@ def test_one_attack_alone(folder: Path) -> None:
     assert not found.points
 
 
+def test_seeds_are_pooled(folder: Path) -> None:
+    one, two = (audit_run(folder, ["fedsplit-items"], seeds=seeds) for seeds in (1, 2))
+    assert two.clients > one.clients
+    assert two.findings[0].victims == two.clients
+    audit_run(folder)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

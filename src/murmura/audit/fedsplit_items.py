@@ -40,7 +40,7 @@ class FedSplitItems(ItemAttack):
 
     name: ClassVar[str] = "fedsplit-items"
     title: ClassVar[str] = "items of a group: what has moved in H or b_H"
-    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
+    against: ClassVar[tuple[str, ...]] = ("fedsplit", "fedsplit-svd")
 
     def claims(self, observed: Observed, known: Known, stream: Stream) -> Claims:
         """The largest move of an item; any move is asserted."""

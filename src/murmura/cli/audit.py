@@ -30,6 +30,7 @@ def audit(
         list[str], typer.Option("--attack", help="An attack, see docs/audit.md; may be repeated; default all.")
     ] = [],  # noqa: B006
     seed: options.Seed = 0,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trainings, from the seed on, pooled.")] = 1,
     data_dir: options.DataDir = None,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -50,7 +51,7 @@ def audit(
         )
     place = folder or _fitted(data, model, protocol, settings, seed, data_dir, out)
     with progress() as listener:
-        found = audit_run(place, attack, data_dir, listener)
+        found = audit_run(place, attack, data_dir, listener, seeds)
     if as_json:
         for line in lines(found):
             typer.echo(json.dumps(line, ensure_ascii=False))

@@ -42,18 +42,19 @@ class Analysis:
 
 
 def analyses(folder: Path) -> list[Analysis]:
-    """What the folder of a comparison has to say beyond its results; of one run, what an audit of it found."""
+    """What the folder of a comparison has to say beyond its results, and what an audit found."""
     run = Run.open(folder)
+    audited = read_audit(run)
+    attacked = [_audit(audited)] if audited else []
     if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
-        audited = read_audit(run)
-        return [_audit(audited)] if audited else []
+        return attacked
     kept = Kept(run, config)
     what, found = read_sweep(kept), points(kept)
     made = [_sweep(what, found, kept.cutoff) if what else None, _freshness(found, kept.cutoff)]
     if run.has("items.csv"):
         times = frequencies(kept)
         made += [_popularity(times, what), _categories(bias(kept, times))]
-    return [one for one in made if one is not None and (one.pictures or one.tables)]
+    return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
 
 
 def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:

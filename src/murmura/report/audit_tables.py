@@ -47,7 +47,8 @@ def findings_table(found: Audit) -> Table | None:
     titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.findings)
     notes = (
         *titles,
-        f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; seed {found.seed}. "
+        f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
+        f"{_seeds(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     )
     return Table("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
@@ -80,6 +81,11 @@ def hints_table(found: Audit) -> Table | None:
         ),
     )
     return Table("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
+
+
+def _seeds(found: Audit) -> str:
+    last = found.seed + found.seeds - 1
+    return f"seed {found.seed}" if found.seeds == 1 else f"seeds {found.seed} to {last}"
 
 
 def _victims(found: Audit, of: str) -> str:

@@ -15,30 +15,22 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import ALGORITHMS
-from murmura.audit.attack import Attack, ItemAttack, Known, Observed, RatingAttack
 from murmura.audit.fedsplit_ratings import HintsAlone
-from murmura.audit.hints import SHARES, Guessed, guess
-from murmura.audit.insiders import claims_of
-from murmura.audit.judge import Verdict, judge
-from murmura.audit.references import Chance, Popularity
-from murmura.audit.registry import attack, attacks_on
+from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
-from murmura.core.record import Letter
-from murmura.core.rng import Purpose, Rng, server_secret
-from murmura.core.settings import as_dict
-from murmura.engine.fitted import Fitted
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import Simulated
+from murmura.studies.attacking import attacked, chosen_attacks
+from murmura.studies.compare import Comparison
 from murmura.studies.methods import method
 from murmura.studies.single import prepare_run, read_config
 
 FILE = "audit.json"
 LEVEL = 0.95
 HINTS = HintsAlone.name  # the reference of guessed ratings
-OWN = Purpose.OWN + 6  # the stream of guesses and hints
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,8 @@ class Audit:
 
     method: str
     seed: int
-    clients: int
+    seeds: int
+    clients: int  # of all seeds together
     letters: int
     findings: tuple[Finding, ...]
     points: tuple[Point, ...]
@@ -79,6 +72,7 @@ class Audit:
         return {
             "method": self.method,
             "seed": self.seed,
+            "seeds": self.seeds,
             "clients": self.clients,
             "letters": self.letters,
             "findings": [_flat(one) for one in self.findings],
@@ -87,9 +81,13 @@ class Audit:
 
 
 def audit_run(
-    folder: Path, names: Sequence[str] = (), data_dir: Path | None = None, progress: Progress = SILENT
+    folder: Path,
+    names: Sequence[str] = (),
+    data_dir: Path | None = None,
+    progress: Progress = SILENT,
+    seeds: int = 1,
 ) -> Audit:
-    """Audit the federated method of a run folder on its data and with its seed, and keep the result there."""
+    """Audit the federated method of a run folder, on its data and from its seed on, and keep the result."""
     config = read_config(folder)
     name = str(config.model["name"])
     require_attackable(name)
@@ -100,9 +98,21 @@ def audit_run(
         )
     ready = method(name, settings, config.workers)
     assert isinstance(ready, Simulated)
-    found = audit(ready, prepared.split.train, config.seed, names, progress)
+    found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
     run.write_json(FILE, found.plain())
     return found
+
+
+def audit_comparison(plan: Comparison, folder: Path) -> Audit | None:
+    """Audit the first entry of a comparison that can be attacked, with all its seeds; kept, not repeated."""
+    run = Run.open(folder)
+    for entry in plan.entries:
+        if entry.model in ALGORITHMS and read_audit(run) is None:
+            ready = method(entry.model, entry.settings)
+            assert isinstance(ready, Simulated)
+            found = audit(ready, plan.prepared.split.train, plan.seed, seeds=plan.seeds)
+            run.write_json(FILE, found.plain())
+    return read_audit(run)
 
 
 def require_attackable(name: str) -> None:
@@ -115,72 +125,52 @@ def require_attackable(name: str) -> None:
 
 
 def audit(
-    ready: Simulated, train: Interactions, seed: int, names: Sequence[str] = (), progress: Progress = SILENT
+    ready: Simulated,
+    train: Interactions,
+    seed: int,
+    names: Sequence[str] = (),
+    progress: Progress = SILENT,
+    seeds: int = 1,
 ) -> Audit:
-    """Train with the letters recorded, attack them (no attack named: with all that apply), and judge."""
-    chosen = _chosen(ready, names)
-    letters: list[Letter] = []
-    fitted = ready.fit(train, seed, progress, record=letters.append)
-    observed, known = Observed(tuple(letters)), _known(fitted)
-    items = [one for one in chosen if isinstance(one, ItemAttack)]
-    ratings = [one for one in chosen if isinstance(one, RatingAttack)]
-    findings = _item_findings(items, observed, known, fitted, seed)
-    points = _rating_points(ratings, observed, known, fitted, seed) if ratings else ()
-    return Audit(ready.name, seed, known.public.clients, len(letters), findings, points)
+    """Train, attack (no attack named: with all that apply) and judge, once for each of `seeds` seeds.
 
-
-def _chosen(ready: Simulated, names: Sequence[str]) -> list[Attack]:
-    algorithm = ready.preset.algorithm().name
-    chosen = [attack(name) for name in names] or list(attacks_on(algorithm))
-    for one in chosen:
-        if algorithm not in one.against:
-            raise SettingError(
-                f"the attack '{one.name}' must be against {algorithm}, but is against {', '.join(one.against)}."
+    Groups are drawn anew by every seed and are all victims of their own; of people the mean over seeds counts.
+    """
+    chosen = chosen_attacks(ready, names)
+    runs = [attacked(ready, train, one, chosen, progress) for one in range(seed, seed + seeds)]
+    findings = []
+    for same in zip(*(run.judged for run in runs)):
+        first, verdicts = same[0], [one.verdict for one in same]
+        findings.append(
+            Finding(
+                first.attack.name,
+                first.attack.title,
+                first.of,
+                sum(one.victims for one in verdicts),
+                float(np.mean([one.matched for one in verdicts])),
+                _pooled([one.per_client for one in verdicts], runs[0].grouped),
             )
-    if not chosen:
-        raise SettingError(f"{ready.name} must have an attack against its letters to be audited, but has none.")
-    return chosen
-
-
-def _known(fitted: Fitted) -> Known:
-    plan = fitted.plan
-    popularity = np.bincount(plan.people.item, minlength=plan.public.items)
-    people = plan.data.n_users if plan.groups is None else int((plan.groups >= 0).sum())
-    return Known(plan.public, as_dict(plan.algorithm), popularity, people)
-
-
-def _item_findings(
-    attacks: Sequence[ItemAttack], observed: Observed, known: Known, fitted: Fitted, seed: int
-) -> tuple[Finding, ...]:
-    """Every attack, then those who read no letter, about the same victims."""
-    rng = Rng(server_secret(seed))
-    judged: list[tuple[ItemAttack, str, Verdict]] = []
-    for one in attacks:
-        claims = claims_of(one, observed, known, fitted.plan.people, rng.stream(OWN))
-        judged.append((one, claims.of, _verdict(fitted, known, claims)))
-    for of in ("client", "person"):
-        if of in {what for _, what, _ in judged}:
-            for reference in (Popularity(of), Chance(of)):
-                claims = reference.claims(observed, known, rng.stream(OWN))
-                judged.append((reference, of, _verdict(fitted, known, claims)))
-    return tuple(
-        Finding(
-            one.name, one.title, of, verdict.victims, verdict.matched, bootstrap_intervals(verdict.per_client)
         )
-        for one, of, verdict in judged
-    )
+    points = [
+        Point(same[0].attack, same[0].kind, same[0].share, _pooled([one.per_client for one in same], True))
+        for same in zip(*(run.guessed for run in runs))
+    ]
+    clients, letters = sum(run.clients for run in runs), sum(run.letters for run in runs)
+    return Audit(ready.name, seed, seeds, clients, letters, tuple(findings), tuple(points))
 
 
-def _verdict(fitted: Fitted, known: Known, claims: Any) -> Verdict:
-    return judge(claims, fitted.plan.people, known.popularity, known.public.listed)
-
-
-def _rating_points(
-    attacks: Sequence[RatingAttack], observed: Observed, known: Known, fitted: Fitted, seed: int
-) -> tuple[Point, ...]:
-    stream = Rng(server_secret(seed), 1).stream(OWN)
-    found: list[Guessed] = guess([*attacks, HintsAlone()], observed, known, fitted.plan.people, stream, SHARES)
-    return tuple(Point(one.attack, one.kind, one.share, bootstrap_intervals(one.per_client)) for one in found)
+def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
+    """Intervals over the clients of all runs; where they are the same people, over their means."""
+    made = {}
+    for key in columns[0]:
+        table = [one[key] for one in columns]
+        if grouped or len(table) == 1:
+            made[key] = np.concatenate(table)
+        else:
+            known = ~np.isnan(table)
+            total = np.where(known, table, 0.0).sum(axis=0)
+            made[key] = np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), math.nan)
+    return bootstrap_intervals(made)
 
 
 def read_audit(run: Run) -> Audit | None:

@@ -30,6 +30,7 @@ from murmura.data.sources import load
 from murmura.engine.protocol import Prepared, Selection, prepare, protocol
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
+from murmura.studies.audit import audit_comparison
 from murmura.studies.compare import Comparison, Entry, compare, one_run, run_name
 from murmura.studies.experiments import Experiment, Row, candidates
 from murmura.studies.methods import method, method_class
@@ -93,6 +94,8 @@ def reproduce(place: Place, workers: int, heard: Heard) -> Run:
             _write_sweep(whole, place.experiment, chosen)
             carry_out(pool, _test, [_finals(place, plan)], log.tested)
         list(compare(plan, place.runs))  # everything is there: it only adds up
+        if "audit" in place.experiment.analyses:
+            audit_comparison(plan, place.runs)
     except BaseException as error:
         folder.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
