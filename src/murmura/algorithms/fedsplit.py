@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms.fedsplit_cover import filled, prior_of, refitted, summed, with_decoys
-from murmura.algorithms.fedsplit_local import LocalModel, factorise_group, join, people_of, solve_ridge, unable
+from murmura.algorithms.fedsplit_local import (
+    LocalModel,
+    factorise_group,
+    held_out_error,
+    join,
+    mark,
+    people_of,
+    solve_ridge,
+    unable,
+)
 from murmura.algorithms.fedsplit_server import Letter, aligned, combine_biases, joint_patterns
 from murmura.core.arrays import Bools, Floats
 from murmura.core.disclosure import Disclosure, Space, Table
@@ -38,7 +47,7 @@ from murmura.core.federation import (
     ServerState,
     Total,
 )
-from murmura.core.rng import Purpose, Rng
+from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.cnmf import CnmfSettings, Step, Weight
@@ -47,8 +56,10 @@ Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0)]
 Bias = Literal["all", "seen", "counts", "means"]
 Finish = Literal["distil", "ridge", "local"]
+Judge = Literal["no", "weigh", "leave-out"]
 Unrated = Literal["zero", "prior", "decoys"]
 DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
+JUDGING = Purpose.OWN + 2  # of the ratings a group holds out to judge itself
 MU = Table("mu", "dense", 1, 1, "float64")
 
 
@@ -73,6 +84,9 @@ class FedSplit(CnmfSettings, Algorithm):
     ridge_bias: Positive = 5.0  # of the user biases, by `finish="ridge"`; of item means, by `bias="means"`
     unrated: Unrated = "zero"  # what a letter says of items the group has not rated; see fedsplit_cover
     clip: Positive | None = None  # no sent factor or bias is larger; the server refuses what is
+    judge: Judge = "no"  # whether a letter says how well its group predicts ratings it held out itself
+    worst: Positive = 1.5  # the mean squared error beyond which a letter is left out, by `judge="leave-out"`
+    tuned: dict[str, CnmfSettings] = Field(default_factory=dict)  # what groups chose, by `mark` of their rows
     precision: Literal["float32", "float64"] = "float32"
 
     @property
@@ -87,7 +101,8 @@ class FedSplit(CnmfSettings, Algorithm):
         sums = Disclosure(self._prior_tables(public, "sums"), ("mean", "groups", *(("people",) * self.covered)))
         means = Phase("means", sums, repeat=1, receives=Disclosure(), returns=alone)
         width = self.factors + 1 + self.counted
-        items = Disclosure((Table("items", space, public.items, width, self.precision),))
+        error = () if self.judge == "no" else ("error",)
+        items = Disclosure((Table("items", space, public.items, width, self.precision),), error)
         first = Disclosure((*self._prior_tables(public, "prior"), MU))
         return (means,) if alone else (means, Phase("factors", items, "each", 1, receives=first, returns=True))
 
@@ -130,7 +145,21 @@ class FedSplit(CnmfSettings, Algorithm):
         if why := unable(history):
             raise DataError(why)
         local, sent = self._factorised(call, history, ~np.isin(history.item, history.item[~shared]), rng)
-        return {"W": local.W, "b": local.b_w}, Update({"items": self._letter(sent, call.public)})
+        judged = {} if self.judge == "no" else {"error": self._own_error(call, history, rng)}
+        return {"W": local.W, "b": local.b_w}, Update({"items": self._letter(sent, call.public)}, judged)
+
+    def _own_error(self, call: Call, history: History, rng: Rng) -> float:
+        """What the group's own factorisation makes of a fifth of its ratings, held out."""
+        chosen, stream = self._chosen(history), rng.stream(JUDGING)
+        return held_out_error(history, _mu(call.model), chosen, call.public.people, stream)
+
+    def _chosen(self, history: History) -> CnmfSettings:
+        """The settings of this group: those it tuned, or everybody's."""
+        return self.tuned.get(mark(history), self) if self.tuned else self
+
+    def _factorise(self, history: History, call: Call, stream: Stream) -> LocalModel:
+        chosen, mu = self._chosen(history), _mu(call.model)
+        return factorise_group(history, mu, chosen, call.public.people, stream, self.factors)
 
     def _means(self, public: Public, history: History, shared: Bools) -> Update:
         """The mean rating of a group; for a prior also what it adds to every item."""
@@ -155,7 +184,7 @@ class FedSplit(CnmfSettings, Algorithm):
                 raise DataError(why)
             sent = factorise_group(rows, mu, self, public.people, stream)
             return refitted(sent, history, mu, self, public.items), sent
-        local = factorise_group(history, mu, self, public.people, stream)
+        local = self._factorise(history, call, stream)
         sent = local.only(np.unique(history.item[open_]))
         if self.unrated == "prior":
             sent = filled(sent, public, call.model["prior"].astype(np.float64))
@@ -185,6 +214,11 @@ class FedSplit(CnmfSettings, Algorithm):
         """Letters without an item, with a negative factor or count, or beyond the bound."""
         values = update.tables["items"].values
         H = values[:, : self.factors]
+        if self.judge == "leave-out" and update.scalars["error"] > self.worst:
+            error = update.scalars["error"]
+            return f"a group's own error must be at most {self.worst:g}, but it is {error:.3g}; it joins later."
+        if self.judge != "no" and update.scalars["error"] <= 0:
+            return f"a group's own error must be above 0, but it is {update.scalars['error']:g}."
         if not H.any():
             return "a group must send factors of at least one item it has rated, but sent none."
         if H.min() < 0:
@@ -209,10 +243,7 @@ class FedSplit(CnmfSettings, Algorithm):
                 model["prior"] = prior_of(total, _mu(model), sums["people"]).astype(self.precision)
             return ServerState(model), {}
         assert isinstance(inbox, Letters)
-        letters = {
-            client: Letter.of(update.tables["items"], self.factors, self.counted)
-            for client, update in sorted(inbox.updates.items())
-        }
+        letters = {client: self._read(update) for client, update in sorted(inbox.updates.items())}
         items = len(server.model["b"])
         shrink = self.ridge_bias if self.bias == "means" else 0.0
         b, seen = combine_biases(letters.values(), items, self.bias == "all", shrink)
@@ -225,11 +256,16 @@ class FedSplit(CnmfSettings, Algorithm):
             {name: _as(values, server.model[name].dtype) for name, values in model.items()}
         ), answers
 
+    def _read(self, update: Update) -> Letter:
+        """A letter, with the weight its group's own error gives it."""
+        weight = 1.0 / update.scalars["error"] if self.judge == "weigh" else 1.0
+        return Letter.of(update.tables["items"], self.factors, self.counted, weight)
+
     def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
         """Equation 18; a group whose letter was left out joins like someone who was not there."""
         if self.finish == "local" and not unable(history):
             stream = rng.stream(Purpose.INIT)  # of the round in which others send: their model, to the bit
-            local = factorise_group(history, _mu(call.model), self, call.public.people, stream)
+            local = self._factorise(history, call, stream)
             return {"W": local.W, "b": local.b_w, **local.everywhere(call.public.items)}
         if self.finish == "distil" and call.answer is not None:
             return {"W": state["W"] @ call.answer["M"].T.astype(np.float64), "b": state["b"]}

@@ -24,12 +24,13 @@ class Letter:
     H: Matrix  # (n, factors) columns beyond the group's own k are zero
     b: Matrix  # (n,)
     counts: Matrix  # (n,) ratings of each item, 1 where they are not sent
+    weight: float = 1.0  # how much it counts beside the others
 
     @staticmethod
-    def of(rows: SparseRows, factors: int, counted: bool) -> Letter:
+    def of(rows: SparseRows, factors: int, counted: bool, weight: float = 1.0) -> Letter:
         """From the rows of the table: factors, bias, perhaps count."""
         counts = rows.values[:, factors + 1] if counted else np.ones(len(rows), rows.values.dtype)
-        return Letter(rows.index, rows.values[:, :factors], rows.values[:, factors], counts)
+        return Letter(rows.index, rows.values[:, :factors], rows.values[:, factors], counts, weight)
 
 
 def combine_biases(
@@ -40,12 +41,12 @@ def combine_biases(
     Weighed by counts over the groups that sent the item, plus `shrink` ratings of zero; or, `over_all`, summed
     and divided by the number of groups (equation 16): a group that never saw the item counts as a zero.
     """
-    total, seen, groups = np.zeros(items), np.zeros(items), 0
+    total, seen, groups = np.zeros(items), np.zeros(items), 0.0
     for letter in letters:
-        total[letter.items] += letter.counts * letter.b
-        seen[letter.items] += letter.counts
-        groups += 1
-    return total / (groups if over_all else np.maximum(seen + shrink, 1.0)), seen
+        total[letter.items] += letter.weight * letter.counts * letter.b
+        seen[letter.items] += letter.weight * letter.counts
+        groups += letter.weight
+    return total / (groups if over_all else np.maximum(seen + shrink, np.finfo(np.float64).tiny)), seen
 
 
 def joint_patterns(
@@ -57,13 +58,13 @@ def joint_patterns(
     X = np.zeros((items, sum(map(len, used.values()))), first.dtype)
     at = 0
     for client, letter in letters.items():
-        X[letter.items, at : at + len(used[client])] = letter.H[:, used[client]]
+        X[letter.items, at : at + len(used[client])] = np.sqrt(letter.weight) * letter.H[:, used[client]]
         at += len(used[client])
     found = nmf(X, patterns, iterations)
     parts, at = {}, 0
     for client, columns in used.items():
         parts[client] = np.zeros((patterns, first.shape[1]), first.dtype)
-        parts[client][:, columns] = found.H[:, at : at + len(columns)]
+        parts[client][:, columns] = found.H[:, at : at + len(columns)] / np.sqrt(letters[client].weight)
         at += len(columns)
     return found.W, parts
 

@@ -1,0 +1,125 @@
+"""Who cannot take part is left out in one sentence, and the others go on."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmura.algorithms.fedsplit import FedSplit
+from murmura.algorithms.fedsplit_svd import FedSplitSvd
+from murmura.core.errors import FederationError
+from murmura.core.federation import Algorithm, Call, ClientState, History
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng
+from murmura.core.schedule import Schedule
+from murmura.core.settings import settings
+from murmura.core.update import SparseRows, Update
+from murmura.engine.fit import fit
+from murmura.engine.fitted import Fitted
+from murmura.runtimes.inprocess import InProcess
+from tests.fedsplit.worlds import fours, raters
+
+ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
+METHODS = (
+    FedSplit(factors=3, patterns=4, epochs=40),
+    FedSplitSvd(factors=3, rating_patterns=2, mask_patterns=2),
+)
+
+
+def run(method: Algorithm, data: Interactions, groups: Any = None) -> Fitted:
+    groups = fours(data) if groups is None else groups
+    fitted = fit(method, None, data, ONCE, runtime=InProcess(), groups=groups)
+    values = fitted.predict(data.user, data.item)
+    assert np.isfinite(values).all()  # whoever was left out is answered all the same
+    return fitted
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_group_of_one(method: Algorithm) -> None:
+    groups = fours(raters())
+    groups[23] = 6
+    refused = run(method, raters(), groups).refused
+    assert list(refused) == [6]
+    assert refused[6].startswith("a group must have two people with ratings, but only one person has any here")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_group_without_ratings(method: Algorithm) -> None:
+    data = raters()
+    emptied = data.rows(data.user < 20)
+    refused = run(method, emptied, fours(data)).refused
+    assert list(refused) == [5]
+    assert "nobody has any here" in refused[5]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ratings_of_zero_and_below(method: Algorithm) -> None:
+    data = raters()
+    value = data.value.copy()
+    value[data.user == 5] -= 4.5
+    refused = run(method, replace(data, value=value)).refused
+    assert list(refused) == [1]
+    assert refused[1].startswith("ratings must be above 0, but one is -")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_item_nobody_rated_is_predicted_by_the_means(method: Algorithm) -> None:
+    data = raters()
+    without = data.rows(data.item != 7)
+    fitted = run(method, without)
+    assert fitted.refused == {}
+    one = fitted.predict(np.array([3], np.int32), np.array([7], np.int32))
+    assert 1 <= one[0] <= 5
+    assert np.abs(fitted.model["b"][7]) == 0
+
+
+@settings
+class Broken(FedSplit):
+    """Its third group sends something else than it declared."""
+
+    how: str = "nan"
+
+    def client_step(
+        self, call: Call, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        state, update = super().client_step(call, state, history, rng)
+        if call.phase == "means" or not (history.person is not None and len(history) == self.worst):
+            return state, update
+        rows = update.tables["items"]
+        values, index = rows.values.copy(), rows.index.copy()
+        if self.how == "nan":
+            values[0, 0] = np.nan
+        elif self.how == "negative":
+            values[0, 0] = -1
+        elif self.how == "items":
+            index[-1] = call.public.items
+        elif self.how == "k":
+            values = values[:, 1:]
+        return state, Update({"items": SparseRows(index, values)})
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ("nan", "the values of 'items' must be finite, but one is not"),
+        ("negative", "the factors of a group must not be negative, but one is -1"),
+        ("items", "the row numbers of 'items' must ascend from 0 and stay below 18"),
+        ("k", "the table 'items' must hold float32 rows of 4 under int32 numbers, but holds float32 of shape"),
+    ],
+)
+def test_a_group_that_sends_nonsense(how: str, says: str) -> None:
+    data = raters()
+    rows = np.bincount(fours(data)[data.user])
+    third = int(rows[2])
+    assert (rows == third).sum() == 1  # it is known by its number of rows
+    fitted = run(Broken(factors=3, patterns=4, epochs=40, worst=third, how=how), data)
+    assert list(fitted.refused) == [2]
+    assert fitted.refused[2].startswith(says)
+    assert sorted(fitted.answers) == [0, 1, 3, 4, 5]
+
+
+def test_a_federation_of_nobody_who_can_take_part() -> None:
+    data = raters(people=6)
+    with pytest.raises(FederationError, match="needs at least one letter, but all 6 were refused"):
+        fit(METHODS[0], None, data, ONCE, runtime=InProcess(), groups=np.arange(6, dtype=np.int32))
