@@ -51,8 +51,8 @@ def test_summed_co_statistics_do_not_depend_on_who_shares_a_client() -> None:
     whole = fit(method, None, data, ONCE, runtime=InProcess(), groups=fours(data))
     single = fit(method, None, data, ONCE, runtime=InProcess())
     assert whole.rounds == single.rounds == 1 + 4
-    products = [found.model["patterns"] @ found.model["patterns"].T for found in (whole, single)]
-    np.testing.assert_allclose(*products, atol=1e-8)  # eigenvectors have no sign of their own
+    one, other = (found.model["patterns"] @ found.model["patterns"].T for found in (whole, single))
+    np.testing.assert_allclose(one, other, atol=1e-8)  # eigenvectors have no sign of their own
     np.testing.assert_allclose(whole.model["b"], single.model["b"], atol=1e-12)
 
 

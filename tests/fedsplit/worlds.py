@@ -13,7 +13,7 @@ def raters(people: int = 24, items: int = 18, seed: int = 0, share: float = 0.6)
     values = np.clip(taste + 0.5 * rng.standard_normal(taste.shape) + rng.uniform(-0.4, 0.4, (1, items)), 1, 5)
     known = rng.random(taste.shape) < share
     known[np.arange(people), rng.integers(0, items, people)] = True
-    user, item = np.nonzero(known)
+    user, item = (place.astype(np.int32) for place in np.nonzero(known))
     return Interactions(
         Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), user, item, values[user, item]
     )
