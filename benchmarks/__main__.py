@@ -22,6 +22,9 @@ NAMES = (
     "cnmf:surprise",
     "cnmf:linear",
     *(f"federated:{part}" for part in FEDERATED),
+    "channel:upload",
+    "channel:seeds",
+    "channel:vectors",
     "scale",
 )
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core.codec import decode, decode_model, encode, encode_model
+from murmura.core.codec import decode, decode_model, encode, encode_model, halved_model
 from murmura.core.disclosure import Disclosure, Number, Table
 from murmura.core.errors import FederationError
 from murmura.core.update import SparseRows, Update, add_up
@@ -44,7 +44,7 @@ def test_the_layout_is_the_documented_one() -> None:
     assert len(expected) == 8 + 4 + 2 * (4 + 2 * 4)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "uint32"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint32"])
 def test_every_number_travels(dtype: Number) -> None:
     sends = Disclosure((Table("t", "feature", 5, 1, dtype),))
     sent = Update({"t": SparseRows(np.array([4], np.int32), np.array([[7]], dtype))})
@@ -149,3 +149,22 @@ def test_adding_up_is_the_sum_in_the_order_given(parts: list[list[int]]) -> None
     for part in updates[1:]:
         stepwise = stepwise + part
     assert same_update(stepwise, total)
+
+
+def test_a_model_travels_in_half_the_bytes_and_is_what_a_simulation_rounds_to() -> None:
+    publishes = Disclosure((Table("Q", "item", 6, 3, "float32"), Table("n", "dense", 2, 1, "uint32")))
+    listed = np.array([0, 2, 5], np.int32)
+    model = {
+        "Q": np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32),
+        "n": np.array([[1], [2]], np.uint32),
+    }
+    wire = publishes.halved()
+    message = encode_model(model, wire, listed)
+    assert len(message) == wire.model_bytes(3) == publishes.model_bytes(3) - 3 * 3 * 2
+    got = decode_model(message, wire, listed)
+    assert (got["Q"][listed].astype(np.float32) == halved_model(model)["Q"][listed]).all()
+    assert (got["n"] == model["n"]).all()
+    off = np.abs(halved_model(model)["Q"] - model["Q"])
+    assert 0 < off.max() <= np.abs(model["Q"]).max() * 2.0**-11  # half a unit of eleven bits
+    with pytest.raises(FederationError, match="float16"):
+        encode_model({**model, "Q": np.full((6, 3), 1e6, np.float32)}, wire, listed)

@@ -103,7 +103,9 @@ def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> 
 
 
 def show(plan: Comparison, lines: list[Line]) -> None:
-    """The comparison as a table; the best of each metric is marked."""
+    """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
+    from murmura.studies.methods import carried
+
     keys = list(dict.fromkeys(key for line in lines for key in line.values))
     best = {
         key: max((v for line in lines if (v := line.values.get(key)) is not None), default=None) for key in keys
@@ -111,6 +113,10 @@ def show(plan: Comparison, lines: list[Line]) -> None:
     rows = [[line.label, *(_cell(line.values.get(key), best[key], key) for key in keys)] for line in lines]
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
+    for entry in plan.entries:
+        way = carried(entry.model, entry.settings)
+        if way is not None:
+            say(f"{entry.label}: {way}")
 
 
 def _cell(value: float | None, best: float | None, key: str) -> str:

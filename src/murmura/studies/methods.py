@@ -44,6 +44,13 @@ def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
     return Simulated(built, InProcess(workers=workers))
 
 
+def carried(name: str, settings: dict[str, Any]) -> str | None:
+    """What the updates of a federated method go through, and who can read them; None: nothing leaves."""
+    if name not in ALGORITHMS:
+        return None
+    return from_dict(algorithm(name), settings).channel_settings().described()
+
+
 def save_model(path: Path, ready: Method, model: Model) -> None:
     """Keep a fitted model as one file, complete or not at all."""
     from murmura.baselines import persistence

@@ -1,0 +1,77 @@
+"""Golden vectors of the channel: from an update to the words that leave a device, for every implementation.
+
+`python -m murmura.testing.channel_vectors vectors/channel.json` writes it anew. Packed bytes are hexadecimal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.channel.chain import chain
+from murmura.channel.shares import SEED_BYTES, split
+from murmura.core.channel import ChannelSettings
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.federation import Phase, Public
+from murmura.core.rng import Rng
+from murmura.core.settings import as_dict
+from murmura.core.update import SparseRows, Update
+
+PUBLIC = Public(
+    9, np.array([0, 1, 3, 4, 7, 8], np.int32), 200, 900, counts=np.array([9, 1, 0, 7, 4, 0, 0, 8, 2])
+)
+PHASE = Phase("train", Disclosure((Table("items", "item", 9, 3),), ("hits",)))
+SECRET, ROUND, COHORT, SEED = np.array([7, 9], np.uint32), 12, 200, bytes(range(SEED_BYTES))
+VALUES = np.array([[0.5, -1.25, 0.0], [3.0, 1e-3, -7.5], [-0.75, 20.0, 0.25]], np.float32)
+WAYS = (
+    ChannelSettings(channel="secure-sum"),
+    ChannelSettings(channel="secure-sum", clip=4.0, coordinate=2.5),
+    ChannelSettings(channel="secure-sum", bits=14, ring=24),
+    ChannelSettings(channel="readable", block="half"),
+    ChannelSettings(channel="secure-sum", block="core", core=4),
+)
+
+
+def channel_vectors() -> dict[str, Any]:
+    """One update through several channels."""
+    update = Update({"items": SparseRows(np.array([1, 3, 7], np.int32), VALUES)}, {"hits": 0.625})
+    return {
+        "public": {"items": PUBLIC.items, "listed": PUBLIC.listed.tolist(), "counts": _counts().tolist()},
+        "table": {"space": "item", "rows": 9, "width": 3},
+        "scalars": ["hits"],
+        "update": {"index": [1, 3, 7], "values": VALUES.tolist(), "hits": 0.625},
+        "secret": SECRET.tolist(),
+        "round": ROUND,
+        "cohort": COHORT,
+        "seed": SEED.hex(),
+        "channels": [_through(way, update) for way in WAYS],
+    }
+
+
+def _through(way: ChannelSettings, update: Update) -> dict[str, Any]:
+    made = chain(way, PHASE, PUBLIC, COHORT)
+    vector = made.device(update, Rng(SECRET, ROUND), ROUND)
+    _, other = split(vector, made.ring, lambda n: SEED)
+    total = made.server(made.ring.add_up([vector, vector]), ROUND)
+    rows = total.update.tables["items"]
+    return {
+        "settings": as_dict(way),
+        "block": made.block(ROUND).tolist(),
+        "vector": vector.tolist(),
+        "packed": made.ring.pack(vector).hex(),
+        "other_share": made.ring.pack(other).hex(),
+        "twice": {"index": rows.index.tolist(), "values": rows.values.tolist(), **total.update.scalars},
+    }
+
+
+def _counts() -> Any:
+    assert PUBLIC.counts is not None
+    return PUBLIC.counts
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(channel_vectors(), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,96 @@
+"""On real cohorts of cFPL: what fixed point costs, and that real devices' shares add up to the plain sum."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import algorithm
+from murmura.channel.chain import Chain, chain
+from murmura.channel.shares import expand, split
+from murmura.core.arrays import Floats
+from murmura.core.channel import ChannelSettings
+from murmura.core.federation import Call
+from murmura.core.rng import Words
+from murmura.core.settings import from_dict
+from murmura.core.update import Update
+from murmura.data.sources import load
+from murmura.engine.fitted import Fitted
+from murmura.engine.protocol import prepare, protocol
+from murmura.runtimes.simulation import simulated
+
+COHORT, ROUND = 500, 21
+
+
+@pytest.fixture(scope="module")
+def halfway(data_dir: Path) -> Fitted:
+    """cFPL on ml-1m after twenty rounds."""
+    dataset = load("ml-1m", data_dir)
+    train = prepare(dataset, protocol("fpl", dataset)).split.train
+    return simulated("cfpl", {"rounds": 20}).fit(train, seed=1)
+
+
+@pytest.fixture(scope="module")
+def updates(halfway: Fitted) -> list[Update]:
+    """What a cohort would send next."""
+    people, method = halfway.plan.people, from_dict(algorithm("cfpl"), {"warm": 0}).algorithm()
+    call = Call(halfway.plan.public, "train", ROUND, halfway.model)
+    clients = np.random.default_rng(0).choice(people.clients, COHORT, replace=False)
+    return [
+        method.client_step(call, {"p": halfway.states["p"][c]}, people.history(c, ROUND), people.rng(c, ROUND))[
+            1
+        ]
+        for c in clients
+    ]
+
+
+def clipped_sum(updates: list[Update], items: int, clip: float) -> Floats:
+    """The sum in floating point of the same clipped updates."""
+    total = np.zeros((items, 21))
+    for update in updates:
+        rows = update.tables["items"]
+        values = rows.values.astype(np.float64)
+        total[rows.index] += values * min(1.0, clip / float(np.linalg.norm(values)))
+    return total
+
+
+def sent(through: Chain, updates: list[Update], halfway: Fitted) -> list[Words]:
+    return [through.device(u, halfway.plan.people.rng(k, ROUND), ROUND) for k, u in enumerate(updates)]
+
+
+@pytest.mark.parametrize(("bits", "ring", "most"), [(16, 32, 5e-3), (14, 24, 2e-2)])
+def test_fixed_point_is_close_to_the_float_sum(
+    halfway: Fitted, updates: list[Update], bits: int, ring: int, most: float
+) -> None:
+    settings = ChannelSettings(channel="secure-sum", bits=bits, ring=ring)  # type: ignore[arg-type]
+    phase, public = halfway.plan.training[0], halfway.plan.public
+    through = chain(settings, phase, public, COHORT)
+    vectors = sent(through, updates, halfway)
+    plain = through.ring.add_up(vectors)
+    got = through.server(plain, ROUND).update.tables["items"]
+    exact = clipped_sum(updates, public.items, settings.clip)
+    there = np.zeros_like(exact)
+    there[got.index] = got.values
+    error = np.linalg.norm(there - exact) / np.linalg.norm(exact)
+    assert 0 < error <= most
+    shares = [split(vector, through.ring) for vector in vectors]
+    halves = [
+        through.ring.add_up(expand(seed, through.ring) for seed, _ in shares),
+        through.ring.add_up(other for _, other in shares),
+    ]
+    assert (through.ring.add_up(halves) == plain).all()
+
+
+def test_an_upload_of_ml_1m_is_as_large_as_documented(halfway: Fitted) -> None:
+    phase, public = halfway.plan.training[0], halfway.plan.public
+    dense = chain(ChannelSettings(channel="secure-sum"), phase, public, COHORT)
+    listed = len(public.listed)
+    assert dense.upload_bytes == 32 + 4 * (1 + 21 * listed)
+    half = chain(ChannelSettings(channel="secure-sum", block="half"), phase, public, COHORT)
+    assert half.upload_bytes == 32 + 4 * (1 + 21 * ((listed + 1) // 2))
+
+
+def test_the_clip_touches_few(updates: list[Update]) -> None:
+    """C = 30 is beyond what about 95 % of clients send."""
+    norms = [np.linalg.norm(update.tables["items"].values) for update in updates]
+    assert 0.005 < np.mean(np.array(norms) > ChannelSettings().clip) < 0.1
