@@ -21,12 +21,15 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import Sealed
 from murmura.evaluation.tails import chance_of
 from murmura.studies.compare import compare, plan
+from murmura.studies.experiments import read_experiment
 from murmura.studies.isolated import isolated
 from murmura.studies.leaks import Check, check_leaks
 from murmura.studies.methods import method
+from murmura.studies.reproduce import Place, reproduce
 from murmura.studies.search_folder import TRIALS, evaluate_search, search_run
 from tests.cli.processes import murmura, ratings
 from tests.engine.test_sealed import ready
+from tests.studies.experiment_files import check_ins, small
 from tests.studies.test_search_folder import config
 
 LEAKY = Path(__file__).with_name("leaky.py")
@@ -100,6 +103,21 @@ def test_every_kind_of_folder_is_read(tmp_path: Path) -> None:
     found = verdicts(list(check_leaks(folder, trials=9)))
     assert [what for (_, what), verdict in found.items() if verdict == "leak"].count("trial") == 4
     assert found["search", "selection"] == "leak"  # the choice is not the best of what is kept now
+
+
+def test_a_reproduction_is_read(tmp_path: Path) -> None:
+    place = Place(read_experiment(small(tmp_path)), str(check_ins(tmp_path)), tmp_path / "out")
+    reproduce(place, 1, lambda *_: None)
+    found = verdicts(list(check_leaks(tmp_path / "out")))
+    assert set(found.values()) == {"clean"}
+    assert {what for _, what in found} == {
+        "data", "positives", "opening", "refit", "negatives", "selection", "trial"
+    }  # fmt: skip
+    worst = min(
+        (tmp_path / "out" / "trials").glob("user-knn-*.json"), key=lambda f: json.loads(f.read_text())["value"]
+    )
+    worst.write_text(json.dumps({**json.loads(worst.read_text()), "value": 0.99}))
+    assert verdicts(list(check_leaks(tmp_path / "out", trials=0)))["runs", "selection"] == "leak"
 
 
 def test_other_data_proves_nothing(tmp_path: Path) -> None:

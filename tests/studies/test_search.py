@@ -113,8 +113,11 @@ def test_a_killed_early_stop_is_finished(tmp_path: Path) -> None:
     history, settings = tmp_path / "h.csv", [{"factors": 4, "alpha": 0.1, "epochs": 8}]
     whole = values(search(ready(), "bpr-mf", settings, history, patience=2))
     lines = history.read_text().splitlines(keepends=True)
-    history.write_text("".join(lines[:3]) + lines[3][:25] + "\n")
-    assert values(search(ready(), "bpr-mf", settings, history, patience=2)) == whole
+    for cut in (len(lines[3]) - 3, 40, 25):  # in the seconds, in the settings, before them
+        history.write_text("".join(lines[:3]) + lines[3][:cut])
+        assert values(search(ready(), "bpr-mf", settings, history, patience=2)) == whole
+        again = values(search(ready(), "bpr-mf", settings, history, patience=2))
+        assert again == whole  # the lines after the broken one are whole
 
 
 def test_patience_needs_epochs() -> None:

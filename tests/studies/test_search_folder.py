@@ -1,6 +1,8 @@
 """A search from its first trial to the one opening of the test part; real processes, spied on from inside."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,16 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report import build_search
 from murmura.studies.config import DataConfig
-from murmura.studies.search_folder import CHOICE, SearchConfig, evaluate_search, read_search, search_run
+from murmura.studies.search_folder import (
+    CHOICE,
+    TRIALS,
+    SearchConfig,
+    evaluate_search,
+    read_search,
+    search_run,
+)
 from tests.cli.processes import murmura, ratings
+from tests.studies.test_reproduce import wait_for
 
 SPY = Path(__file__).with_name("spy.py")
 
@@ -82,6 +92,37 @@ def test_no_test_row_is_anywhere_in_the_process_that_searches(tmp_path: Path, wo
     assert seen["tables"] > 0
     assert seen["held"] == 0
     assert seen["control"] > 0  # the same eyes do find test rows once they are opened
+
+
+def test_a_search_survives_kill_9(tmp_path: Path) -> None:
+    """Killed while two workers fit, called again: the trials of a search that nobody killed."""
+    ratings(tmp_path)
+    command = [
+        sys.executable, "-c", "from murmura.cli.app import main; main()", "-q", "search", "--model", "bpr-mf",
+        "--sampler", "tpe", "--trials", "10", "--space", "alpha=0.01:0.3:log", "--space", "factors=2:8:int",
+        "-S", "epochs=200", "--data", "ratings.csv", "--out",
+    ]  # fmt: skip
+    trials = tmp_path / "killed" / TRIALS
+    process = subprocess.Popen([*command, "killed", "--workers", "2"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    wait_for(lambda: trials.exists() and len(trials.read_text().splitlines()) > 3)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    before = trials.read_text()
+    assert len(before.splitlines()) < 11  # in the middle
+    for folder in ("killed", "whole"):
+        done = subprocess.run(
+            [*command, folder, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    assert trials.read_text().startswith(before)  # nothing was tried again
+
+    def told(folder: str) -> list[str]:
+        lines = (tmp_path / folder / TRIALS).read_text().splitlines()
+        return [line.rsplit(",", 1)[0] for line in lines]
+
+    assert told("killed") == told("whole")
+    choices = [json.loads((tmp_path / folder / CHOICE).read_text()) for folder in ("killed", "whole")]
+    assert choices[0]["settings"] == choices[1]["settings"]
 
 
 def test_the_command_from_search_to_test(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from murmura.core.errors import RunError
 
@@ -58,6 +58,8 @@ class History:
             return
         new = not self.file.exists()
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a+b") as file:
+            _end_line(file)
         with self.file.open("a", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             if new:
@@ -74,4 +76,18 @@ def read_history(file: Path) -> list[dict[str, str]]:
             raise RunError(
                 f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
             )
-        return [row for row in reader if all(isinstance(row[column], str) for column in COLUMNS)]
+        return [row for row in reader if _is_whole(row)]
+
+
+def _is_whole(row: dict[str, str]) -> bool:
+    try:
+        float(row["value"]), float(row["seconds"])
+        return isinstance(json.loads(row["settings"]), dict)
+    except (TypeError, ValueError):
+        return False
+
+
+def _end_line(file: IO[bytes]) -> None:
+    """Close a line that a kill left open, so that the next one is not lost with it."""
+    if file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n":
+        file.write(b"\n")
