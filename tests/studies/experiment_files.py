@@ -38,6 +38,18 @@ def small(folder: Path, text: str = EXPERIMENT, name: str = "small") -> Path:
     return path
 
 
+def ratings(folder: Path, users: int = 60, items: int = 36) -> Path:
+    """A CSV of ratings in which everyone has rated two thirds of the items, every item often enough."""
+    lines = ["user,item,rating,time"]
+    for user in range(users):
+        for step in range(2 * items // 3):
+            item = (user * 5 + step) % items
+            lines.append(f"u{user:02d},m{item:02d},{1 + (user * 3 + item * 7 + user * item) % 5},{1000 + step}")
+    path = folder / "dense.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
 def check_ins(folder: Path, users: int = 60, items: int = 90, rows: int = 24) -> Path:
     """A CSV of three taste groups with enough rows a user for the protocol of FPL."""
     lines = ["user,item,rating,time"]
