@@ -1,0 +1,175 @@
+"""The commands as a person meets them: what is wrong is said in one sentence, with its exit code."""
+
+from __future__ import annotations
+
+import json
+import re
+import ssl
+import subprocess
+import time
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from typer.testing import CliRunner
+
+from murmura.cli.app import app
+from murmura.core.errors import MurmuraError
+from tests.http.network import people
+from tests.http.processes import MURMURA, Processes, free_ports, write_table
+
+
+def refused(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    error = result.exception
+    assert isinstance(error, MurmuraError), (result.output, error)
+    assert str(error).endswith((".", "?"))
+    return error.exit_code, str(error)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(people(), tmp_path / "likes.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["--like", "TABLE"], 2, "needs the addresses of two aggregators, but has 0"),
+        (["--like", "TABLE", "--aggregator", "http://a", "--aggregator", "http://a"], 2, "but has 1"),
+        ([], 2, "from --items FILE or from --like DATA"),
+        (["--like", "TABLE", "--readable"], 2, "at least the minimum cohort of 100, but there are 12"),
+        (["--like", "TABLE", "--readable", "--minimum", "10", "-S", "clients=1"], 2, "but there are 1;"),
+        (["--like", "TABLE", "--readable", "--hold", "60"], 2, "must end before the round does"),
+        (["--like", "TABLE", "--model", "cfpk"], 2, "did you mean 'cfpl'"),
+        (["--items", "nowhere.txt"], 3, "must list items, one per line"),
+        (["--like", "TABLE", "--readable", "--tls-cert", "TABLE"], 2, "both --tls-cert and --tls-key"),
+    ],
+)
+def test_serve_refuses_what_cannot_work(
+    words: list[str], code: int, sentence: str, table: Path, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    given = [str(table) if word == "TABLE" else word for word in words]
+    clients = [] if any("clients=" in word for word in words) else ["-S", "clients=12"]
+    got, message = refused("serve", "--state", tmp_path / "s", "--port", port, *given, *clients)
+    assert got == code, message
+    assert sentence in message
+
+
+def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    token = tmp_path / "token"
+    token.write_text("x", encoding="utf-8")
+    for words in (
+        ["join", url, "--state", tmp_path / "me", "--data", table, "--user", "0"],
+        ["devices", url, "--data", table],
+        ["rounds", "list", url, "--token-file", token],
+    ):
+        code, message = refused(*words)
+        assert code == 4
+        assert "must answer, but does not" in message
+    assert not (tmp_path / "me" / "device.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["join", "http://x", "--state", "S"], 2, "--data must name a file"),
+        (["join", "http://x", "--state", "S", "--data", "TABLE"], 3, "say whose with --user"),
+        (["join", "http://x", "--state", "S", "--data", "TABLE", "--user", "99"], 3, "user"),
+        (["join", "http://x", "--state", "S", "--key", "12"], 2, "64 hexadecimal digits"),
+        (["join", "http://x", "--state", "S", "--simulate", "a:b"], 2, "SEED:CLIENT"),
+        (["join", "http://x", "--state", "S", "--ca", "nowhere.pem", "--data", "TABLE"], 2, "certificate file"),
+        (["leave", "--state", "S"], 4, "join a federation first"),
+        (["consent", "--state", "S"], 4, "join a federation first"),
+        (["rounds", "start", "http://x", "--token-file", "S"], 2, "operator's token"),
+        (["devices", "http://x", "--data", "TABLE", "--n", "13"], 2, "users 0 to 11"),
+        (
+            ["aggregate", "seed", "--state", "S", "--coordinator", "http://x", "--coordinator-key", "zz"],
+            2,
+            "64 hexadecimal digits",
+        ),
+    ],
+)
+def test_other_commands_refuse_what_cannot_work(
+    words: list[str], code: int, sentence: str, table: Path, tmp_path: Path
+) -> None:
+    places = {"TABLE": str(table), "S": str(tmp_path / "s")}
+    got, message = refused(*(places.get(word, word) for word in words))
+    assert (got, sentence in message) == (code, True), message
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, signed by itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "murmura test")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    cert, private = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return cert, private
+
+
+def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -> None:
+    """One real run: certificate files, consent, the label, leaving."""
+    (port,), (cert, key) = free_ports(1), certificate(tmp_path)
+    url, state, processes = f"https://127.0.0.1:{port}", tmp_path / "s", Processes(tmp_path)
+    serving = ("--state", state, "--like", table, "--port", port, "--tls-cert", cert, "--tls-key", key)
+    training = ("-S", "rounds=1", "-S", "clients=12", "-S", "prior=false", "--minimum", 10, "--seed", 5)
+    times = ("--hold", 0, "--spread", 0, "--wait-for", 12, "--start")
+    context = ssl.create_default_context(cafile=str(cert))
+    try:
+        processes.start("serve", "serve", "--readable", *serving, *training, *times)
+        while "coordinator at" not in processes.log("serve"):
+            assert processes.running["serve"].poll() is None, processes.log("serve")
+            time.sleep(0.1)
+        common = ("--minimum", 10, "--ca", cert, "--data", table, "--user", 0)
+        processes.start(
+            "me", "join", url, "--state", tmp_path / "me", *common, "--readable", "--simulate", "5:0"
+        )
+        words = ("--data", table, "--first", 1, "--seed", 5, "--readable", "--ca", cert)
+        processes.start("fleet", "devices", url, *words)
+        for name in ("me", "fleet"):
+            processes.wait(name)
+        with urllib.request.urlopen(f"{url}/federation", context=context) as reply:
+            told = json.loads(reply.read())
+        listed = subprocess.run(
+            [*MURMURA, "rounds", "list", url, "--token-file", state / "operator.token", "--ca", cert],
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        shown = CliRunner().invoke(app, ["consent", "--state", str(tmp_path / "me"), "--no-train"])
+        left = subprocess.run(
+            [*MURMURA, "leave", "--state", tmp_path / "me", "--ca", cert],
+            capture_output=True, text=True, check=True,
+        ).stderr  # fmt: skip
+    finally:
+        processes.stop()
+    assert (told["state"], told["label"]) == ("finished", "the server can read each update")
+    assert "the server can read each update" in processes.log("serve")
+    assert "the server can read each update" in listed
+    assert json.loads(shown.stdout)["train"] is False
+    assert re.search(r"cannot be recalled: 1 uploads, [\d,]+ bytes, in rounds 0 to 0", left)
+    assert not (tmp_path / "me").exists()
