@@ -89,7 +89,7 @@ def _seeds(found: Audit) -> str:
 
 
 def _victims(found: Audit, of: str) -> str:
-    return VICTIMS["person"] if of == "person" or not found.points else VICTIMS["client"]
+    return VICTIMS["client"] if of == "client" and found.grouped else VICTIMS["person"]
 
 
 def _cell(interval: Interval) -> Cell:

@@ -64,6 +64,7 @@ class Audit:
     seeds: int
     clients: int  # of all seeds together
     letters: int
+    grouped: bool  # whether a client is a group of people
     findings: tuple[Finding, ...]
     points: tuple[Point, ...]
 
@@ -75,6 +76,7 @@ class Audit:
             "seeds": self.seeds,
             "clients": self.clients,
             "letters": self.letters,
+            "grouped": self.grouped,
             "findings": [_flat(one) for one in self.findings],
             "points": [_flat(one) for one in self.points],
         }
@@ -156,7 +158,7 @@ def audit(
         for same in zip(*(run.guessed for run in runs))
     ]
     clients, letters = sum(run.clients for run in runs), sum(run.letters for run in runs)
-    return Audit(ready.name, seed, seeds, clients, letters, tuple(findings), tuple(points))
+    return Audit(ready.name, seed, seeds, clients, letters, runs[0].grouped, tuple(findings), tuple(points))
 
 
 def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
