@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from murmura.audit.fedsplit_items import FedSplitItems, FedSplitMembers
+from murmura.audit.fedsplit_items import FedSplitItems
+from murmura.audit.fedsplit_members import FedSplitMembers
 from murmura.audit.judge import judge
 from murmura.audit.references import Popularity
 from murmura.core.rng import Rng, server_secret

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ATTACKS: dict[str, str] = {
     "fedsplit-items": "fedsplit_items:FedSplitItems",
     "fedsplit-learned": "fedsplit_learned:FedSplitLearned",
-    "fedsplit-members": "fedsplit_items:FedSplitMembers",
+    "fedsplit-members": "fedsplit_members:FedSplitMembers",
     "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
     "fpl-signs": "fpl_signs:FplSigns",
     "fpl-absence": "fpl_absence:FplAbsence",

@@ -71,7 +71,7 @@ def attacked(
     items = [one for one in attacks if isinstance(one, ItemAttack)]
     ratings = [one for one in attacks if isinstance(one, RatingAttack)]
     guessed: Sequence[Guessed] = ()
-    if ratings:
+    if ratings and observed.phase("factors"):
         stream = Rng(server_secret(seed), 1).stream(OWN)
         guessed = guess([*ratings, HintsAlone()], observed, known, fitted.plan.people, stream, SHARES)
     return Attacked(
