@@ -47,6 +47,12 @@ def table(tmp_path: Path) -> Path:
         (["--like", "TABLE", "--readable", "--minimum", "10", "-S", "clients=1"], 2, "but there are 1;"),
         (["--like", "TABLE", "--readable", "--hold", "60"], 2, "must end before the round does"),
         (["--like", "TABLE", "--model", "cfpk"], 2, "did you mean 'cfpl'"),
+        (["--like", "TABLE", "-S", "channel=none"], 2, "say --readable for the other one"),
+        (
+            ["--like", "TABLE", "--readable", "-S", "minimum_cohort=13"],
+            2,
+            "minimum cohort of 13, but there are 12",
+        ),
         (["--items", "nowhere.txt"], 3, "must list items, one per line"),
         (["--like", "TABLE", "--readable", "--tls-cert", "TABLE"], 2, "both --tls-cert and --tls-key"),
     ],
@@ -146,7 +152,7 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
         while "coordinator at" not in processes.log("serve"):
             assert processes.running["serve"].poll() is None, processes.log("serve")
             time.sleep(0.1)
-        common = ("--minimum", 10, "--ca", cert, "--data", table, "--user", 0)
+        common = ("--minimum", 10, "--ca", cert, "--data", table, "--user", 0, "--top", 3)
         processes.start(
             "me", "join", url, "--state", tmp_path / "me", *common, "--readable", "--simulate", "5:0"
         )
@@ -171,5 +177,6 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
     assert "the server can read each update" in processes.log("serve")
     assert "the server can read each update" in listed
     assert json.loads(shown.stdout)["train"] is False
+    assert re.search(r"for you: \d+, \d+, \d+\n", processes.log("me"))
     assert re.search(r"cannot be recalled: 1 uploads, [\d,]+ bytes, in rounds 0 to 0", left)
     assert not (tmp_path / "me").exists()

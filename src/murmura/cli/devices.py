@@ -61,7 +61,7 @@ def devices(
             )
 
     async def voyage() -> None:
-        async with HttpTransport(authority, connections=64) as send:
+        async with HttpTransport(authority, connections=64, seconds=600) as send:
             manned = await man(fleet, send)
             say(f"{len(manned)} devices have joined {fleet.url}")
             news = News(send, fleet.url)

@@ -36,6 +36,7 @@ def join(
     keep_back: Annotated[
         float, typer.Option("--keep-back", min=0, max=0.9, help="Likes kept back to measure with.")
     ] = 0.0,
+    top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
     key: Annotated[str, typer.Option("--key", help="The coordinator's public key, if you have it.")] = "",
     authority: serving.Authority = None,
     simulate: Annotated[
@@ -63,6 +64,7 @@ def join(
         minimum=minimum,
         readable=readable,
         keep_back=keep_back,
+        top=top,
         key=_key(key),
         authority=authority,
         simulate=_simulated(simulate),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ class Joining:
     minimum: int
     readable: bool
     keep_back: float
+    top: int
     key: bytes | None
     authority: Path | None
     simulate: tuple[int, int] | None  # seed, client
@@ -105,43 +106,59 @@ async def _run(chosen: Joining, tell: Tell) -> None:
         library = Library(identity.url, send)
         device = Device(identity, folder, folder.rows(), library, send, time.time, asyncio.sleep, os.urandom)
         news = News(send, identity.url)
-        measure = _Measure(device, folder)
+        own = _Own(device, folder)
 
         def visited(outcome: Outcome) -> None:
             told: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
             tell({name: value for name, value in told.items() if name != "kind"})
 
         try:
-            await stay(device, news, visited, measure.hook(tell))
+            await stay(device, news, visited, own.measure(tell))
+            if chosen.top:
+                await own.recommend(chosen.top, tell)
         finally:
             await news.close()
 
 
 @dataclass(eq=False)
-class _Measure:
-    """The owner's own measure: how many of the likes kept back are among the first. It never leaves."""
+class _Own:
+    """What the owner alone gets: recommendations, and how many likes kept back are among them."""
 
     device: Device
     folder: Folder
 
-    def hook(self, tell: Tell) -> Callable[[], Any] | None:
+    def measure(self, tell: Tell) -> Callable[[], Awaitable[None]] | None:
         """What to call when there is a newer model, if anything was kept back."""
-        kept = [like.item for like in self.folder.likes() if like.kept_back]
-        return (lambda: self._tell(kept, tell)) if kept else None
+        kept = {like.item for like in self.folder.likes() if like.kept_back}
 
-    async def _tell(self, kept: list[int], tell: Tell) -> None:
-        d, manifest = self.device, self.device.manifest
-        if manifest is None or not self.folder.memory.state:
-            return
+        async def measured() -> None:
+            best, done = await self._best(FIRST)
+            if best:
+                hits = len(kept.intersection(best))
+                tell({"event": "measured", "done": done, "hits": hits, "kept_back": len(kept)})
+
+        return measured if kept else None
+
+    async def recommend(self, k: int, tell: Tell) -> None:
+        """The best items under their own names."""
+        best, _ = await self._best(k)
+        if self.device.manifest is not None and best:
+            described = await self.device.library.description(self.device.manifest.description)
+            tell({"event": "recommended", "items": described.items.labels[best].tolist()})
+
+    async def _best(self, k: int) -> tuple[list[int], int]:
+        """The first k items by the newest model, and how many rounds it has seen; none before any training."""
+        d, manifest, state = self.device, self.device.manifest, self.folder.memory.state
+        if manifest is None or not state:
+            return [], 0
         told = await about(d.send, d.identity.url)
         newest = replace(manifest, model=str(told["model"]))
         public = (await d.library.description(manifest.description)).public
         history, _ = d.history(public, self.folder.permission(), manifest.round)
-        model, state = await d.library.model(newest), self.folder.memory.state
         answer = await d.own_answer() if manifest.exchange(public).returns else None
-        best = recommend(newest, public, model, state, history, d.identity.secret, FIRST, answer)
-        hits = len(set(best.tolist()) & set(kept))
-        tell({"event": "measured", "done": told["rounds_done"], "hits": hits, "kept_back": len(kept)})
+        model = await d.library.model(newest)
+        best = recommend(newest, public, model, state, history, d.identity.secret, k, answer)
+        return best.tolist(), int(told["rounds_done"])
 
 
 def sentence(told: dict[str, Any]) -> str:
@@ -160,6 +177,8 @@ def sentence(told: dict[str, Any]) -> str:
             f"after {told['done']} rounds: {told['hits']} of {told['kept_back']} items kept back are among the "
             f"first {FIRST}"
         )
+    if kind == "recommended":
+        return "for you: " + ", ".join(map(str, told["items"]))
     if kind == "not-called":
         return f"round {told['round']} ({told['phase']}): not called"
     if kind == "finished":

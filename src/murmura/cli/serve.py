@@ -36,7 +36,9 @@ def serve(
     readable: Annotated[
         bool, typer.Option("--readable", help="One machine: the server can read each update.")
     ] = False,
-    minimum: Annotated[int, typer.Option("--minimum", min=1, help="No sum of fewer devices.")] = 100,
+    minimum: Annotated[
+        int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")
+    ] = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
     spread: Annotated[float, typer.Option("--spread", help="Seconds over which devices send.")] = 20.0,
@@ -68,7 +70,8 @@ def serve(
     preset, channel = configured(
         model,
         options.parse_settings(settings, [model])[model],
-        {"minimum_cohort": minimum, "channel": "readable" if readable else "secure-sum"},
+        "readable" if readable else "secure-sum",
+        minimum,
     )
     setup = Setup(
         preset,

@@ -19,13 +19,19 @@ SECONDS = 30.0
 
 
 class HttpTransport:
-    """Requests over HTTP or HTTPS; `authority` is a certificate file to trust besides the usual ones."""
+    """Requests over HTTP or HTTPS; `authority` is a certificate file to trust besides the usual ones.
 
-    def __init__(self, authority: Path | None = None, connections: int = 32) -> None:
+    Many devices in one process wait for each other, so they need more `connections` and more `seconds`.
+    """
+
+    def __init__(self, authority: Path | None = None, connections: int = 32, seconds: float = SECONDS) -> None:
         self._httpx = _httpx()
         limits = self._httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._client: httpx.AsyncClient = self._httpx.AsyncClient(
-            timeout=SECONDS, limits=limits, verify=_trust(authority), trust_env=False
+            timeout=self._httpx.Timeout(seconds, pool=None),
+            limits=limits,
+            verify=_trust(authority),
+            trust_env=False,
         )
 
     async def __aenter__(self) -> HttpTransport:

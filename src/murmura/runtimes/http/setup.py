@@ -16,7 +16,7 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
 from murmura.runtimes.http.course import Course
-from murmura.runtimes.http.manifest import Description
+from murmura.runtimes.http.manifest import Description, Mode
 from murmura.runtimes.http.store import Store, put_fact
 
 Seconds = Annotated[float, Field(ge=0, le=10**6)]
@@ -102,10 +102,17 @@ class Setup:
             )
 
 
-def configured(name: str, given: dict[str, Any], fixed: dict[str, Any]) -> tuple[Preset, ChannelSettings]:
-    """The method of that name and the channel of its updates; `fixed` are settings of the channel."""
+def configured(
+    name: str, given: dict[str, Any], mode: Mode, minimum: int | None = None
+) -> tuple[Preset, ChannelSettings]:
+    """The method of that name, and the channel of its updates in this mode."""
+    if "channel" in given:
+        raise SettingError(
+            "the channel of a real federation is a secure sum; say --readable for the other one."
+        )
     cls, of_channel = algorithm(name), field_names(ChannelSettings)
     carries = issubclass(cls, ChannelSettings)
     apart = {} if carries else {key: given[key] for key in given if key in of_channel and not hasattr(cls, key)}
     preset = from_dict(cls, {key: value for key, value in given.items() if key not in apart})
-    return preset, changed(preset.channel_settings(), **apart, **fixed)
+    least = {} if minimum is None else {"minimum_cohort": minimum}
+    return preset, changed(preset.channel_settings(), **{**apart, **least, "channel": mode})
