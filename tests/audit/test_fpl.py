@@ -11,6 +11,7 @@ from murmura.core.record import Letter
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
 from murmura.data.synth import synth
+from murmura.report.audit_tables import findings_table
 from murmura.runtimes.simulation import simulated
 from murmura.studies.audit import Audit, audit
 
@@ -85,6 +86,19 @@ def test_signs_show_nothing_at_pi_0_and_everything_that_was_sent_above(audits: d
 def test_the_weak_attacks_are_weak(audits: dict[float, Audit]) -> None:
     assert 0.5 < found(audits, 0.0, "fpl-absence", "pm-AUC") < 0.7
     assert found(audits, 0.0, "fpl-inversion", "pm-AUC") < found(audits, 0.0, "fpl-residuals", "pm-AUC")
+
+
+def test_a_secure_sum_is_said_to_hide_what_was_attacked() -> None:
+    data = synth(users=110, items=60, interactions=1500, seed=1).interactions
+    settings = {"factors": 3, "rounds": 1, "channel": "secure-sum"}
+    summed, plain = (
+        findings_table(audit(simulated("pfpl+", {**settings, **more}), data, 0, ["fpl-signs"]))
+        for more in ({}, {"channel": "none"})
+    )
+    assert summed is not None
+    assert plain is not None
+    assert "nobody reads single updates" in summed.notes[0]
+    assert not any("nobody reads" in note for note in plain.notes)
 
 
 def test_no_letters_no_claims() -> None:

@@ -22,6 +22,10 @@ GUESSES = {
     "error/unknown": "the same over the ratings the attacker did not know",
     "exact/unknown": "share of those guessed exactly",
 }
+SUMMED = (
+    "This run's channel is a secure sum: nobody reads single updates. The figures say what the sum keeps from "
+    "being read, not what can be learned from it."
+)
 VICTIMS = {"client": "groups", "person": "people"}
 
 
@@ -51,6 +55,8 @@ def findings_table(found: Audit) -> Table | None:
         f"{_seeds(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     )
+    if found.summed:
+        notes = (SUMMED, *notes)
     return Table("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
 
 

@@ -65,6 +65,7 @@ class Audit:
     clients: int  # of all seeds together
     letters: int
     grouped: bool  # whether a client is a group of people
+    summed: bool  # whether a secure sum keeps everyone from reading what was attacked here
     findings: tuple[Finding, ...]
     points: tuple[Point, ...]
 
@@ -77,6 +78,7 @@ class Audit:
             "clients": self.clients,
             "letters": self.letters,
             "grouped": self.grouped,
+            "summed": self.summed,
             "findings": [_flat(one) for one in self.findings],
             "points": [_flat(one) for one in self.points],
         }
@@ -158,7 +160,10 @@ def audit(
         for same in zip(*(run.guessed for run in runs))
     ]
     clients, letters = sum(run.clients for run in runs), sum(run.letters for run in runs)
-    return Audit(ready.name, seed, seeds, clients, letters, runs[0].grouped, tuple(findings), tuple(points))
+    summed = ready.preset.channel_settings().channel == "secure-sum"
+    return Audit(
+        ready.name, seed, seeds, clients, letters, runs[0].grouped, summed, tuple(findings), tuple(points)
+    )
 
 
 def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
