@@ -75,7 +75,14 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="holds another"):
         list(search_run(config(tmp_path, metric="R@10"), folder))
     with pytest.raises(SettingError, match="use --sampler tpe"):
-        list(search_run(config(tmp_path, space={"k": "1:9:int"}), tmp_path / "ranges"))
+        list(search_run(config(tmp_path, space={"k": "1:9:int"}), tmp_path / "new"))
+    with pytest.raises(SettingError, match="learns in epochs"):
+        list(search_run(config(tmp_path, patience=2), tmp_path / "new"))
+    with pytest.raises(SettingError, match="unknown setting"):
+        list(search_run(config(tmp_path, space={"kk": [1]}), tmp_path / "new"))
+    with pytest.raises(SettingError, match="unknown setting"):
+        list(search_run(config(tmp_path, sampler="tpe", space={"kk": "1:2"}), tmp_path / "new"))
+    assert not (tmp_path / "new").exists()  # nothing is written of what is refused
     Run.create(tmp_path / "fit", {"model": {"name": "ease"}})
     with pytest.raises(RunError, match="must be the folder of a search"):
         read_search(tmp_path / "fit")

@@ -31,9 +31,10 @@ from murmura.engine.sealed import refuse_opened
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method
 from murmura.studies.search import grid, search
-from murmura.studies.space import Range, Space, parse_range
+from murmura.studies.space import Range, Space, corners, parse_range
 from murmura.studies.tpe import tpe
 from murmura.studies.trials import Trial, best
+from murmura.studies.trying import most_epochs
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
 
@@ -56,6 +57,23 @@ class SearchConfig:
         """The space, ranges read."""
         return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in self.space.items()}
 
+    def candidates(self) -> list[dict[str, Any]]:
+        """Every combination of a grid; refuses ranges."""
+        lists = {key: axis for key, axis in self.axes().items() if not isinstance(axis, Range)}
+        if len(lists) < len(self.space):
+            raise SettingError(
+                "a grid must have lists of values, but --space gives a range; use --sampler tpe."
+            )
+        return [{**self.fixed, **one} for one in grid(lists)]
+
+    def check(self) -> None:
+        """Refuse what the model does not allow, before any work."""
+        tpe = self.sampler == "tpe"
+        for one in [{**self.fixed, **one} for one in corners(self.axes())] if tpe else self.candidates():
+            method(self.search, one)
+            if self.patience is not None:
+                most_epochs(self.search, one)
+
 
 def search_run(
     config: SearchConfig,
@@ -71,9 +89,10 @@ def search_run(
     `trials` is how many settings tpe tries in all; a later call with more goes on. A folder whose test part has
     been opened searches no more.
     """
-    run = Run.create(folder, as_dict(config))
-    refuse_opened(run)
+    refuse_opened(Run(folder))
+    config.check()
     selection, about = load_selection(config)
+    run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
     run.write_json("data.json", about)
     run.write_json("environment.json", environment())
     run.mark("running")
@@ -111,19 +130,15 @@ def _trials(
     workers: int,
     progress: Progress,
 ) -> Iterator[Trial]:
-    kept, axes = history or run.path / TRIALS, config.axes()
+    kept = history or run.path / TRIALS
     if config.sampler == "tpe":
         return tpe(
-            selection, config.search, axes, trials, kept,
+            selection, config.search, config.axes(), trials, kept,
             fixed=config.fixed, study=run.path / STUDY, metric=config.metric, seed=config.seed,
             workers=workers, patience=config.patience, progress=progress,
         )  # fmt: skip
-    lists = {key: axis for key, axis in axes.items() if not isinstance(axis, Range)}
-    if len(lists) < len(axes):
-        raise SettingError("a grid must have lists of values, but --space gives a range; use --sampler tpe.")
-    candidates = [{**config.fixed, **one} for one in grid(lists)]
     return search(
-        selection, config.search, candidates, kept,
+        selection, config.search, config.candidates(), kept,
         metric=config.metric, seed=config.seed, workers=workers, patience=config.patience, progress=progress,
     )  # fmt: skip
 
