@@ -11,9 +11,12 @@ pytest.importorskip("torch", reason="torch is not installed: make test-neural in
 
 import torch
 
+from murmura.baselines.neumf import NeuMf
 from murmura.core.interactions import Interactions
+from murmura.evaluation.tails import chance_of
 from murmura.neural.histories import Histories
 from murmura.neural.negatives import Unmet
+from tests.engine.test_sealed import ready
 
 
 def histories_of(rows: list[list[int]], n_items: int) -> Histories:
@@ -64,3 +67,19 @@ def test_histories_hold_each_pair_once_over_the_items_of_training() -> None:
     assert found.start.tolist() == [0, 2, 3]
     assert found.column.tolist() == [0, 1, 2]
     assert found.lengths.tolist() == [2, 1]
+
+
+def test_held_out_items_are_drawn_as_chance_says() -> None:
+    """What the check for leaks counts: held-out items come as often as others the user has not met."""
+    prepared = ready()
+    train = prepared.split.train
+    hits, total, p = 0, np.zeros(train.n_users, np.int64), np.zeros(train.n_users)
+    for epoch in range(1, 9):
+        who, drawn = NeuMf().drawn_negatives(train, 5, epoch)
+        own = set(zip(train.user.tolist(), train.item.tolist()))
+        assert not own & set(zip(who.tolist(), drawn.tolist()))
+        assert len(who) == 4 * len(train)
+        found, n, p = prepared.sealed.count(who, drawn)
+        hits, total = hits + found, total + n
+    assert chance_of(hits, total, p) > 1e-3
+    assert chance_of(0, total, p) < 1e-12

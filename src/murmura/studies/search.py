@@ -72,7 +72,7 @@ def _early_stopped(
     """Each candidate at its best epoch; one whose every epoch is known is not tried again."""
     if patience < 1:
         raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
-    new = [_curve(log, one, patience) is None for one in candidates]
+    new = [curve_of(log, one, patience) is None for one in candidates]
     jobs = [
         Job(log.model, one, log.metric, seed, (), patience) for one, untried in zip(candidates, new) if untried
     ]
@@ -81,10 +81,10 @@ def _early_stopped(
         for trial in next(answers) if untried else ():
             if log.find(trial.settings) is None:
                 log.add(trial)
-        yield one, best(_curve(log, one, patience) or [])
+        yield one, best(curve_of(log, one, patience) or [])
 
 
-def _curve(log: History, settings: dict[str, Any], patience: int) -> list[Trial] | None:
+def curve_of(log: History, settings: dict[str, Any], patience: int) -> list[Trial] | None:
     """The trials of a setting epoch by epoch, to where patience or the epochs end; None where they do not."""
     most = most_epochs(log.model, settings)
     curve: list[Trial] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ class SearchPlan:
 
     metric: dict[str, str]
     grids: dict[str, dict[str, dict[str, Axes]]]
+    patience: dict[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)  # of models that stop early
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,14 @@ def run_plan(
                 candidates = grid(axes)
                 trials = list(
                     search(
-                        selection, model, candidates, history, metric=metric, workers=workers, progress=progress
+                        selection,
+                        model,
+                        candidates,
+                        history,
+                        metric=metric,
+                        workers=workers,
+                        patience=plan.patience.get(model),
+                        progress=progress,
                     )
                 )
                 yield Choice(rules, name, model, metric, len(trials), best(trials))
