@@ -84,7 +84,7 @@ def test_the_sum_is_that_of_the_clipped_updates_within_the_rounding(way: dict[st
 
 def test_rounding_is_right_on_average() -> None:
     """The mean of n roundings of x is within 4 sd, and a rounding that always goes down is not."""
-    through, n = make(bits=8), 4000
+    through, n = make(bits=8), 1500
     x = 0.3 * through.settings.clip / 2**7
     one = Update({"items": SparseRows(np.array([2], np.int32), np.full((1, 4), x))}, {"hits": 0.0})
     secrets = client_secrets(4, n)
@@ -137,8 +137,8 @@ def test_an_opening_phase_travels_whole_and_counts_give_way_to_a_large_cohort() 
     through = chain(small, opening, PUBLIC, 6000)
     assert through.layout.rows(counts) == len(PUBLIC.listed)
     ones = Update({"counts": SparseRows(np.array([2, 8], np.int32), np.ones((2, 1), np.float32))})
-    total = through.ring.add_up(through.device(ones, Rng(s, 0), 0) for s in client_secrets(0, 6000))
-    assert through.server(total, 0).update.tables["counts"].values.ravel().tolist() == [6000.0, 6000.0]
+    total = through.ring.add_up(through.device(ones, Rng(s, 0), 0) for s in client_secrets(0, 500))
+    assert through.server(total, 0).update.tables["counts"].values.ravel().tolist() == [500.0, 500.0]
 
 
 def test_what_no_device_can_have_sent_is_refused() -> None:

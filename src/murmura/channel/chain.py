@@ -135,11 +135,12 @@ def chain(settings: ChannelSettings, phase: Phase, public: Public, cohort: int) 
         bounds[here], bits = _bound(settings, table), _bits(settings, table, cohort)
         limits[here] = 2.0 ** (bits - 1)
         at = here.stop
-    if cohort * limits.max() >= 2 ** (settings.ring - 1):
+    most = int((2 ** (settings.ring - 1) - 1) // limits.max())
+    if cohort > most:
+        fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"
         raise SettingError(
             f"{settings.bits} bits of {cohort} clients must fit a ring of {settings.ring} bits, but the sum "
-            f"could overflow: take at most {int((2 ** (settings.ring - 1) - 1) // limits.max())} clients, "
-            "fewer bits or ring 32."
+            f"could overflow: {fewer} or ring 32."
         )
     stages = (Length(settings.clip), Largest(bounds), FixedPoint(bounds / limits))
     return Chain(settings, layout, stages, Ring(settings.ring, layout.words), limits, cohort)
