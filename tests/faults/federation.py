@@ -13,9 +13,11 @@ import json
 import secrets
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.core.settings import from_dict
 from murmura.runtimes.http import wire
+from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.device import Device, Outcome
 from murmura.runtimes.http.keeping import Identity, InMemory, Rows
 from murmura.runtimes.http.library import Library
@@ -36,9 +39,12 @@ from murmura.runtimes.http.manifest import Description, Manifest
 from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.setup import Setup, Timing
 from murmura.runtimes.http.transport import Reply, Transport, ask
+from tests.faults.canary import nothing_of_one_person
+from tests.faults.machines import MINIMUM, Machines
 
-SEED, PEOPLE, ITEMS, ROWS, MINIMUM = 11, 6, 24, 60, 4
-SETTINGS: dict[str, object] = {"rounds": 2, "clients": "all", "factors": 4}
+SEED, PEOPLE, ITEMS, ROWS = 11, 10, 24, 100
+ROUNDS = 2  # the prior, then one of training
+SETTINGS: dict[str, object] = {"rounds": ROUNDS - 1, "clients": "all", "factors": 4}
 EVERY = 0.03  # seconds between looks at the coordinator
 
 
@@ -85,6 +91,7 @@ class Crowd:
 
     url: str
     send: Transport
+    clock: Callable[[], float]
     devices: dict[int, Device] = field(default_factory=dict)
     outcomes: dict[int, dict[int, Outcome]] = field(default_factory=lambda: defaultdict(dict))  # serial, slot
 
@@ -101,7 +108,9 @@ class Crowd:
 
     def device(self, identity: Identity, rows: Rows) -> Device:
         library, keeper = Library(self.url, self.send), InMemory(Permission())
-        return Device(identity, keeper, rows, library, self.send, _now, asyncio.sleep, secrets.token_bytes)
+        return Device(
+            identity, keeper, rows, library, self.send, self.clock, asyncio.sleep, secrets.token_bytes
+        )
 
     async def stay(self, done: Callable[[], bool] = lambda: False) -> None:
         """Take part in every round until the federation is finished, or `done`."""
@@ -113,7 +122,7 @@ class Crowd:
                 )
                 if reply.status != 304:
                     etag = reply.headers["etag"]
-                    await asyncio.gather(*(self._visit(slot, reply) for slot in self.devices))
+                    await asyncio.gather(*(self.visit(slot, reply) for slot in self.devices))
                     continue
             except UnreachableError:
                 pass
@@ -122,7 +131,8 @@ class Crowd:
                     return
             await asyncio.sleep(EVERY)
 
-    async def _visit(self, slot: int, reply: Reply) -> None:
+    async def visit(self, slot: int, reply: Reply) -> None:
+        """One device deals with one manifest."""
         device = self.devices[slot]
         try:
             outcome = await device.take_part(reply)
@@ -138,12 +148,6 @@ class Crowd:
             serial: {slot for slot, outcome in seen.items() if outcome.kind == "sent"}
             for serial, seen in self.outcomes.items()
         }
-
-
-def _now() -> float:
-    import time
-
-    return time.time()
 
 
 @dataclass(frozen=True)
@@ -233,3 +237,75 @@ def replay(
             assert one.reports == len(added), (m.serial, one.reports, added)
             plain.commit(m, [made[client] for client in sorted(added)])
     return plain, vectors
+
+
+@dataclass
+class Scene:
+    """Machines that run, and devices that have joined; every test is one."""
+
+    machines: Machines
+    send: HttpTransport
+    crowd: Crowd
+
+    @property
+    def folder(self) -> Path:
+        return self.machines.folder
+
+    def url(self, name: str) -> str:
+        return self.machines.by_name[name].url
+
+    def rows(self, name: str, question: str) -> list[tuple[Any, ...]]:
+        """What a machine has written down."""
+        db = sqlite3.connect(next((self.folder / name).glob("*.db")))
+        try:
+            return db.execute(question).fetchall()
+        finally:
+            db.close()
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Everything all machines have written down."""
+        found = {}
+        for name in self.machines.by_name:
+            for (table,) in self.rows(name, "SELECT name FROM sqlite_master WHERE type = 'table'"):
+                found[f"{name}.{table}"] = self.rows(name, f"SELECT * FROM {table}")
+        return found
+
+    async def manifest(self) -> Reply:
+        """The open round, as soon as there is one."""
+        while True:
+            try:
+                return await ask(self.send, "GET", f"{self.crowd.url}/round")
+            except RefusedError as error:
+                if error.code != "paused":
+                    raise
+                await asyncio.sleep(EVERY)
+
+    async def ended(self, serial: int) -> Written:
+        """What became of a round, when something has."""
+        for _ in range(2000):
+            found = [one for one in book(self.folder / "coordinator") if one.manifest.serial == serial]
+            if found and found[0].state != "open":
+                return found[0]
+            await asyncio.sleep(EVERY)
+        raise AssertionError(f"round {serial} does not end")
+
+    def check(self, counted: dict[int, set[int]] | None = None) -> list[Written]:
+        """Bit for bit the plain sums; nothing of one person anywhere."""
+        written = book(self.folder / "coordinator")
+        plain, vectors = replay(written, self.crowd.sent(), counted)
+        assert current_model(self.folder / "coordinator") == plain.model_hash()
+        nothing_of_one_person(self.folder, vectors)
+        return written
+
+
+@asynccontextmanager
+async def scene(folder: Path, round_seconds: float = 60.0, **named: Any) -> AsyncIterator[Scene]:
+    machines = Machines(folder, options(folder, round_seconds), **named)
+    async with HttpTransport(connections=128) as send:
+        try:
+            await machines.start(send)
+            crowd = Crowd(machines.url, send, machines.clock)
+            await crowd.join()
+            yield Scene(machines, send, crowd)
+        finally:
+            machines.kill()

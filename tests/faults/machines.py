@@ -7,13 +7,15 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from murmura.core.files import write_whole
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.refusals import UnreachableError
-from tests.faults.launcher import Fate, run
+from tests.faults.launcher import CLOCK, Fate, moved_clock, run
 
 PRELOADED = [
     "murmura.algorithms.fpl_presets",
@@ -29,6 +31,7 @@ PRELOADED = [
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.auto",
 ]
+MINIMUM = 7  # no sum of fewer
 SECONDS = 60.0  # longer than anything here may take
 
 
@@ -121,7 +124,7 @@ class Machines:
 
     folder: Path
     options: list[str]
-    minimum: int = 4
+    minimum: int = MINIMUM
     rate: float = 1e6
     by_name: dict[str, Machine] = field(default_factory=dict)
 
@@ -143,6 +146,17 @@ class Machines:
     @property
     def url(self) -> str:
         return self.by_name["coordinator"].url
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for all machines."""
+        path = self.folder / CLOCK
+        before = float(path.read_text()) if path.exists() else 0.0
+        write_whole(path, str(before + seconds).encode())
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time they all see."""
+        return moved_clock(self.folder / CLOCK)
 
     async def start(self, send: HttpTransport, fates: dict[str, Fate] | None = None) -> None:
         for name, machine in self.by_name.items():

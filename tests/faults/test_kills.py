@@ -21,9 +21,9 @@ import numpy as np
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.folder import Folder
 from tests.faults.canary import nothing_of_one_person
-from tests.faults.federation import MINIMUM, PEOPLE, SEED, Crowd, book, current_model, likes, options, replay
+from tests.faults.federation import PEOPLE, ROUNDS, SEED, Crowd, book, current_model, likes, options, replay
 from tests.faults.launcher import Fate
-from tests.faults.machines import SECONDS, Machine, Machines
+from tests.faults.machines import MINIMUM, SECONDS, Machine, Machines
 
 AT_ONCE = 3  # federations side by side: each mostly waits
 SERVERS, DEVICES = 22, 8  # points of the ordinary suite
@@ -35,7 +35,7 @@ async def run(folder: Path, fates: dict[str, Fate]) -> list[Point]:
     """One federation from its first start to its end; where its machines could have been killed."""
     machines = Machines(folder, options(folder))
     async with HttpTransport() as send:
-        crowd = Crowd(machines.url, send)
+        crowd = Crowd(machines.url, send, machines.clock)
         watch = []
         try:
             await machines.start(send, fates)
@@ -65,7 +65,7 @@ def points_of(machine: Machine) -> list[Point]:
 def check(folder: Path, crowd: Crowd) -> None:
     """The federation is finished, and its models are those of the plain loop over its rounds."""
     written = book(folder / "coordinator")
-    assert [one.state for one in written].count("committed") == 3
+    assert [one.state for one in written].count("committed") == ROUNDS
     assert all(one.state in ("committed", "abandoned") for one in written)
     assert sum(one.state == "abandoned" for one in written) <= 1
     plain, vectors = replay(written, crowd.sent())
@@ -100,7 +100,7 @@ async def server_dies(folder: Path, point: Point) -> None:
 
 
 async def device_dies(folder: Path, point: Point) -> int:
-    """Five devices in this process, the sixth a process of its own; its writes."""
+    """All devices but the last in this process, that one a process of its own; its writes."""
     machines, last = Machines(folder, options(folder)), PEOPLE - 1
     table = folder / "likes.csv"
     rows = "".join(f"{last},{item}\n" for item in likes(last).item.tolist())
@@ -109,7 +109,7 @@ async def device_dies(folder: Path, point: Point) -> int:
     words += ["--minimum", str(MINIMUM), "--simulate", f"{SEED}:{last}"]
     device = Machine("device", folder / "device", words)
     async with HttpTransport() as send:
-        crowd = Crowd(machines.url, send)
+        crowd = Crowd(machines.url, send, machines.clock)
         try:
             await machines.start(send)
             device.start(Fate(kill_at=point[2], within=str(device.folder)))
@@ -154,7 +154,7 @@ def check_device(folder: Path, crowd: Crowd, device: Machine) -> None:
         raise AssertionError("no history of this device explains the model and what it has learned")
     for name in ("coordinator", "seed", "vector"):
         nothing_of_one_person(folder / name, vectors)
-    assert [one.state for one in written].count("committed") == 3
+    assert [one.state for one in written].count("committed") == ROUNDS
 
 
 def chosen(points: list[Point], share: int) -> list[Point]:

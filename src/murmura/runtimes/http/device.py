@@ -150,6 +150,10 @@ class Device:
             )
         if manifest.serial == memory.serial:
             return False
+        if manifest.serial == memory.serial + 1 and manifest.previous != memory.manifest:
+            raise RefusedError(
+                "forged", "the manifest must follow the one this device has seen before it; take no part."
+            )
         again = memory.pending is not None and memory.pending.manifest == name
         if (manifest.round, manifest.phase) in memory.exchanges and not again:
             raise RefusedError(

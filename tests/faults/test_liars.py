@@ -1,0 +1,156 @@
+"""Servers that lie or are of another time: forged and second manifests, other models, other versions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from murmura.runtimes.http import wire
+from murmura.runtimes.http.aggregator import pack_pair
+from murmura.runtimes.http.joining import about
+from murmura.runtimes.http.keys import Key
+from murmura.runtimes.http.manifest import Manifest, canonical
+from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.transport import VERSION_HEADER, Reply, Transport
+from tests.faults.federation import PEOPLE, Scene, scene
+
+
+def opened(reply: Reply) -> Manifest:
+    return Manifest.decode(reply.body[wire.SIGNATURE_BYTES :])
+
+
+def signed(manifest: Manifest | bytes, key: Key) -> Reply:
+    content = manifest if isinstance(manifest, bytes) else manifest.encode()
+    return Reply(200, key.sign("manifest", content) + content, {"etag": '"x"'})
+
+
+def own_key(place: Scene) -> Key:
+    """The coordinator's: a test can be the worst coordinator there is."""
+    return Key(bytes(place.rows("coordinator", "SELECT value FROM facts WHERE name = 'key'")[0][0]))
+
+
+def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transport:
+    """A network that changes what comes back."""
+
+    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        reply = await real(method, url, body, headers)
+        return replace(reply, body=change(url, reply.body))
+
+    return send
+
+
+async def refusal(place: Scene, reply: Reply) -> str:
+    """The code with which device 0 refuses a manifest; its memory and its journal stay as they were."""
+    device = place.crowd.devices[0]
+    before = device.keeper.memory
+    with pytest.raises(RefusedError) as refused:
+        await device.take_part(reply)
+    assert device.keeper.memory is before
+    return refused.value.code
+
+
+def test_forged_second_and_rewritten_manifests_are_refused_by_devices_and_aggregators(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            key, first = own_key(place), await place.manifest()
+            m = opened(first)
+            bent = replace(first, body=first.body[:-5] + b"9" + first.body[-4:])
+            assert await refusal(place, bent) == "forged"
+            assert await refusal(place, signed(m, Key(bytes(range(32))))) == "forged"
+            assert await refusal(place, signed(replace(m, federation="00" * 16), key)) == "forged"
+            await asyncio.gather(*(place.crowd.visit(slot, first) for slot in range(PEOPLE)))
+            await place.ended(0)
+            second = await place.manifest()
+            other = replace(m, nonce="11" * 16, model="22" * 32)
+            assert await refusal(place, signed(other, key)) == "forged"  # two manifests for one round
+            rewritten = replace(opened(second), previous=other.hash.hex())
+            assert await refusal(place, signed(rewritten, key)) == "forged"  # another past
+            repeated = replace(opened(second), round=m.round, phase=m.phase)
+            assert await refusal(place, signed(repeated, key)) == "replay"  # the same exchange once more
+            described = await place.send("GET", f"{place.crowd.url}/m/{m.description}", b"", {})
+            for name in ("seed", "vector"):
+                for lie in (other, replace(opened(second), nonce="11" * 16)):
+                    body = pack_pair(signed(lie, key).body, described.body)
+                    answer = await place.send("POST", f"{place.url(name)}/rounds", body, {})
+                    assert RefusedError.read(answer.status, answer.body).code == "replay"
+            await place.crowd.stay()
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            key, shown = own_key(place), await place.manifest()
+            alone = signed(replace(opened(shown), nonce="11" * 16), key)
+            coordinator = place.crowd.url
+
+            async def complicit(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+                if url == f"{coordinator}/tickets":  # a lying coordinator signs anything
+                    return Reply(200, key.sign("ticket", body))
+                return await place.send(method, url, body, headers)
+
+            place.crowd.devices[0].send = complicit
+            await place.crowd.visit(0, alone)
+            told = place.crowd.outcomes[0][0]
+            assert (told.kind, told.why) == (
+                "refused", "a share must be of the open round's manifest, but is of another.",
+            )  # fmt: skip
+            assert not place.crowd.devices[0].keeper.memory.state
+
+    asyncio.run(scenario())
+
+
+def test_a_model_or_description_other_than_the_manifest_names_is_refused(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            reply = await place.manifest()
+            m = opened(reply)
+            for slot, name in ((0, m.model), (1, m.description)):
+                device = place.crowd.devices[slot]
+
+                def bend(url: str, body: bytes, name: str = name) -> bytes:
+                    return body[:-1] + bytes([body[-1] ^ 1]) if url.endswith(name) else body
+
+                device.library._send = altering(place.send, bend)
+                await place.crowd.visit(slot, reply)
+                assert "must have it, but has another" in place.crowd.outcomes[0][slot].why
+                assert not device.keeper.memory.state
+            assert sum(place.rows("seed", "SELECT count(*) FROM rounds")[0]) == 1
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("spoken", [wire.PROTOCOL - 1, wire.PROTOCOL + 1])
+def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_path: Path, spoken: int) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            reply, key = await place.manifest(), own_key(place)
+            before = place.dump()
+            posts = [("coordinator", "/devices"), ("coordinator", "/tickets"), ("seed", "/reports")]
+            for name, path in [*posts, ("vector", "/reports"), ("vector", "/rounds")]:
+                answer = await place.send("POST", place.url(name) + path, b"", {VERSION_HEADER: str(spoken)})
+                assert (answer.status, RefusedError.read(426, answer.body).code) == (426, "version")
+            assert place.dump() == before
+            text = canonical({**vars(opened(reply)), "protocol": spoken, "seed_aggregator": None})
+            assert await refusal(place, signed(text, key)) == "version"
+            said = b'"protocol": %d' % wire.PROTOCOL
+            later = altering(place.send, lambda _, body: body.replace(said, b'"protocol": %d' % spoken))
+            with pytest.raises(RefusedError, match="install the same version"):
+                await about(later, place.crowd.url)
+
+            async def skewed(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+                changed = body[:2] + bytes([spoken]) + body[3:] if url.endswith("/reports") else body
+                return await place.send(method, url, changed, headers)
+
+            place.crowd.devices[0].send = skewed
+            await place.crowd.visit(0, reply)
+            assert "version must be one of [1]" in place.crowd.outcomes[0][0].why
+            assert not place.crowd.devices[0].keeper.memory.state
+
+    asyncio.run(scenario())

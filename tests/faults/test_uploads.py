@@ -1,0 +1,217 @@
+"""What reaches a round: devices that drop out, come late, come twice, come again, or come in floods."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from murmura.runtimes.http.client import HttpTransport
+from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.transport import Reply, bearer
+from tests.faults.federation import PEOPLE, ROUNDS, Scene, current_model, scene
+from tests.faults.machines import MINIMUM
+
+GONE = range(PEOPLE - MINIMUM)  # 30 % of the devices
+STEPS = ("before the ticket", "after the ticket", "between the shares", "before the last receipt")
+
+
+class DroppedError(Exception):
+    """The device is gone."""
+
+
+class Dropping:
+    """A network that loses one device at one step of the protocol."""
+
+    def __init__(self, real: HttpTransport, step: str, place: Scene) -> None:
+        self._real, self._step, self._place = real, step, place
+
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        ticket, vector = url.endswith("/tickets"), url == f"{self._place.url('vector')}/reports"
+        if (ticket and self._step == STEPS[0]) or (vector and self._step == STEPS[2]):
+            raise DroppedError
+        reply = await self._real(method, url, body, headers)
+        if (ticket and self._step == STEPS[1]) or (vector and self._step == STEPS[3]):
+            raise DroppedError
+        return reply
+
+
+async def dropping(folder: Path, step: str) -> None:
+    folder.mkdir()
+    async with scene(folder) as place:
+        for slot in GONE:
+            place.crowd.devices[slot].send = Dropping(place.send, step, place)
+        counted = {}
+        for serial in range(ROUNDS):
+            reply = await place.manifest()
+            visits = [place.crowd.visit(slot, reply) for slot in range(PEOPLE)]
+            seen = await asyncio.gather(*visits, return_exceptions=True)
+            assert [isinstance(one, DroppedError) for one in seen] == [n in GONE for n in range(PEOPLE)]
+            place.machines.advance(61)
+            ended = await place.ended(serial)
+            complete = step == STEPS[3]  # both shares are there, so they count, though nobody was told
+            assert (ended.state, ended.reports) == ("committed", PEOPLE if complete else MINIMUM), ended
+            counted[serial] = set(range(PEOPLE)) - (set() if complete else set(GONE))
+        place.check(counted)
+
+
+def test_the_sum_is_exactly_the_survivors_whatever_step_thirty_percent_drop_out_at(tmp_path: Path) -> None:
+    async def all_steps() -> None:
+        await asyncio.gather(*(dropping(tmp_path / str(n), step) for n, step in enumerate(STEPS)))
+
+    asyncio.run(all_steps())
+
+
+def test_fewer_survivors_than_the_minimum_publish_nothing_and_change_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            before = current_model(tmp_path / "coordinator")
+            reply = await place.manifest()
+            await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(MINIMUM - 1)))
+            place.machines.advance(61)
+            ended = await place.ended(0)
+            assert (ended.state, ended.reports) == ("abandoned", MINIMUM - 1)
+            assert current_model(tmp_path / "coordinator") == before
+            for name in ("seed", "vector"):
+                (released,) = place.rows(name, "SELECT count(*) FROM rounds WHERE state = 'released'")[0]
+                assert released == 0
+            await place.crowd.stay()
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            reply, slow = await place.manifest(), place.crowd.devices[0]
+            before = slow.keeper.memory.state
+            real = place.send
+
+            async def slowly(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+                if url.endswith("/reports"):
+                    place.machines.advance(61)
+                return await real(method, url, body, headers)
+
+            slow.send = slowly
+            await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(1, PEOPLE)))
+            await place.crowd.visit(0, reply)
+            told = place.crowd.outcomes[0][0]
+            assert (told.kind, "over" in told.why or "no round" in told.why) == ("refused", True), told
+            assert slow.keeper.memory.state is before
+            assert slow.keeper.memory.pending is None
+            assert (await place.ended(0)).reports == PEOPLE - 1
+            slow.send = real
+            await place.crowd.stay()
+            assert place.crowd.outcomes[1][0].kind == "sent"
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_the_same_upload_thrice_at_once_counts_once_and_gets_one_receipt(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            tripled: dict[str, list[Reply]] = {}
+            refused: Counter[str] = Counter()  # of other bytes under the same name
+
+            async def thrice(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+                if method == "GET":
+                    return await place.send(method, url, body, headers)
+                three = await asyncio.gather(*(place.send(method, url, body, headers) for _ in range(3)))
+                tripled.setdefault(url.rpartition("/")[2], []).extend(three)
+                assert len({(one.status, one.body) for one in three}) == 1
+                if url.endswith("/reports"):
+                    other = await place.send(method, url, body[:-1] + bytes([body[-1] ^ 1]), headers)
+                    refused[RefusedError.read(other.status, other.body).code] += 1
+                return three[0]
+
+            for device in place.crowd.devices.values():
+                device.send = thrice
+            await place.crowd.stay()
+            place.check()
+            assert {one.status for seen in tripled.values() for one in seen} == {200}
+            assert set(refused) <= {"duplicate", "late"}
+            assert refused["late"] <= ROUNDS  # the last share of a round ends it
+            assert {name: len(seen) for name, seen in tripled.items()} == {
+                "tickets": 3 * PEOPLE * ROUNDS,
+                "reports": 3 * 2 * PEOPLE * ROUNDS,
+            }
+
+    asyncio.run(scenario())
+
+
+def test_everything_recorded_in_one_round_is_refused_in_the_next(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            recorded: list[tuple[str, str, bytes, Mapping[str, str]]] = []
+
+            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+                recorded.append((method, url, body, headers))
+                return await place.send(method, url, body, headers)
+
+            old = await place.manifest()
+            device = place.crowd.devices[0]
+            device.send = recording
+            await asyncio.gather(*(place.crowd.visit(slot, old) for slot in range(PEOPLE)))
+            await place.ended(0)
+            device.send = place.send
+            new = await place.manifest()
+            codes = []
+            for method, url, body, headers in recorded:
+                if method == "POST":
+                    answer = await place.send(method, url, body, headers)
+                    codes.append(RefusedError.read(answer.status, answer.body).code)
+            assert codes == ["late", "replay", "replay"]
+            await place.crowd.visit(0, new)
+            with pytest.raises(RefusedError) as refused:
+                await device.take_part(old)
+            assert refused.value.code == "replay"
+            await place.crowd.stay()
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_a_flood_of_one_device_is_one_contribution(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            reply, device = await place.manifest(), place.crowd.devices[0]
+            await place.crowd.visit(0, reply)
+            name = device.manifest.hash if device.manifest else b""
+            token = bearer(device.identity.token)
+
+            async def another(n: int) -> str:
+                body = name + n.to_bytes(16, "little")
+                answer = await place.send("POST", f"{place.crowd.url}/tickets", body, token)
+                return RefusedError.read(answer.status, answer.body).code
+
+            assert Counter(await asyncio.gather(*(another(n) for n in range(500)))) == {"duplicate": 500}
+            ((tickets,),) = place.rows("coordinator", "SELECT count(*) FROM tickets WHERE slot = 0")
+            assert tickets == 1
+            await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(1, PEOPLE)))
+            await place.ended(0)
+            await place.crowd.stay()
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_an_address_that_asks_too_often_gets_429_and_patient_devices_get_through(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path, rate=5.0) as place:  # five a second, fifty saved up
+            many = [place.send("GET", f"{place.url('seed')}/key", b"", {}) for _ in range(200)]
+            answers = await asyncio.gather(*many)
+            kinds = Counter(one.status for one in answers)
+            assert set(kinds) == {200, 429}
+            assert kinds[200] <= 60
+            refused = next(one for one in answers if one.status == 429)
+            assert refused.headers["retry-after"] == "1"
+            assert RefusedError.read(429, refused.body).code == "rate"
+            await place.crowd.stay()
+            place.check()
+
+    asyncio.run(scenario())
