@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from murmura.runtimes.http import wire
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.transport import Reply, bearer
@@ -50,9 +52,10 @@ async def dropping(folder: Path, step: str) -> None:
             visits = [place.crowd.visit(slot, reply) for slot in range(PEOPLE)]
             seen = await asyncio.gather(*visits, return_exceptions=True)
             assert [isinstance(one, DroppedError) for one in seen] == [n in GONE for n in range(PEOPLE)]
-            place.machines.advance(61)
-            ended = await place.ended(serial)
             complete = step == STEPS[3]  # both shares are there, so they count, though nobody was told
+            if not complete:
+                place.machines.advance(61)
+            ended = await place.ended(serial)
             assert (ended.state, ended.reports) == ("committed", PEOPLE if complete else MINIMUM), ended
             counted[serial] = set(range(PEOPLE)) - (set() if complete else set(GONE))
         place.check(counted)
@@ -165,8 +168,17 @@ def test_everything_recorded_in_one_round_is_refused_in_the_next(tmp_path: Path)
                 if method == "POST":
                     answer = await place.send(method, url, body, headers)
                     codes.append(RefusedError.read(answer.status, answer.body).code)
-            assert codes == ["late", "replay", "replay"]
+            assert codes[0] == "late"
+            assert set(codes[1:]) <= {"replay", "malformed", "oversize"}  # the rounds' lengths differ
+            old_heads = [body[: wire.SHARE_HEADER] for _, url, body, _ in recorded if url.endswith("/reports")]
+            recorded.clear()
+            device.send = recording
             await place.crowd.visit(0, new)
+            device.send = place.send
+            shares = [(url, body) for _, url, body, _ in recorded if url.endswith("/reports")]
+            for (url, body), head in zip(shares, old_heads, strict=True):
+                answer = await place.send("POST", url, head + body[wire.SHARE_HEADER :], {})
+                assert RefusedError.read(answer.status, answer.body).code == "replay"
             with pytest.raises(RefusedError) as refused:
                 await device.take_part(old)
             assert refused.value.code == "replay"
@@ -203,11 +215,12 @@ def test_a_flood_of_one_device_is_one_contribution(tmp_path: Path) -> None:
 def test_an_address_that_asks_too_often_gets_429_and_patient_devices_get_through(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path, rate=5.0) as place:  # five a second, fifty saved up
+            started = time.monotonic()
             many = [place.send("GET", f"{place.url('seed')}/key", b"", {}) for _ in range(200)]
             answers = await asyncio.gather(*many)
             kinds = Counter(one.status for one in answers)
             assert set(kinds) == {200, 429}
-            assert kinds[200] <= 60
+            assert kinds[200] <= 51 + 5 * (time.monotonic() - started)
             refused = next(one for one in answers if one.status == 429)
             assert refused.headers["retry-after"] == "1"
             assert RefusedError.read(429, refused.body).code == "rate"

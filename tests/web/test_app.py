@@ -19,7 +19,7 @@ from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.desks import AggregatorDesk, CoordinatorDesk
 from murmura.runtimes.http.refusals import STATUS, RefusedError
 from murmura.web.app import Bulletin, Limits, make_app
-from murmura.web.limits import Rate, read_body
+from murmura.web.limits import Rate, Room
 from tests.http.network import COORDINATOR, SEED, World, people
 
 
@@ -117,7 +117,7 @@ def test_bodies_are_not_read_beyond_their_limit(client: httpx.Client, world: Wor
             yield bytes(1000)
 
     with pytest.raises(RefusedError, match="at most 4096 bytes"):
-        asyncio.run(read_body(endless(), None, 4096))
+        asyncio.run(Room(1 << 20).read(endless(), None, 4096))
     assert read <= 5000
     assert len(world.coordinator.registered()) == 0
 

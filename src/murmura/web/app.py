@@ -19,7 +19,7 @@ from starlette.routing import Route
 from murmura.runtimes.http.desks import Answer, CoordinatorDesk, Desk, Request
 from murmura.runtimes.http.endpoints import Endpoint
 from murmura.runtimes.http.refusals import RefusedError
-from murmura.web.limits import Rate, read_body
+from murmura.web.limits import Rate, Room
 from murmura.web.openapi import describe
 from murmura.web.page import page
 
@@ -29,16 +29,18 @@ HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
 
 @dataclass(frozen=True)
 class Limits:
-    """What one address may ask for."""
+    """What one address may ask for, and all of them together."""
 
     rate: float = 200.0  # requests a second
     burst: float = 2000.0
+    bodies: int = 256 << 20  # bytes of all bodies that are being read
 
 
 def make_app(desk: Desk, limits: Limits, background: Background, tick: float) -> Starlette:
     """The web server of a desk; `background` is called again and again while it runs."""
     rate, bulletin = Rate(limits.rate, limits.burst, time.monotonic), Bulletin(desk)
-    routes = [_route(desk, endpoint, rate, bulletin) for endpoint in desk.endpoints]
+    room = Room(limits.bodies)
+    routes = [_route(desk, endpoint, rate, room, bulletin) for endpoint in desk.endpoints]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -99,14 +101,16 @@ class Bulletin:
                     yield b": still here\n\n"
 
 
-def _route(desk: Desk, endpoint: Endpoint, rate: Rate, bulletin: Bulletin) -> Route:
+def _route(desk: Desk, endpoint: Endpoint, rate: Rate, room: Room, bulletin: Bulletin) -> Route:
     async def handle(incoming: Incoming) -> Response:
         try:
             rate.take(incoming.client.host if incoming.client else "")
             declared = incoming.headers.get("content-length")
-            body = await read_body(incoming.stream(), declared, desk.largest(endpoint))
+            body = await room.read(incoming.stream(), declared, desk.largest(endpoint))
         except RefusedError as error:
-            return _response(Answer.refusal(error))
+            refusal = _response(Answer.refusal(error))
+            refusal.headers["connection"] = "close"  # nobody waits for the rest of a body that is refused
+            return refusal
         except ClientDisconnect:
             return Response(status_code=400)
         if endpoint.name == "openapi":

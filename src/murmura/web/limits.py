@@ -31,14 +31,28 @@ class Rate:
             )
 
 
-async def read_body(stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
-    """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
-    if declared is not None and (not declared.isdigit() or int(declared) > largest):
-        raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
-    parts, length = [], 0
-    async for part in stream:
-        length += len(part)
-        if length > largest:
+class Room:
+    """The memory all bodies that are being read may take together."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+
+    async def read(self, stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
+        """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
+        if declared is not None and (
+            not declared.isascii() or not declared.isdigit() or int(declared) > largest
+        ):
             raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
-        parts.append(part)
-    return b"".join(parts)
+        parts, length = [], 0
+        try:
+            async for part in stream:
+                length += len(part)
+                self._held += len(part)
+                if length > largest:
+                    raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
+                if self._held > self._most:
+                    raise RefusedError("rate", "too much is being sent here at once; try again later.")
+                parts.append(part)
+        finally:
+            self._held -= length
+        return b"".join(parts)

@@ -67,6 +67,7 @@ class Aggregator:
             0  # of the last round's shares: a late one is still read, and told that it is late
         )
         self._open: _Open | None = None
+        self._taken: tuple[bytes, dict[bytes, bytes]] = b"", {}  # of the last released round: see _Open.digests
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
@@ -130,6 +131,18 @@ class Aggregator:
         """The exact length of a share of the last round; nothing longer is read."""
         return wire.SHARE_HEADER + self._payload_bytes
 
+    @property
+    def release_bytes(self) -> int:
+        """The longest request for a sum: two signatures, and every report that was taken."""
+        taken = self._taken[1] if self._open is None else self._open.digests
+        listed = 0 if taken else self._listed()
+        return 2 * wire.SIGNATURE_BYTES + max(wire.ID_BYTES * len(taken), listed)
+
+    def _listed(self) -> int:
+        """The bytes of the last list that was released: after a restart it may be asked for again."""
+        found = self._store.row("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL")
+        return int(found[0]) if found is not None and found[0] is not None else 0
+
     def report(self, message: bytes) -> bytes:
         """Take one share; answers with a signed receipt, the same one when the same share comes again."""
         try:
@@ -141,17 +154,17 @@ class Aggregator:
         return receipt
 
     def _take(self, message: bytes) -> bytes:
-        o = self._open
+        if self._payload_bytes == 0:
+            raise RefusedError("paused", "no round is open here.")
+        kind, o = SEED if self.role == "seed" else VECTOR, self._open
+        share = Share.decode(message, kind, self._payload_bytes)
+        if share.manifest == self._taken[0] and self._taken[1].get(share.report) == _digest(message):
+            return self._receipt(share)  # its first receipt was lost on the way
         if o is None:
-            over = self._payload_bytes > 0
-            raise RefusedError(
-                "late" if over else "paused", "no round is open here; the share was not counted."
-            )
-        kind = SEED if self.role == "seed" else VECTOR
-        share = Share.decode(message, kind, self.share_bytes - wire.SHARE_HEADER)
+            raise RefusedError("late", "no round is open here; the share was not counted.")
         if share.manifest != o.hash:
             raise RefusedError("replay", "a share must be of the open round's manifest, but is of another.")
-        digest = hashlib.sha256(message).digest()
+        digest = _digest(message)
         before = o.digests.get(share.report)
         if before is not None:
             if before != digest:
@@ -222,7 +235,7 @@ class Aggregator:
             [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
             durable=True,
         )
-        self._open = None
+        self._open, self._taken = None, (name, o.digests)
         return self._signed_total(name, ids, packed)
 
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:
@@ -274,6 +287,10 @@ class Aggregator:
         if self.coordinator is None:
             raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         check_signature(self.coordinator, what, name, signature)
+
+
+def _digest(message: bytes) -> bytes:
+    return hashlib.sha256(message).digest()
 
 
 def pack_pair(first: bytes, second: bytes) -> bytes:

@@ -79,7 +79,7 @@ class Desk:
         try:
             said = request.headers.get(VERSION_HEADER)
             if said is not None:
-                check_version(int(said) if said.isdigit() and len(said) < 6 else said[:20])
+                check_version(int(said) if said.isascii() and said.isdigit() and len(said) < 6 else said[:20])
             self.guard(endpoint, request)
             made: Answer = getattr(self, endpoint.name)(request)
             return made
@@ -201,8 +201,9 @@ class AggregatorDesk(Desk):
         self.machine = aggregator
 
     def largest(self, endpoint: Endpoint) -> int:
-        """A share has one exact length; nothing longer is read."""
-        return self.machine.share_bytes if endpoint.name == "report" else endpoint.largest
+        """A share has one exact length, a list of reports its own limit; nothing longer is read."""
+        exact = {"report": self.machine.share_bytes, "release": self.machine.release_bytes}
+        return exact.get(endpoint.name, endpoint.largest)
 
     def key(self, request: Request) -> Answer:
         """Who this is."""

@@ -28,6 +28,7 @@ from murmura.runtimes.http.wire import SIGNATURE_BYTES, check_version
 
 Mode = Literal["secure-sum", "readable"]
 LARGEST = 1 << 16  # bytes of a manifest
+KEY_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,15 @@ def _check_types(m: Manifest) -> None:
         raise ValueError
     if (m.mode == "secure-sum") != (m.seed_aggregator is not None and m.vector_aggregator is not None):
         raise ValueError
+    if any(type(text) is not str for text in (m.preset, m.phase)) or type(m.answers) is not bool:
+        raise ValueError
+    for helper in (m.seed_aggregator, m.vector_aggregator):
+        if helper is not None and (type(helper.url) is not str or len(bytes.fromhex(helper.key)) != KEY_BYTES):
+            raise ValueError
     for text in (m.federation, m.nonce, m.previous, m.description, m.model):
         bytes.fromhex(text)
+    if not all(isinstance(mapping, dict) for mapping in (m.settings, m.channel, m.shapes)):
+        raise ValueError
     for shape in m.shapes.values():
         if any(type(n) is not int or n < 0 for n in shape):
             raise ValueError
@@ -176,8 +184,8 @@ class Description:
         """From the canonical bytes."""
         read = _object(content, "description")
         try:
-            items = Vocabulary(np.array(read["items"]))
-            listed = np.array(read["listed"], np.int32)
+            items = Vocabulary(np.array(read["items"]).reshape(len(read["items"])))
+            listed = np.array(read["listed"], np.int32).reshape(len(read["listed"]))
             sizes = int(read["clients"]), int(read["interactions"])
             counts = None if read["counts"] is None else np.array(read["counts"], np.int64).reshape(len(items))
             public = Public(len(items), listed, *sizes, people=int(read["people"]), counts=counts)

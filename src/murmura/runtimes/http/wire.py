@@ -108,10 +108,10 @@ def check_head(magic: bytes, version: int, expected: bytes, what: str) -> None:
 
 def check_version(version: object) -> None:
     """Refuse a version this side does not speak."""
-    if isinstance(version, bool) or version not in SUPPORTED:
+    if type(version) is not int or version not in SUPPORTED:
         raise RefusedError(
             "version",
-            f"the protocol's version must be one of {sorted(SUPPORTED)}, but it is {version}; "
+            f"the protocol's version must be one of {sorted(SUPPORTED)}, but it is {str(version)[:20]}; "
             "install the same version of Murmura on both sides.",
         )
 

@@ -1,0 +1,157 @@
+"""Full disks and machines that stay away: nothing is acknowledged that is not safe, and nobody steps in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from murmura.channel.chain import chain
+from murmura.channel.journal import Entry
+from murmura.channel.ring import Ring
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Permission
+from murmura.core.errors import RunError, SettingError
+from murmura.runtimes.http.client import HttpTransport
+from murmura.runtimes.http.folder import Folder, Liked
+from murmura.runtimes.http.keeping import Identity
+from murmura.runtimes.http.refusals import RefusedError
+from tests.faults.federation import PEOPLE, Plain, book, current_model, options, scene, secret
+from tests.faults.launcher import Fate
+from tests.faults.machines import Machines
+
+
+def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(tmp_path: Path) -> None:
+    """Devices join until the disk is full; those who were told so are there after a restart, and no others."""
+
+    async def scenario() -> None:
+        places = 4000
+        machines = Machines(tmp_path, options(tmp_path, places=places))
+        one = machines.by_name["coordinator"]
+        taken, refused = set(), 0
+        async with HttpTransport() as send:
+            try:
+                one.start(Fate(full_at=300_000, within=str(one.folder)))
+                await one.answers(send)
+                for slot in range(places):
+                    body = json.dumps({"slot": slot, "token": secrets.token_hex(32)}).encode()
+                    answer = await send("POST", f"{one.url}/devices", body, {})
+                    if answer.status == 200:
+                        taken.add(slot)
+                    else:
+                        assert (answer.status, RefusedError.read(503, answer.body).code) == (503, "full")
+                        refused += 1
+                    if refused == 20:
+                        break
+                one.kill()
+                one.start()
+                await one.answers(send)
+                again = await send("POST", f"{one.url}/devices", b"", {})
+                assert again.status == 200  # there is space again
+                taken.add(again.json()["slot"])
+            finally:
+                machines.kill()
+        db = sqlite3.connect(tmp_path / "coordinator" / "coordinator.db")
+        kept = {slot for (slot,) in db.execute("SELECT slot FROM devices")}
+        db.close()
+        assert refused == 20
+        assert kept == taken
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("name", ["coordinator", "seed", "vector"])
+def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, name: str) -> None:
+    """The machine lives on with a full disk; when there is space again the federation goes on to its end."""
+
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            one = place.machines.by_name[name]
+            one.kill()
+            sizes = [path.stat().st_size for path in one.folder.iterdir()]
+            one.start(Fate(full_at=max(sizes) + 1, within=str(one.folder)))
+            await one.answers(place.send)
+            before = current_model(tmp_path / "coordinator")
+            staying = asyncio.create_task(place.crowd.stay())
+            await asyncio.sleep(1.5)
+            assert one.process is not None
+            assert one.process.is_alive()
+            assert current_model(tmp_path / "coordinator") == before
+            one.kill()
+            one.start()
+            await asyncio.wait_for(staying, 60)
+            place.check()
+
+    asyncio.run(scenario())
+
+
+def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal comes before the first byte: /dev/full stands for the disk."""
+    folder = Folder(tmp_path / "device")
+    identity = Identity("http://x", bytes(32), "00", "t", secret(0))
+    folder.create(identity, [Liked("a", 0, 1.0)], Permission())
+    folder.journal.path.symlink_to("/dev/full")
+    with pytest.raises(RunError, match="nothing may leave"):
+        folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+
+
+@pytest.mark.parametrize("name", ["seed", "vector"])
+def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_place(
+    tmp_path: Path, name: str
+) -> None:
+    async def scenario() -> None:
+        async with scene(tmp_path) as place:
+            before, reply = current_model(tmp_path / "coordinator"), await place.manifest()
+            await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(PEOPLE - 1)))
+            place.machines.by_name[name].kill()
+            letter = await place.send("POST", f"{place.crowd.url}/letters", bytes(200), {})
+            assert 400 <= letter.status < 500  # the coordinator takes no update
+            await asyncio.sleep(0.5)
+            assert book(tmp_path / "coordinator")[0].state == "open"  # it pends
+            place.machines.advance(130)
+            ended = await place.ended(0)
+            assert ended.state == "abandoned"
+            assert current_model(tmp_path / "coordinator") == before
+            other = {"seed": "vector", "vector": "seed"}[name]
+            assert place.rows(other, "SELECT count(*) FROM rounds WHERE state = 'released'") == [(0,)]
+            place.machines.by_name[name].start()
+            await asyncio.wait_for(place.crowd.stay(), 60)
+            place.check()
+
+    asyncio.run(scenario())
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    bits=st.integers(2, 24),
+    ring=st.sampled_from([24, 32]),
+    cohort=st.integers(1, 2**24),
+    signs=st.sampled_from(["+", "-", "mixed"]),
+)
+def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
+    bits: int, ring: int, cohort: int, signs: str
+) -> None:
+    """Everyone at the bound: the sum in the ring is the sum of whole numbers, or the chain is never made."""
+    plain = Plain()
+    phase = plain.course.training[0]
+    chosen = ChannelSettings(channel="secure-sum", bits=bits, ring=ring, minimum_cohort=1)  # type: ignore[arg-type]
+    try:
+        made = chain(chosen, phase, plain.public, cohort)
+    except SettingError:
+        assert cohort * 2 ** (bits - 1) >= 2 ** (ring - 1)
+        return
+    one = made.limits.astype(object) * (1 if signs == "+" else -1)
+    if signs == "mixed":
+        one[::2] *= -1
+    one[0] = 1
+    exact = [int(value) * cohort for value in one]
+    wrapped = np.array([value % 2**ring for value in exact], np.uint32)
+    assert Ring(ring, made.words).server(wrapped).tolist() == exact
+    assert made.server(wrapped, 0).count == cohort
