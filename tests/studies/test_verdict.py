@@ -16,6 +16,7 @@ NONE = (math.nan, math.nan)
         (0.100, 0.0949, NONE, "higher", "not reached"),
         (0.100, 0.1051, NONE, "higher", "better"),
         (0.100, 0.0949, (0.08, 0.11), "higher", "reproduced"),  # the print lies in our interval
+        (0.100, 0.1900, (0.01, 0.37), "higher", "better"),  # which is too wide to say anything
         (0.90, 0.80, NONE, "lower", "better"),  # an error
         (0.90, 1.00, NONE, "lower", "not reached"),
         (-0.30, 0.10, NONE, "zero", "better"),  # a bias disparity

@@ -13,6 +13,7 @@ from murmura.report.table import Cell, Column, Table, decimals_for, number, numb
 from murmura.studies.experiments import Experiment
 from murmura.studies.reproduce import CHOICES, SPENT, TRIALS, Place
 from murmura.studies.stopping import Tried, best_place
+from murmura.studies.verdict import WIDER
 
 NO_WORD = "–"
 
@@ -60,8 +61,8 @@ def _word(one: Number, reasons: list[str]) -> str:
 
 def _notes(shown: Experiment, found: Sequence[Number], reasons: list[str]) -> tuple[str, ...]:
     notes = [
-        f"reproduced: within {shown.tolerance:.0%} of the print, or the print lies in our interval over seeds; "
-        "intervals are over seeds (t, 95 %), none where the seed changes nothing."
+        f"reproduced: within {shown.tolerance:.0%} of the print, or within {WIDER * shown.tolerance:.0%} when "
+        "the print lies in our interval; intervals are over seeds (t, 95 %), none where the seed changes nothing."
     ]
     best = next((one.row for one in found if one.reference), "")
     if best:

@@ -9,6 +9,8 @@ from typing import Literal
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
+WIDER = 4  # an interval over few seeds can be so wide that it holds any print: it excuses no more than this
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -26,7 +28,7 @@ def verdict(
     tolerance: float,
     doubt: str = "",
 ) -> Verdict:
-    """Reproduced: within `tolerance` of the print, or the print lies in our interval over seeds.
+    """Reproduced: within `tolerance` of the print, or of WIDER times that with the print in our interval.
 
     Otherwise ours is better or does not reach it; a doubted print is neither. Without a print there is no word.
     """
@@ -37,7 +39,8 @@ def verdict(
     if doubt:
         return Verdict("printed number doubtful", doubt)
     low, high = interval
-    if abs(ours - printed) <= tolerance * abs(printed) * (1 + 1e-9) or low <= printed <= high:
+    near = tolerance * (WIDER if low <= printed <= high else 1) * (1 + 1e-9)
+    if abs(ours - printed) <= near * abs(printed):
         return Verdict("reproduced")
     ahead = {"higher": ours > printed, "lower": ours < printed, "zero": abs(ours) < abs(printed)}
     return Verdict("better" if ahead.get(better) else "not reached")
