@@ -62,7 +62,7 @@ def _word(one: Number, reasons: list[str]) -> str:
 def _notes(shown: Experiment, found: Sequence[Number], reasons: list[str]) -> tuple[str, ...]:
     notes = [
         f"reproduced: within {shown.tolerance:.0%} of the print, or within {WIDER * shown.tolerance:.0%} when "
-        "the print lies in our interval; intervals are over seeds (t, 95 %), none where the seed changes nothing."
+        "the print lies in our interval. Intervals are over seeds (t, 95 %); none where no seed matters."
     ]
     best = next((one.row for one in found if one.reference), "")
     if best:
