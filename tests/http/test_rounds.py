@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -202,7 +203,8 @@ def test_uploads_have_one_length_and_every_device_sends_one_pair(tmp_path: Path)
     assert not any(url == f"{COORDINATOR}/letters" for _, url, _ in world.network.log)
 
 
-def test_consent_taken_back_cancels_a_queued_upload(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", [{"statistics": False}, {"train": False}, {"pi": 0.5}, {"never": (2,)}])
+def test_consent_taken_back_cancels_a_queued_upload(tmp_path: Path, change: dict[str, Any]) -> None:
     world = World(tmp_path, people(), settings=TRAINING, timing=Timing(round=60, hold=5, spread=20))
 
     async def scenario() -> tuple[str, int]:
@@ -213,7 +215,7 @@ def test_consent_taken_back_cancels_a_queued_upload(tmp_path: Path) -> None:
         visit = asyncio.create_task(devices[0].visit())
         while keeper.memory.pending is None:
             await asyncio.sleep(0)
-        keeper.allowed = Permission(statistics=False)
+        keeper.allowed = Permission(**change)
         outcome = await visit
         return outcome.why, keeper.notes
 

@@ -12,6 +12,16 @@ from murmura.cli import options, serving
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 
+Household = Annotated[bool, typer.Option("--household", help="Everyone in the file shares this device.")]
+Readable = Annotated[
+    bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
+]
+KeepBack = Annotated[
+    float, typer.Option("--keep-back", min=0, max=0.9, help="Likes kept back to measure with.")
+]
+Simulate = Annotated[
+    str, typer.Option("--simulate", metavar="SEED:CLIENT", help="Randomness of a simulation, for tests.")
+]
 State = Annotated[Path, typer.Option("--state", help="The device's own folder; only you can read it.")]
 
 
@@ -20,9 +30,7 @@ def join(
     state: State,
     data: Annotated[str, typer.Option("--data", help="A file with what you like; needed the first time.")] = "",
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
-    household: Annotated[
-        bool, typer.Option("--household", help="Everyone in the file shares this device.")
-    ] = False,
+    household: Household = False,
     data_dir: options.DataDir = None,
     pi: Annotated[
         float, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
@@ -30,18 +38,12 @@ def join(
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
-    readable: Annotated[
-        bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
-    ] = False,
-    keep_back: Annotated[
-        float, typer.Option("--keep-back", min=0, max=0.9, help="Likes kept back to measure with.")
-    ] = 0.0,
+    readable: Readable = False,
+    keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
     key: Annotated[str, typer.Option("--key", help="The coordinator's public key, if you have it.")] = "",
     authority: serving.Authority = None,
-    simulate: Annotated[
-        str, typer.Option("--simulate", metavar="SEED:CLIENT", help="Randomness of a simulation, for tests.")
-    ] = "",
+    simulate: Simulate = "",
     as_json: options.Json = False,
 ) -> None:
     """Join a federation with what you like, and take part in its rounds until it is finished.

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from murmura.cli import options, serving
-from murmura.cli.console import say
 from murmura.core.errors import SettingError
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
@@ -20,6 +19,8 @@ Rows = Annotated[int, typer.Option("--interactions", min=1, help="With --items: 
 Helpers = Annotated[
     list[str], typer.Option("--aggregator", metavar="URL", help="Twice: the seed's, the vectors'.")
 ]
+Readable = Annotated[bool, typer.Option("--readable", help="One machine: the server can read each update.")]
+Minimum = Annotated[int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")]
 
 
 def serve(
@@ -33,12 +34,8 @@ def serve(
     interactions: Rows = 1_000_000,
     settings: options.Set = [],  # noqa: B006
     aggregator: Helpers = [],  # noqa: B006
-    readable: Annotated[
-        bool, typer.Option("--readable", help="One machine: the server can read each update.")
-    ] = False,
-    minimum: Annotated[
-        int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")
-    ] = None,
+    readable: Readable = False,
+    minimum: Minimum = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
     spread: Annotated[float, typer.Option("--spread", help="Seconds over which devices send.")] = 20.0,
@@ -56,7 +53,6 @@ def serve(
 
     By default updates travel as shares to two aggregators (`murmura aggregate`); this server never sees one.
     """
-    from murmura.core.channel import READABLE
     from murmura.runtimes.http.people import described_by, described_by_items, training_rows
     from murmura.runtimes.http.setup import Setup, Timing, configured
 
@@ -82,10 +78,5 @@ def serve(
         tuple(url.rstrip("/") for url in aggregator),
         wait_for,
     )
-    if readable:
-        say(f"warning: readable mode: {READABLE}.", always=True)
-    if setup.channel.minimum_cohort < 100:
-        least = setup.channel.minimum_cohort
-        say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
     place = serving.address(host, port, tls_cert, tls_key)
     serving.run_coordinator(setup, state, place, rate, authority, start)

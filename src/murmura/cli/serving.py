@@ -67,6 +67,7 @@ def run_coordinator(
     from murmura.web.app import Limits, make_app
     from murmura.web.serving import serve
 
+    _warn(setup)
     coordinator = Coordinator(setup, Store(state / "coordinator.db", "coordinator"), time.time, os.urandom)
     write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
     if start and coordinator.rounds.state == "paused":
@@ -81,6 +82,16 @@ def run_coordinator(
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
     serve(make_app(CoordinatorDesk(coordinator), Limits(rate, 10 * rate), move_on, TICK), place)
+
+
+def _warn(setup: Setup) -> None:
+    from murmura.core.channel import READABLE
+
+    least = setup.channel.minimum_cohort
+    if setup.channel.channel == "readable":
+        say(f"warning: readable mode: {READABLE}.", always=True)
+    if least < 100:
+        say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
 
 
 def run_aggregator(

@@ -21,7 +21,7 @@ from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.arrays import Floats
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
-from murmura.core.errors import MurmuraError
+from murmura.core.errors import FederationError, MurmuraError
 from murmura.core.federation import Call, History, Phase, Public
 from murmura.core.rng import Purpose, Rng
 from murmura.core.update import Arrays, Update
@@ -41,6 +41,10 @@ Entropy = Callable[[int], bytes]
 RETRY = 0.5  # seconds between attempts while a machine does not answer
 Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
 REMEMBERED = 64  # exchanges a device remembers, to answer none twice
+
+
+class SilenceError(RefusedError):
+    """Nobody said whether a message was taken."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class _Work:
     ticket: bytes
     report: bytes
     send_at: float
+    permission: Permission  # what this upload is made under; a change cancels it
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,27 +185,32 @@ class Device:
     async def _answer(self, manifest: Manifest) -> Outcome:
         described = await self.library.description(manifest.description)
         phase, m = manifest.exchange(described.public), manifest
-        if not self.keeper.permission().permits(phase.asks):
+        allowed, before = self.keeper.permission(), self.keeper.memory
+        if not allowed.permits(phase.asks):
             return self._done(m, Outcome("declined", m.round, m.phase, f"no consent to {phase.asks}"))
-        pending = self.keeper.memory.pending
-        again = pending if pending is not None and pending.manifest == m.hash.hex() else None
+        again = before.pending if before.pending and before.pending.manifest == m.hash.hex() else None
         report = self._report(m)
         try:
             ticket = (await self._patiently("POST", f"{self.identity.url}/tickets", m.hash + report, m)).body
             # before training, so that it tells nothing about how long that takes
             draw = int.from_bytes(self._entropy(4), "little") / 2**32
             send_at = self._clock() + m.hold + m.spread * draw
-            work = _Work(m, described.public, phase, ticket, report, send_at)
+            work = _Work(m, described.public, phase, ticket, report, send_at, allowed)
             result = await self._train(work, bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES))
             if again is not None and again.digest != result.digest:
                 raise RefusedError("duplicate", "what would be sent is not what was prepared before the crash.")
             return await self._upload(work, result)
+        except SilenceError as error:  # perhaps it was counted: what it would show counts as shown
+            return self._done(m, Outcome("refused", m.round, m.phase, str(error)))
         except RefusedError as error:
             kind: Kind = "not-called" if error.code == "not-called" else "refused"
+            self.keeper.keep(replace(self.keeper.memory, sent=before.sent))
             return self._done(m, Outcome(kind, m.round, m.phase, str(error)))
         except UnreachableError:
             raise
-        except MurmuraError as error:  # this history cannot be trained on, or nothing can be written down
+        except (
+            MurmuraError
+        ) as error:  # consent was taken back, this history cannot be trained on, or nothing can be written down
             return self._done(m, Outcome("declined", m.round, m.phase, str(error)))
 
     def _report(self, manifest: Manifest) -> bytes:
@@ -214,9 +224,9 @@ class Device:
         model = await self.library.model(m)
         answer = await self.own_answer() if m.answers else None
         algorithm, rng = m.algorithm(), Rng(secret, m.round)
-        history, joined = self.history(work.public, self.keeper.permission(), m.round)
+        history, joined = self.history(work.public, work.permission, m.round)
         state = memory.state or algorithm.client_init(
-            work.public, self.history(work.public, self.keeper.permission(), 0)[0], Rng(secret)
+            work.public, self.history(work.public, work.permission, 0)[0], Rng(secret)
         )
         call = Call(work.public, m.phase, m.round, model, answer)
         state, update = algorithm.client_step(call, state, history, rng)
@@ -274,7 +284,8 @@ class Device:
         seed = result.messages[0][1][wire.SHARE_HEADER :].hex() if m.mode == "secure-sum" else ""
         exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
         pending = Pending(name, seed, result.digest)
-        self.keeper.keep(replace(memory, pending=pending, exchanges=exchanges))
+        prepared = replace(memory, pending=pending, exchanges=exchanges)
+        self.keeper.keep(replace(prepared, joined=result.joined, sent=result.sent))
         send_at = work.send_at
         while m.hold > 0 and send_at < self._clock():
             send_at += m.hold  # training took longer than it should: tell no more than that
@@ -286,9 +297,8 @@ class Device:
         self.keeper.note(Entry(now, m.round, m.phase, name, result.bytes, result.rows, result.disclosed))
         receipt = wire.NO_RECEIPT
         for place, (address, body) in enumerate(result.messages):
-            self._require_consent(work)
             body = wire.with_receipt(body, receipt) if place else body
-            receipt = (await self._patiently("POST", address, body, m)).body
+            receipt = (await self._patiently("POST", address, body, m, work)).body
             self._check_receipt(work, place, receipt)
         learned = Memory(result.state, m.serial, name, exchanges, result.joined, result.sent)
         self.keeper.keep(learned)
@@ -302,10 +312,8 @@ class Device:
         check_signature(key, "receipt", m.hash + work.report, receipt)
 
     def _require_consent(self, work: _Work) -> None:
-        if not self.keeper.permission().permits(work.phase.asks):
-            raise RefusedError(
-                "not-called", f"consent to {work.phase.asks} was taken back; nothing more leaves."
-            )
+        if self.keeper.permission() != work.permission:
+            raise FederationError("what its owner allows was changed or taken back, so nothing more leaves.")
 
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""
@@ -319,11 +327,18 @@ class Device:
             raise
         return wire.unpack_arrays(reply.body)
 
-    async def _patiently(self, method: str, url: str, body: bytes, manifest: Manifest) -> Reply:
-        """Ask again while nobody answers, until the round is over by this device's own clock."""
+    async def _patiently(
+        self, method: str, url: str, body: bytes, manifest: Manifest, work: _Work | None = None
+    ) -> Reply:
+        """Ask again while nobody answers, until the round is over by this device's own clock.
+
+        Where a part of an upload leaves, consent is asked before every attempt.
+        """
         until = self._clock() + (manifest.deadline - manifest.opened)
         headers = bearer(self.identity.token) if url.startswith(self.identity.url + "/") else {}
         while True:
+            if work is not None:
+                self._require_consent(work)
             try:
                 return await ask(self.send, method, url, body, headers)
             except (UnreachableError, RefusedError) as error:
@@ -331,5 +346,5 @@ class Device:
                 if not waits:
                     raise
                 if self._clock() > until:
-                    raise RefusedError("late", f"{url} did not answer before the round was over.") from None
+                    raise SilenceError("late", f"{url} did not answer before the round was over.") from None
             await self._sleep(RETRY)
