@@ -12,10 +12,12 @@ import yaml
 from murmura.core.errors import SettingError
 from murmura.studies.defaults import defaults
 from murmura.studies.methods import method
-from murmura.studies.search import grid, name_of
+from murmura.studies.search import curve_of, grid, name_of
 from murmura.studies.search_plan import read_plan
+from murmura.studies.trials import History
 
 ROOT = Path(__file__).parents[2]
+HISTORY = ROOT / "docs" / "results" / "searches.csv"
 PLAN = ROOT / "experiments" / "defaults.yaml"
 KEPT: dict[str, dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
     resources.files("murmura.studies").joinpath("defaults.yaml").read_text("utf-8")
@@ -25,7 +27,7 @@ ENTRIES = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.ite
 
 @pytest.fixture(scope="module")
 def trials() -> dict[tuple[str, str, str, str], float]:
-    with (ROOT / "docs" / "results" / "searches.csv").open(encoding="utf-8", newline="") as file:
+    with HISTORY.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {(r["protocol"], r["data"], r["model"], r["settings"]): float(r["value"]) for r in rows}
 
@@ -36,8 +38,15 @@ def test_a_default_won_on_validation(
 ) -> None:
     chosen = defaults(protocol, data, model)
     assert method(model, chosen).name == model
-    axes = read_plan(PLAN).grids[protocol][data][model]
-    tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in grid(axes)}
+    plan = read_plan(PLAN)
+    axes, patience = plan.grids[protocol][data][model], plan.patience.get(model)
+    if patience is None:
+        tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in grid(axes)}
+    else:  # every epoch of every candidate, to where patience ended
+        log = History(HISTORY, (data, protocol, model), plan.metric[protocol])
+        curves = [curve_of(log, one, patience) for one in grid(axes)]
+        tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
+        assert all(curves)
     assert tried[name_of(chosen)] == max(tried.values())
 
 
