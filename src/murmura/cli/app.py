@@ -28,6 +28,7 @@ from murmura.cli import (
     evaluate,
     export,
     fit,
+    groups,
     join,
     leave,
     ledger,
@@ -65,6 +66,7 @@ app.add_typer(
     reproduce.reproduce_app, name="reproduce", help="The papers' tables and figures, each one command."
 )
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
+app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
 app.command("fit")(fit.fit)
 app.command("check-leaks")(check_leaks.check_leaks)
 app.command("evaluate")(evaluate.evaluate)
