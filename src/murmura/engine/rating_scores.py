@@ -66,7 +66,8 @@ def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors |
         values = {"RMSE": float(np.sqrt(known).mean()), "MSE": float(known.mean())}
     values |= {f"{key}/ratings": people.values[key] for key in ("RMSE", "MSE", "MAE")}
     values |= {f"{key}/people": people.values[f"{key}u"] for key in ("RMSE", "MSE", "MAE")}
-    return Evaluation(values, people.per_user, people.users), groups
+    per_user = {f"{key}/people": column for key, column in people.per_user.items()}
+    return Evaluation(values, per_user, people.users), groups
 
 
 def group_errors(model: Model, split: Split, predicted: Floats) -> GroupErrors | None:

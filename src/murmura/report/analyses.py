@@ -13,6 +13,8 @@ from murmura.report.bias_plots import disparity_picture, training_picture
 from murmura.report.drawing import Picture
 from murmura.report.frequency_plots import panels, recommendation_picture, update_picture
 from murmura.report.freshness_plot import freshness_picture
+from murmura.report.group_plot import gain_picture
+from murmura.report.group_tables import error_table, improvement_table
 from murmura.report.sweep_costs import cost_picture
 from murmura.report.sweep_plots import accuracy_picture, coverage_picture
 from murmura.report.table import Table
@@ -20,10 +22,11 @@ from murmura.studies.audit import Audit, read_audit
 from murmura.studies.bias import Bias, bias
 from murmura.studies.frequency import Frequencies, frequencies
 from murmura.studies.freshness import freshness
+from murmura.studies.group_results import GroupTable, has_groups, read_groups
 from murmura.studies.kept import Kept
 from murmura.studies.sweep import Point, Sweep, points, read_sweep
 
-TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings")
+TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings", "groups", "group-errors")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Analysis:
     @property
     def first(self) -> bool:
         """Whether it stands before the general plots: what the runs were made for."""
-        return self.name in {"sweep", "fresh"}
+        return self.name in {"sweep", "fresh", "groups"}
 
 
 def analyses(folder: Path) -> list[Analysis]:
@@ -50,6 +53,8 @@ def analyses(folder: Path) -> list[Analysis]:
         return attacked
     kept = Kept(run, config)
     what, found = read_sweep(kept), points(kept)
+    if has_groups(folder):
+        attacked = [_groups(read_groups(folder)), *attacked]
     made = [_sweep(what, found, kept.cutoff) if what else None, _freshness(found, kept.cutoff)]
     if run.has("items.csv"):
         times = frequencies(kept)
@@ -65,6 +70,11 @@ def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:
 def _audit(found: Audit) -> Analysis:
     tables = [findings_table(found), hints_table(found)]
     return _of("audit", "What the letters give away", [hints_picture(found)], tables)
+
+
+def _groups(found: GroupTable) -> Analysis:
+    tables: list[Table | None] = [error_table(found), improvement_table(found)]
+    return _of("groups", "Groups", [gain_picture(found)], tables)
 
 
 def _freshness(found: list[Point], k: int) -> Analysis | None:

@@ -29,7 +29,7 @@ MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
 OURS = re.compile(
     r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency"
-    r"|bias|audit(-ratings)?)\.\w+"
+    r"|bias|audit(-ratings)?|groups|group-errors)\.\w+"
 )
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 

@@ -28,7 +28,8 @@ def result_tables(folder: Folder, results: Results) -> list[Table]:
             count = [number_cell(len(model.done))] if several else []
             rows.append((text_cell(model.label), *count, *(_result(results, line, key) for key in keys)))
         name = "results" if place == 0 else f"results-at-{k}"
-        heading = f"Results at {k}: means over users" + (" and seeds" if several else "")
+        heading = f"Results at {k}: means over users" if k else "Results: errors of predicted ratings"
+        heading += (" and seeds" if k else ", means over seeds") if several else ""
         tables.append(Table(name, heading, tuple(columns), tuple(rows), _result_notes(results, keys, several)))
     return tables
 

@@ -10,10 +10,9 @@ import numpy as np
 
 from murmura.core.errors import SettingError
 from murmura.evaluation import metric_of
-from murmura.evaluation.ratings import RATING_ERRORS
 from murmura.report.against import Tested, tests_against
 from murmura.report.lines import Estimate, Line, line_of
-from murmura.report.read import Folder, is_cost, ordered
+from murmura.report.read import Folder, is_cost, is_error, ordered
 
 Better = Literal["higher", "lower", "zero"]
 
@@ -37,7 +36,7 @@ class Results:
 
     def at(self, k: int) -> tuple[str, ...]:
         """The metrics with one cut-off, those of single categories apart."""
-        return tuple(key for key in self.metrics if cutoff(key) == k and "/" not in key)
+        return tuple(key for key in self.metrics if cutoff(key) == k and ("/" not in key or is_error(key)))
 
     @property
     def primary(self) -> str | None:
@@ -72,7 +71,7 @@ def cutoff(key: str) -> int:
 
 def better(key: str) -> Better:
     """Which direction is better: costs lower, metrics as their table says, unknown ones higher."""
-    if is_cost(key) or key.split("/")[0] in RATING_ERRORS:
+    if is_cost(key) or is_error(key):
         return "lower"
     try:
         return metric_of(key).better

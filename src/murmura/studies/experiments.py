@@ -21,7 +21,7 @@ from murmura.studies.search import grid
 
 Count = Annotated[int, Field(ge=1)]
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
-Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit"]
+Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 
