@@ -26,6 +26,7 @@ NAMES = (
     "channel:seeds",
     "channel:vectors",
     "scale",
+    *(f"federation:{part}" for part in ("round", "sampled", "memory")),
 )
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
