@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo federation test test-neural check lint types imports suite bench docs clean
+.PHONY: demo federation test test-neural test-faults check lint types imports suite bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -16,6 +16,10 @@ test: lint types imports suite
 
 test-neural: $(VENV)/.neural
 	$(BIN)/pytest -n 2 --dist loadfile tests/neural
+
+# Every kill point of a federation instead of some at random; half an hour on two cores.
+test-faults: $(VENV)/.test
+	MURMURA_FAULT_POINTS=all $(BIN)/pytest -n 2 --dist loadfile tests/faults
 
 check: lint types imports
 

@@ -189,8 +189,8 @@ def judge(part: str, found: Measured, _: None) -> tuple[str, str]:
         f"{load.rounds} rounds completed, {found.uploads:,} uploads of "
         f"{found.bytes_up / max(1, found.uploads) / 1e3:,.1f} kB, {found.uploads / found.cpu:,.0f} uploads per "
         f"server CPU second, {found.wall / load.rounds:.1f} s a round; {load.devices:,} devices joined in "
-        f"{found.joining:.1f} CPU s; servers' memory {early:.0f} MB after a tenth of the rounds, {late:.0f} MB at "
-        "the end"
+        f"{found.joining:.1f} CPU s; servers' memory {early:.0f} MB after a tenth of the rounds, {late:.0f} MB "
+        "at the end"
     ), ""
 
 
