@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,39 +12,48 @@ from murmura.cli import options
 from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
+if TYPE_CHECKING:
+    from murmura.studies.search_folder import SearchConfig
+    from murmura.studies.trials import Trial
+
+Model = Annotated[str, typer.Option("--model", help="Which model.")]
+Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
+Ranges = Annotated[
+    list[str], typer.Option("--space", metavar="KEY=LOW:HIGH[:log][:int]", help="A range, for tpe; repeatable.")
+]
+Sampler = Annotated[
+    Literal["grid", "tpe"], typer.Option("--sampler", help="Every combination, or Optuna's TPE.")
+]
+Trials = Annotated[int, typer.Option("--trials", min=1, help="How many settings tpe tries in all.")]
+Patience = Annotated[
+    int | None, typer.Option("--patience", min=1, help="Stop a fit after so many epochs without a better one.")
+]
+Plan = Annotated[
+    Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
+]
+Metric = Annotated[str, typer.Option("--metric", help="What is maximised on the validation part.")]
+History = Annotated[
+    Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
+]
+Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")]
+
 
 def search(
-    model: Annotated[str, typer.Option("--model", help="Which model.")] = "",
-    grid: Annotated[
-        list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")
-    ] = [],  # noqa: B006
-    space: Annotated[
-        list[str],
-        typer.Option("--space", metavar="KEY=LOW:HIGH[:log][:int]", help="A range, for tpe; repeatable."),
-    ] = [],  # noqa: B006
-    sampler: Annotated[
-        Literal["grid", "tpe"], typer.Option("--sampler", help="Every combination, or Optuna's TPE.")
-    ] = "grid",
-    trials: Annotated[int, typer.Option("--trials", min=1, help="How many settings tpe tries in all.")] = 20,
-    patience: Annotated[
-        int | None,
-        typer.Option("--patience", min=1, help="Stop a fit after so many epochs without a better one."),
-    ] = None,
-    plan: Annotated[
-        Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
-    ] = None,
+    model: Model = "",
+    grid: Grid = [],  # noqa: B006
+    space: Ranges = [],  # noqa: B006
+    sampler: Sampler = "grid",
+    trials: Trials = 20,
+    patience: Patience = None,
+    plan: Plan = None,
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "default",
     settings: options.Set = [],  # noqa: B006
-    metric: Annotated[str, typer.Option("--metric", help="What is maximised on the validation part.")] = "P@10",
-    history: Annotated[
-        Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
-    ] = None,
+    metric: Metric = "P@10",
+    history: History = None,
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")
-    ] = 1,
+    workers: Processes = 1,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -62,17 +71,14 @@ def search(
         )
     from murmura.studies.config import DataConfig
     from murmura.studies.search_folder import SearchConfig, search_run
-    from murmura.studies.trials import best
 
-    axes: dict[str, list[Any] | str] = {key: _values(text) for key, text in _pairs("--grid", grid).items()}
-    axes |= _pairs("--space", space)
     config = SearchConfig(
         data=DataConfig(name=data, dir=str(data_dir) if data_dir else None),
         protocol=protocol,
         search=model,
         fixed=options.parse_settings(settings, [model])[model],
         sampler=sampler,
-        space=axes,
+        space=_axes(grid, space),
         metric=metric,
         patience=patience,
         seed=seed,
@@ -84,14 +90,21 @@ def search(
         ):
             found.append(trial)
             say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
-    winner = best(found)
+    _show(config, found, as_json)
+    say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")
+
+
+def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
+    """The winner as JSON, or all trials as a table, best first."""
+    from murmura.studies.trials import best
+
+    model, metric, winner = config.search, config.metric, best(found)
     if as_json:
         typer.echo(json.dumps({"model": model, "settings": winner.settings, metric: winner.value}))
-    else:
-        ranked = sorted(found, key=lambda trial: -trial.value)
-        rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
-        table(f"{model} on the validation part of {data}", ["settings", metric, "seconds"], rows)
-    say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")
+        return
+    ranked = sorted(found, key=lambda trial: -trial.value)
+    rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
+    table(f"{model} on the validation part of {config.data.name}", ["settings", metric, "seconds"], rows)
 
 
 def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int) -> None:
@@ -107,6 +120,11 @@ def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: 
                 f"{where}: {choice.metric} {winner.value:.5f} of {choice.trials}: {json.dumps(winner.settings)}"
             )
     typer.echo(as_defaults(choices), nl=False)
+
+
+def _axes(grid: list[str], space: list[str]) -> dict[str, list[Any] | str]:
+    lists: dict[str, list[Any] | str] = {key: _values(text) for key, text in _pairs("--grid", grid).items()}
+    return lists | _pairs("--space", space)
 
 
 def _pairs(flag: str, given: list[str]) -> dict[str, str]:
