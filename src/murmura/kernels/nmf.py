@@ -49,7 +49,8 @@ def nmf(X: Matrix, K: int, iterations: int = 1000, tolerance: float = 1e-5, know
         for done in range(1, iterations + 1):
             W, H = _update(X, W, H, mask, tiny)
             if done % EVERY == 0:
-                W[W < NOTHING], H[H < NOTHING] = 0, 0  # what fades away would slow every product down
+                if mask is not None:  # what fades away here would slow every product down
+                    W[W < NOTHING], H[H < NOTHING] = 0, 0
                 errors.append(_squared_error(X, W, H, mask) / norm)
                 if len(errors) > 1 and errors[-2] - errors[-1] < tolerance * EVERY:
                     break
