@@ -17,7 +17,7 @@ from typing import Any
 from murmura.core.interactions import Interactions
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
-PATIENCE = 120.0
+PATIENCE = 600.0  # of a busy machine
 
 
 def free_ports(n: int) -> list[int]:

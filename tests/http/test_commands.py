@@ -145,7 +145,7 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
     url, state, processes = f"https://127.0.0.1:{port}", tmp_path / "s", Processes(tmp_path)
     serving = ("--state", state, "--like", table, "--port", port, "--tls-cert", cert, "--tls-key", key)
     training = ("-S", "rounds=1", "-S", "clients=12", "-S", "prior=false", "--minimum", 10, "--seed", 5)
-    times = ("--hold", 0, "--spread", 0, "--wait-for", 12, "--start")
+    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", 12, "--start")
     context = ssl.create_default_context(cafile=str(cert))
     try:
         processes.start("serve", "serve", "--readable", *serving, *training, *times)
