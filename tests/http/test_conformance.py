@@ -53,20 +53,9 @@ def simulated(name: str, data: Interactions, path: str, letters: list[Letter] | 
 def run(name: str, table: Path, folder: Path) -> tuple[bytes, dict[str, object]]:
     """The final model as it is published, and what the coordinator says of itself."""
     settings = [word for key, value in METHODS[name].items() for word in ("-S", f"{key}={value}")]
-    timing = (
-        "--round-seconds",
-        600,
-        "--hold",
-        0,
-        "--spread",
-        0,
-        "--wait-for",
-        USERS,
-        "--seed",
-        SEED,
-        "--start",
-    )
-    with served(folder, "--like", table, "--model", name, *settings, *timing) as here:
+    timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
+    begin = ("--wait-for", USERS, "--seed", SEED, "--start")
+    with served(folder, "--like", table, "--model", name, *settings, *timing, *begin) as here:
         start_devices(here, table, METHODS[name].get("pi", 1.0))
         told = json.loads(get(f"{here.url}/federation"))
         return get(f"{here.url}/m/{told['model']}"), told
