@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import secrets
 import sqlite3
 from pathlib import Path
@@ -21,7 +22,7 @@ from murmura.core.consent import Permission
 from murmura.core.errors import RunError, SettingError
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.folder import Folder, Liked
-from murmura.runtimes.http.keeping import Identity
+from murmura.runtimes.http.keeping import Identity, Memory
 from murmura.runtimes.http.refusals import RefusedError
 from tests.faults.federation import PEOPLE, Plain, book, current_model, options, scene, secret
 from tests.faults.launcher import Fate
@@ -92,14 +93,24 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
     asyncio.run(scenario())
 
 
-def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The journal comes before the first byte: /dev/full stands for the disk."""
+def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path) -> None:
+    """The journal comes before the first byte, and memory is replaced as a whole or not at all."""
     folder = Folder(tmp_path / "device")
-    identity = Identity("http://x", bytes(32), "00", "t", secret(0))
-    folder.create(identity, [Liked("a", 0, 1.0)], Permission())
-    folder.journal.path.symlink_to("/dev/full")
-    with pytest.raises(RunError, match="nothing may leave"):
-        folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+    folder.create(Identity("http://x", bytes(32), "00", "t", secret(0)), [Liked("a", 0, 1.0)], Permission())
+    before = (folder.path / "memory.bin").read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))  # no file can grow beyond ten bytes
+    try:
+        with pytest.raises(RunError, match="nothing may leave"):
+            folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+        with pytest.raises(RunError, match="free space"):
+            folder.keep(Memory(serial=7))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (folder.path / "memory.bin").read_bytes() == before
+    assert folder.journal.verify().entries == ()
+    folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+    assert len(folder.journal.verify().entries) == 1
 
 
 @pytest.mark.parametrize("name", ["seed", "vector"])

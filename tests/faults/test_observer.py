@@ -1,0 +1,147 @@
+"""What somebody on the network sees of real uploads on a real clock: sizes and times tell nothing of likes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.core.consent import Permission
+from murmura.runtimes.http.client import HttpTransport
+from murmura.runtimes.http.device import Device
+from murmura.runtimes.http.joining import about
+from murmura.runtimes.http.keeping import Identity, InMemory, Rows
+from murmura.runtimes.http.library import Library
+from murmura.runtimes.http.transport import Reply, ask
+from tests.faults.machines import Machines
+
+EACH, ROUNDS, ITEMS, FEW, MANY = 40, 4, 2200, 10, 2000
+HOLD, SPREAD = 2.0, 1.0
+
+
+class Observer:
+    """Sees the two shares of one device pass by."""
+
+    def __init__(self, real: HttpTransport) -> None:
+        self._real = real
+        self.seen: list[tuple[float, int]] = []
+
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+        if url.endswith("/reports"):
+            self.seen.append((time.monotonic(), len(body) + sum(len(k) + len(v) for k, v in headers.items())))
+        return await self._real(method, url, body, headers)
+
+
+def options(folder: Path) -> list[str]:
+    items = folder / "items.txt"
+    items.write_text("\n".join(map(str, range(ITEMS))), encoding="utf-8")
+    words = ["--items", str(items), "--clients", str(2 * EACH), "--interactions", str(EACH * (FEW + MANY))]
+    words += ["--model", "fcf", "-S", f"rounds={ROUNDS}", "-S", "factors=2", "--start"]
+    timing = ["--round-seconds", "300", "--hold", str(HOLD), "--spread", str(SPREAD)]
+    return [*words, *timing, "--wait-for", str(2 * EACH), "--seed", "1"]
+
+
+def drawn(name: str) -> Callable[[int], bytes]:
+    """Fixed draws, so that a verdict is the same every time; each device has its own."""
+    count = iter(range(10**9))
+    return lambda n: hashlib.shake_256(f"{name} {next(count)}".encode()).digest(n)
+
+
+def auc(low: list[float], high: list[float]) -> float:
+    pairs = np.subtract.outer(np.array(high), np.array(low))
+    return float((pairs > 0).mean() + (pairs == 0).mean() / 2)
+
+
+async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[list[float]]]:
+    """(sizes, seconds from the manifest to the first share) of those with few and with many likes."""
+    machines = Machines(folder, options(folder))
+    sizes: list[list[float]] = [[], []]
+    times: list[list[float]] = [[], []]
+    async with HttpTransport(connections=128) as send:
+        try:
+            await machines.start(send)
+            told, crowd = await about(send, machines.url), []
+            library = Library(machines.url, send)
+            for slot in range(2 * EACH):
+                token = secrets.token_hex(32)
+                await ask(send, "POST", f"{machines.url}/devices", json.dumps({"token": token}).encode())
+                key, rng = bytes.fromhex(str(told["key"])), np.random.default_rng(slot)
+                identity = Identity(
+                    machines.url, key, str(told["federation"]), token, rng.integers(0, 2**32, 2, np.uint32), 7
+                )
+                item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
+                rows, seen = Rows(item, np.ones(len(item))), Observer(send)
+                device = Device(
+                    identity,
+                    InMemory(Permission()),
+                    rows,
+                    library,
+                    seen,
+                    time.time,
+                    asyncio.sleep,
+                    drawn(f"{slot}"),
+                )
+                if leaky:
+                    hasty(device)
+                crowd.append((device, seen))
+            await rounds(machines.url, send, crowd, sizes, times, 1 if leaky else ROUNDS)
+        finally:
+            machines.kill()
+    return sizes, times
+
+
+def hasty(device: Device) -> None:
+    """An impostor: it takes its time in proportion to the likes, and then draws when to send."""
+    train = device._train
+
+    async def slow(work: object, seed: bytes) -> object:
+        result = await train(work, seed)  # type: ignore[arg-type]
+        await asyncio.sleep(0.0005 * len(device.rows.item))
+        work.__dict__["send_at"] = time.time() + SPREAD * device._entropy(1)[0] / 256
+        return result
+
+    device._train = slow  # type: ignore[method-assign, assignment]
+
+
+async def rounds(
+    url: str,
+    send: HttpTransport,
+    crowd: list[tuple[Device, Observer]],
+    sizes: list[list[float]],
+    times: list[list[float]],
+    count: int,
+) -> None:
+    for _ in range(count):
+        while (reply := await send("GET", f"{url}/round", b"", {})).status != 200 or _known(crowd, reply):
+            await asyncio.sleep(0.05)
+        started = time.monotonic()
+        outcomes = await asyncio.gather(*(device.take_part(reply) for device, _ in crowd))
+        assert {outcome.kind for outcome in outcomes} == {"sent"}
+        for slot, (_, observer) in enumerate(crowd):
+            sizes[slot % 2].append(float(sum(size for _, size in observer.seen[-2:])))
+            times[slot % 2].append(observer.seen[-2][0] - started)
+
+
+def _known(crowd: list[tuple[Device, Observer]], reply: Reply) -> bool:
+    return crowd[0][0]._etag == reply.headers["etag"]
+
+
+@pytest.mark.parametrize("leaky", [False, True])
+def test_ten_likes_cannot_be_told_from_two_thousand(tmp_path: Path, leaky: bool) -> None:
+    """160 uploads against 160: the standard error of an AUC of 1/2 is sqrt(321 / (12 * 160**2)) = 0.032."""
+    sizes, times = asyncio.run(watched(tmp_path, leaky))
+    assert len(times[0]) == len(times[1]) == EACH * (1 if leaky else ROUNDS)
+    assert auc(*sizes) == 0.5
+    told = auc(*times)
+    print(f"AUC of times {told:.3f}")
+    if leaky:
+        assert told > 0.75
+    else:
+        assert max(told, 1 - told) <= 0.55
