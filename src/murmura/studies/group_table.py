@@ -21,13 +21,13 @@ import numpy as np
 from murmura.algorithms.fedsplit import FedSplit
 from murmura.algorithms.fedsplit_local import mark, owners, unable
 from murmura.algorithms.fedsplit_presets import ONCE, FedSplitPrinted
+from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.record import Letter
-from murmura.core.settings import as_dict
+from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit, make_plan
-from murmura.engine.plan import Plan
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.kernels.nmf import best_rank
 from murmura.runtimes.inprocess import InProcess
@@ -36,9 +36,13 @@ from murmura.studies.compare import Comparison, Entry, compare
 from murmura.studies.compare import plan as plan_comparison
 from murmura.studies.group_results import GroupTable, read_groups
 from murmura.studies.group_tuning import MOST, Ratings, Tuning, tune_all
+from murmura.studies.methods import method_class
+from murmura.studies.pool import processes
 
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
+ALL = "all-ratings"  # the name of the centralised model's choice
 Heard = Callable[[str], None]
+Tuned = tuple[Ints, dict[str, CnmfSettings]]  # the group of everyone, and what the groups chose
 
 
 @dataclass(frozen=True)
@@ -56,60 +60,66 @@ def tuned_table(
     """Tune everything on training rows, then open the test part once and compare."""
     plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
     train = plan.prepared.split.train
-    entries = [_central(train, asked, folder, heard)]
-    for number in range(asked.groupings):
-        entries += _grouping(train, asked, folder, number, heard)
+    groupings = [_groups(train, number) for number in range(asked.groupings)]
+    own = [_ratings(train, groups) for groups in groupings]
+    tasks = {one.name: one for one in (_everyone(train), *(one for ratings in own for one in ratings))}
+    tuned: dict[str, CnmfSettings] = {}
+    for name, chosen, loss in tune_all(list(tasks.values()), asked.tuning, folder / "tuned", asked.workers):
+        tuned[name] = chosen
+        heard(f"[{len(tuned)}/{len(tasks)}] {name}: k = {chosen.factors}, held-out MSE {loss:.4f}")
+    chosen_by = [{one.name: tuned[one.name] for one in ratings} for ratings in own]
+    ranks = _ranks(train, list(zip(groupings, chosen_by)), folder, asked.workers)
+    heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
+    entries = [Entry("cnmf", "cnmf", as_dict(tuned[ALL]))]
+    for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
+        given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
+        entries += [
+            Entry(f"{name}-{number}", name, as_dict(from_dict(method_class(name), given)))
+            for name in ("cnmf-groups", "fedsplit")
+        ]
     whole = Comparison(prepared=plan.prepared, entries=tuple(entries), cutoffs=plan.cutoffs, source=plan.source)
     for line in compare(whole, folder / "runs", workers=asked.workers):
         heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
     return read_groups(folder / "runs")
 
 
-def _central(train: Interactions, asked: Asked, folder: Path, heard: Heard) -> Entry:
+def _everyone(train: Interactions) -> Ratings:
+    """All ratings at once: what the centralised model is tuned on."""
     rows = train.by_user
-    everyone = Ratings("central", train.user[rows.order], rows.index, rows.value, float(train.value.mean()))
-    for _, chosen, loss in tune_all([everyone], asked.tuning, folder / "tuned", 1):
-        heard(f"all ratings: k = {chosen.factors}, held-out MSE {loss:.4f}")
-    return Entry("cnmf", "cnmf", as_dict(chosen))
+    return Ratings(ALL, train.user[rows.order], rows.index, rows.value, float(train.value.mean()))
 
 
-def _grouping(train: Interactions, asked: Asked, folder: Path, number: int, heard: Heard) -> list[Entry]:
-    """One grouping: its tuned groups alone, and with FedSPLIT."""
-    preset = FedSplitPrinted(grouping_seed=number)
-    groups = Simulated(preset).groups(train, number)
+def _groups(train: Interactions, number: int) -> Ints:
+    groups = Simulated(FedSplitPrinted(grouping_seed=number)).groups(train, number)
     assert groups is not None
-    plan = make_plan(FedSplit(), None, train, ONCE, None, 0, groups.of)
-    tuned = {
-        name: chosen
-        for name, chosen, _ in tune_all(_ratings(plan), asked.tuning, folder / "tuned", asked.workers)
-    }
-    K = _rank(train, plan, tuned, folder / f"letters-{number}.json", number)
-    heard(f"grouping {number}: {len(tuned)} groups tuned, K = {K}")
-    own = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": tuned}
-    return [_entry(name, number, own) for name in ("cnmf-groups", "fedsplit")]
+    return groups.of
 
 
-def _entry(name: str, number: int, own: dict[str, Any]) -> Entry:
-    from murmura.studies.methods import method_class
-
-    return Entry(f"{name}-{number}", name, as_dict(method_class(name)(**own)))
-
-
-def _ratings(plan: Plan) -> list[Ratings]:
+def _ratings(train: Interactions, groups: Ints) -> list[Ratings]:
     """What every group of two or more tunes on, under the mark its choice is kept by."""
+    plan = make_plan(FedSplit(), None, train, ONCE, None, 0, groups)
     histories = [plan.people.history(client, 1) for client in range(plan.clients)]
     able = [history for history in histories if not unable(history)]
     mu = float(np.mean([history.value.mean() for history in able]))  # equation 14
     return [Ratings(mark(one), owners(one), one.item, one.value, mu) for one in able]
 
 
-def _rank(train: Interactions, plan: Plan, tuned: dict[str, CnmfSettings], file: Path, number: int) -> int:
+def _ranks(train: Interactions, tuned: list[Tuned], folder: Path, workers: int) -> list[int]:
+    """K of every grouping; one that is kept in the folder is not looked for again."""
+    files = [folder / f"letters-{number}.json" for number in range(len(tuned))]
+    left = [number for number, file in enumerate(files) if not file.is_file()]
+    with processes(workers) as pool:
+        asked = {number: pool.submit(_rank, train, *tuned[number], number) for number in left}
+        for number, future in asked.items():
+            write_whole(files[number], json.dumps({"K": future.result()}).encode())
+    return [int(json.loads(file.read_text(encoding="utf-8"))["K"]) for file in files]
+
+
+def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> int:
     """The K that predicts held-out entries of the groups' letters best."""
-    if file.is_file():
-        return int(json.loads(file.read_text(encoding="utf-8"))["K"])
     letters: list[Letter] = []
     method = FedSplit(factors=MOST, patterns=1, joint_epochs=1, tuned=tuned)
-    fit(method, None, train, ONCE, runtime=InProcess(), groups=plan.groups, record=letters.append)
+    fit(method, None, train, ONCE, runtime=InProcess(), groups=groups, record=letters.append)
     columns = []
     for letter in letters:
         if letter.phase == "factors":
@@ -117,6 +127,4 @@ def _rank(train: Interactions, plan: Plan, tuned: dict[str, CnmfSettings], file:
             H = np.zeros((train.n_items, MOST), np.float32)
             H[rows.index] = rows.values[:, :MOST]
             columns.append(H[:, H.any(axis=0)])
-    K = best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))
-    write_whole(file, json.dumps({"K": K}).encode())
-    return K
+    return best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))
