@@ -1,1 +1,1 @@
-"""What happens between an algorithm and the server: consent, and the ledger of what left."""
+"""What happens between an algorithm and the server: consent, the stages of a sum, the ledgers of what left."""

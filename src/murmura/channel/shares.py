@@ -1,6 +1,6 @@
 """Additive shares: two vectors that look random each alone and add up to the secret one.
 
-Shamir-free and with no second message: one share is the expansion of a 32-byte seed (AES-256 in counter mode, a
+There is no second message: one share is the expansion of a 32-byte seed (AES-256 in counter mode, a
 fresh key each time), the other what is missing. Whoever has only one of them has only noise.
 """
 
