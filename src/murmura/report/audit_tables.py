@@ -102,5 +102,5 @@ def _cell(interval: Interval) -> Cell:
     if not math.isfinite(interval.mean):
         return Cell(None, NONE)
     low, high = interval.low, interval.high
-    text = f"[{number(low, 3)}, {number(high, 3)}]"
+    text = f"{number(low, 3)} to {number(high, 3)}"
     return Cell(interval.mean, number(interval.mean, 3), low, high, text)
