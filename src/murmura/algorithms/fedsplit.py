@@ -80,7 +80,7 @@ class FedSplit(CnmfSettings, Algorithm):
     joint_epochs: Count = 1000  # updates of the joint factorisation at most
     bias: Bias = "all"
     finish: Finish = "distil"
-    ridge: Positive = 3.0  # of the user factors, by `finish="ridge"`
+    ridge: Positive = 6.0  # of the user factors, by `finish="ridge"`
     ridge_bias: Positive = 5.0  # of the user biases, by `finish="ridge"`; of item means, by `bias="means"`
     unrated: Unrated = "zero"  # what a letter says of items the group has not rated; see fedsplit_cover
     clip: Positive | None = None  # no sent factor or bias is larger; the server refuses what is
