@@ -17,7 +17,7 @@ test: lint types imports suite
 test-neural: $(VENV)/.neural
 	$(BIN)/pytest -n 2 --dist loadfile tests/neural
 
-# Every kill point of a federation instead of some at random; half an hour on two cores.
+# Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
 	MURMURA_FAULT_POINTS=all $(BIN)/pytest -n 2 --dist loadfile tests/faults
 
