@@ -103,7 +103,7 @@ def hasty(device: Device) -> None:
 
     async def slow(work: object, seed: bytes) -> object:
         result = await train(work, seed)  # type: ignore[arg-type]
-        await asyncio.sleep(0.0005 * len(device.rows.item))
+        await asyncio.sleep(0.003 * len(device.rows.item))
         work.__dict__["send_at"] = time.time() + SPREAD * device._entropy(1)[0] / 256
         return result
 
