@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -26,6 +27,8 @@ class HttpTransport:
 
     def __init__(self, authority: Path | None = None, connections: int = 32, seconds: float = SECONDS) -> None:
         self._httpx = _httpx()
+        # httpx looks at every waiting request each time one comes or goes: thousands must wait outside it
+        self._places = asyncio.Semaphore(connections)
         limits = self._httpx.Limits(max_connections=connections, max_keepalive_connections=connections)
         self._client: httpx.AsyncClient = self._httpx.AsyncClient(
             timeout=self._httpx.Timeout(seconds, pool=None),
@@ -45,7 +48,8 @@ class HttpTransport:
     async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         """The reply, whatever its status."""
         try:
-            reply = await self._client.request(method, url, content=body or None, headers=dict(headers))
+            async with self._places:
+                reply = await self._client.request(method, url, content=body or None, headers=dict(headers))
         except (self._httpx.HTTPError, self._httpx.InvalidURL, ssl.SSLError) as error:
             raise _unreachable(url, error) from None
         return Reply(reply.status_code, reply.content, {k.lower(): v for k, v in reply.headers.items()})
