@@ -170,6 +170,13 @@ class World:
         self.coordinator.order("start")
         return devices
 
+    def holder(self, report: bytes) -> int | None:
+        """The place whose report of the open round this is."""
+        live = self.coordinator.rounds.live
+        return (
+            None if live is None else self.coordinator.rounds.book.ticket_holder(live.manifest.serial, report)
+        )
+
     async def turn(self) -> None:
         await self.coordinator.rounds.turn(self.network)
 

@@ -96,7 +96,6 @@ def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Pat
         (["leave", "--state", "S"], 4, "join a federation first"),
         (["consent", "--state", "S"], 4, "join a federation first"),
         (["rounds", "start", "http://x", "--token-file", "S"], 2, "operator's token"),
-        (["devices", "http://x", "--data", "TABLE", "--n", "13"], 2, "users 0 to 11"),
         (
             ["aggregate", "seed", "--state", "S", "--coordinator", "http://x", "--coordinator-key", "zz"],
             2,
@@ -160,6 +159,10 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
         processes.start("fleet", "devices", url, *words)
         for name in ("me", "fleet"):
             processes.wait(name)
+        assert refused("devices", url, "--data", table, "--n", 13, "--ca", cert) == (
+            2,
+            f"devices must be users 0 to 11 of {table}, but 0 to 12 were wanted.",
+        )
         with urllib.request.urlopen(f"{url}/federation", context=context) as reply:
             told = json.loads(reply.read())
         listed = subprocess.run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +11,18 @@ import pytest
 
 from murmura.channel.chain import chain
 from murmura.core.channel import READABLE, ChannelSettings
+from murmura.core.codec import decode, encode
 from murmura.core.errors import SettingError
 from murmura.core.federation import Call, History, Letters
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.core.update import SparseRows, Update
+from murmura.runtimes.http.wire import Letter
 from tests.http.network import SEEDED, World
 
 GROUPS = np.repeat(np.arange(4, dtype=np.int32), 6)
 READ = ChannelSettings(channel="readable", minimum_cohort=4)
+LEAST = ChannelSettings(channel="readable", minimum_cohort=3)
 
 
 def ratings() -> Interactions:
@@ -59,6 +64,46 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     for client in range(4):
         np.testing.assert_array_equal(told[client]["M"], answers[client]["M"], strict=True)
     assert world.coordinator.about()["label"] == READABLE
+
+
+def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(tmp_path: Path) -> None:
+    world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 3}, LEAST, groups=GROUPS)
+    sends = world.setup.course().opening[1].sends
+
+    def twisted(method: str, url: str, body: bytes) -> bytes:
+        """Place 2 sends a negative factor."""
+        if not url.endswith("/letters") or (now := world.coordinator.rounds.live) is None:
+            return body
+        letter = Letter.decode(body)
+        if now.manifest.phase != "factors" or world.holder(letter.report) != 2:
+            return body
+        items = decode(letter.update, sends).tables["items"]
+        values = items.values.copy()
+        values[0, 0] = -1.0
+        update = encode(Update({"items": SparseRows(items.index, values)}), sends)
+        return replace(letter, update=update).encode()
+
+    world.network.tamper = twisted
+
+    async def scenario() -> tuple[list[str], list[object], tuple[int, ...]]:
+        devices, said = await world.everyone(), []
+        while world.coordinator.about()["state"] != "finished":
+            await world.turn()
+            said += [outcome.why for device in devices if (outcome := await device.visit()).kind == "refused"]
+            await world.turn()
+        return said, [await device.own_answer() for device in devices], devices[2].keeper.memory.sent
+
+    said, answers, sent = asyncio.run(scenario())
+    why = "the factors of a group must not be negative, but one is -1."
+    assert said == [why]
+    last = world.coordinator.history(1)[0]
+    assert (last["state"], last["reports"], last["reason"]) == (
+        "committed",
+        3,
+        f"place 2 was left out: {why}",
+    )
+    assert [answer is None for answer in answers] == [False, False, True, False]
+    assert len(sent) > 0  # the server has read it: what it shows counts as shown
 
 
 def test_a_phase_that_needs_each_update_must_be_asked_for_by_name(tmp_path: Path) -> None:

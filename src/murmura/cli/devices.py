@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,14 +15,19 @@ from murmura.cli.console import say
 if TYPE_CHECKING:
     from murmura.runtimes.http.fleet import RoundReport
 
+Grouped = Annotated[
+    list[str], typer.Option("--set", "-S", metavar="KEY=VALUE", help="Who is in a group, e.g. -S largest=6.")
+]
+
 
 def devices(
     url: Annotated[str, typer.Argument(help="The coordinator's address.")],
-    data: Annotated[str, typer.Option("--data", help="A data set; its users are the devices.")],
+    data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
     n: Annotated[int | None, typer.Option("--n", min=1, help="How many devices; default all.")] = None,
-    first: Annotated[int, typer.Option("--first", min=0, help="The first user.")] = 0,
+    first: Annotated[int, typer.Option("--first", min=0, help="The first user or group.")] = 0,
     protocol: Annotated[str, typer.Option("--protocol", help="Only a protocol's training part.")] = "",
     data_dir: options.DataDir = None,
+    settings: Grouped = [],  # noqa: B006
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
     readable: Annotated[
@@ -30,24 +36,33 @@ def devices(
     authority: serving.Authority = None,
     as_json: options.Json = False,
 ) -> None:
-    """Run simulated devices until the federation is finished: their secrets come from (seed, user)."""
+    """Run simulated devices until the federation is finished: their secrets come from (seed, number).
+
+    Where the method is for groups, a device is a group: give the -S and --seed that `murmura serve` was given.
+    """
     serving.need("devices of a federation")
     import asyncio
 
+    from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
+    from murmura.core.settings import from_dict
     from murmura.runtimes.http.client import HttpTransport
     from murmura.runtimes.http.fleet import Fleet, man, sail
     from murmura.runtimes.http.joining import News
-    from murmura.runtimes.http.people import training_rows
+    from murmura.runtimes.http.people import groups_of, training_rows
 
-    rows = training_rows(data, protocol, data_dir)
-    last = rows.n_users if n is None else first + n
-    if not first < last <= rows.n_users:
+    url = url.rstrip("/")
+    rows, method = training_rows(data, protocol, data_dir), asyncio.run(_method(url, authority))
+    preset = from_dict(algorithm(method), options.parse_settings(settings, [method])[method])
+    groups = groups_of(rows, preset, seed)
+    what, places = ("users", rows.n_users) if groups is None else ("groups", int(groups.max()) + 1)
+    last = places if n is None else first + n
+    if not first < last <= places:
         raise SettingError(
-            f"devices must be users 0 to {rows.n_users - 1} of {data}, but {first} to {last - 1} were wanted."
+            f"devices must be {what} 0 to {places - 1} of {data}, but {first} to {last - 1} were wanted."
         )
-    fleet = Fleet(url.rstrip("/"), rows, seed, range(first, last), Permission(pi=pi), readable=readable)
+    fleet = Fleet(url, rows, seed, range(first, last), Permission(pi=pi), readable=readable, groups=groups)
 
     def tell(report: RoundReport) -> None:
         if as_json:
@@ -71,3 +86,12 @@ def devices(
                 await news.close()
 
     asyncio.run(voyage())
+
+
+async def _method(url: str, authority: Path | None) -> str:
+    """The name of the method that the coordinator runs."""
+    from murmura.runtimes.http.client import HttpTransport
+    from murmura.runtimes.http.joining import about
+
+    async with HttpTransport(authority) as send:
+        return str((await about(send, url))["method"])

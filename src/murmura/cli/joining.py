@@ -67,6 +67,7 @@ class Joining:
             keep_back=self.keep_back,
             never=self.never,
             person=own.user if self.household else None,
+            people=tuple(map(str, own.users.labels.tolist())) if self.household else (),
             slot=self.simulate and self.simulate[1],
             key=self.key,
         )
@@ -129,36 +130,42 @@ class _Own:
 
     def measure(self, tell: Tell) -> Callable[[], Awaitable[None]] | None:
         """What to call when there is a newer model, if anything was kept back."""
-        kept = {like.item for like in self.folder.likes() if like.kept_back}
+        kept = {(like.person, like.item) for like in self.folder.likes() if like.kept_back}
 
         async def measured() -> None:
             best, done = await self._best(FIRST)
             if best:
-                hits = len(kept.intersection(best))
+                found = {(person, item) for person, items in enumerate(best) for item in items}
+                hits = len(kept & found)
                 tell({"event": "measured", "done": done, "hits": hits, "kept_back": len(kept)})
 
         return measured if kept else None
 
     async def recommend(self, k: int, tell: Tell) -> None:
-        """The best items under their own names."""
+        """The best items under their own names, for everyone of the device."""
         best, _ = await self._best(k)
-        if self.device.manifest is not None and best:
-            described = await self.device.library.description(self.device.manifest.description)
-            tell({"event": "recommended", "items": described.items.labels[best].tolist()})
+        if not best:
+            return
+        told = await about(self.device.send, self.device.identity.url)
+        labels = (await self.device.library.description(str(told["description"]))).items.labels
+        names = self.device.identity.people or ("you",)
+        for name, items in zip(names, best):
+            tell({"event": "recommended", "for": name, "items": labels[items].tolist()})
 
-    async def _best(self, k: int) -> tuple[list[int], int]:
-        """The first k items by the newest model, and how many rounds it has seen; none before any training."""
-        d, manifest, state = self.device, self.device.manifest, self.folder.memory.state
-        if manifest is None or not state:
-            return [], 0
+    async def _best(self, k: int) -> tuple[list[list[int]], int]:
+        """Everybody's first k items by the newest model, and the rounds it has seen; none before the first."""
+        d = self.device
         told = await about(d.send, d.identity.url)
+        manifest = await d.last_manifest()
+        if manifest is None or not told["rounds_done"]:
+            return [], 0
         newest = replace(manifest, model=str(told["model"]))
         public = (await d.library.description(manifest.description)).public
         history, _ = d.history(public, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if manifest.exchange(public).returns else None
-        model = await d.library.model(newest)
+        model, state = await d.library.model(newest), self.folder.memory.state
         best = recommend(newest, public, model, state, history, d.identity.secret, k, answer)
-        return best.tolist(), int(told["rounds_done"])
+        return [items.tolist() for items in best], int(told["rounds_done"])
 
 
 def sentence(told: dict[str, Any]) -> str:
@@ -178,7 +185,7 @@ def sentence(told: dict[str, Any]) -> str:
             f"first {FIRST}"
         )
     if kind == "recommended":
-        return "for you: " + ", ".join(map(str, told["items"]))
+        return f"for {told['for']}: " + ", ".join(map(str, told["items"]))
     if kind == "not-called":
         return f"round {told['round']} ({told['phase']}): not called"
     if kind == "finished":

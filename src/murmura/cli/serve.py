@@ -58,23 +58,24 @@ def serve(
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
-    described = (
-        described_by_items(items, clients, interactions)
-        if items is not None
-        else described_by(training_rows(like, protocol, data_dir))
-    )
     preset, channel = configured(
         model,
         options.parse_settings(settings, [model])[model],
         "readable" if readable else "secure-sum",
         minimum,
     )
+    kept_seed = serving.kept_seed(state, seed, system.randbits(64))
+    described = (
+        described_by_items(items, preset, clients, interactions)
+        if items is not None
+        else described_by(training_rows(like, protocol, data_dir), preset, kept_seed)
+    )
     setup = Setup(
         preset,
         described,
         channel,
         Timing(round=round_seconds, hold=hold, spread=spread),
-        serving.kept_seed(state, seed, system.randbits(64)),
+        kept_seed,
         tuple(url.rstrip("/") for url in aggregator),
         wait_for,
     )

@@ -20,6 +20,8 @@ from murmura.runtimes.http.manifest import Manifest
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Statement, Store, put_fact
 
+LONGEST = 500  # characters kept of what is said of a round
+
 
 @dataclass(frozen=True, eq=False)
 class Standing:
@@ -88,20 +90,32 @@ class Book:
         found = self._store.row("SELECT envelope, called FROM rounds WHERE state = 'open'")
         return None if found is None else (bytes(found[0]), slots(found[1]))
 
+    def last_committed(self) -> bytes | None:
+        """The signed manifest of the newest round that was committed."""
+        found = self._store.row("SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC")
+        return None if found is None else bytes(found[0])
+
     def last_round(self) -> tuple[str, Ints]:
         """Hash and cohort of the newest round; "" and nobody before the first."""
         found = self._store.row("SELECT hash, called FROM rounds ORDER BY serial DESC")
         return ("", slots(b"")) if found is None else (bytes(found[0]).hex(), slots(found[1]))
 
     def commit(
-        self, serial: int, progress: Progress, server: ServerState, answers: Answers, count: int, now: float
+        self,
+        serial: int,
+        progress: Progress,
+        server: ServerState,
+        answers: Answers,
+        count: int,
+        now: float,
+        said: str,
     ) -> None:
         """The next model, the new progress and the end of the round in one transaction."""
-        ended = "UPDATE rounds SET state = 'committed', reports = ?, ended = ? WHERE serial = ?"
+        ended = "UPDATE rounds SET state = 'committed', reports = ?, ended = ?, reason = ? WHERE serial = ?"
         self._store.write(
             [
                 *self._now(progress, server, answers),
-                (ended, (count, now, serial)),
+                (ended, (count, now, said[:LONGEST] or None, serial)),
                 ("DELETE FROM tickets WHERE serial = ?", (serial,)),
             ],
             durable=True,
@@ -113,7 +127,7 @@ class Book:
         self._store.write(
             [
                 put_fact("progress", progress.encode()),
-                (ended, (count, now, why[:500], serial)),
+                (ended, (count, now, why[:LONGEST], serial)),
                 ("DELETE FROM tickets WHERE serial = ?", (serial,)),
             ],
             durable=True,

@@ -123,6 +123,13 @@ class Coordinator:
             )
         return live.hash, live.envelope
 
+    def last_manifest(self) -> bytes:
+        """The signed manifest of the last round that was committed: how to use the model it led to."""
+        found = self.rounds.book.last_committed()
+        if found is None:
+            raise RefusedError("unknown", "no round has been completed here yet.")
+        return found
+
     def blob(self, name: str) -> bytes:
         """A public model or the description, by its hash."""
         try:

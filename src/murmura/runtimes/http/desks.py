@@ -148,6 +148,10 @@ class CoordinatorDesk(Desk):
             return Answer(b"", status=304, headers=headers)
         return Answer(envelope, headers=headers)
 
+    def last(self, request: Request) -> Answer:
+        """For someone who comes later."""
+        return Answer(self.machine.last_manifest(), headers={"cache-control": "no-cache"})
+
     def blob(self, request: Request) -> Answer:
         """Immutable: its name is its hash."""
         content = self.machine.blob(request.name.hex())

@@ -204,7 +204,8 @@ class Device:
             return self._done(m, Outcome("refused", m.round, m.phase, str(error)))
         except RefusedError as error:
             kind: Kind = "not-called" if error.code == "not-called" else "refused"
-            self.keeper.keep(replace(self.keeper.memory, sent=before.sent))
+            if error.code != "left-out":  # that one was read
+                self.keeper.keep(replace(self.keeper.memory, sent=before.sent))
             return self._done(m, Outcome(kind, m.round, m.phase, str(error)))
         except UnreachableError:
             raise
@@ -315,8 +316,25 @@ class Device:
         if self.keeper.permission() != work.permission:
             raise FederationError("what its owner allows was changed or taken back, so nothing more leaves.")
 
+    async def last_manifest(self) -> Manifest | None:
+        """The last one seen, or that of the last completed round for someone who came later."""
+        if self.manifest is not None:
+            return self.manifest
+        try:
+            reply = await ask(self.send, "GET", f"{self.identity.url}/round/last")
+        except RefusedError as error:
+            if error.code == "unknown":
+                return None
+            raise
+        manifest = open_manifest(reply.body, self.identity.key)
+        if manifest.federation != self.identity.federation:
+            raise RefusedError("forged", "the last manifest must be of the federation this device joined.")
+        return manifest
+
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""
+        if not self.identity.token:
+            return None
         try:
             reply = await ask(
                 self.send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)

@@ -42,6 +42,7 @@ COORDINATOR = (
     Endpoint("register", "POST", "/devices", "Join: a random token.", takes=JSON, largest=SMALL),
     Endpoint("leave", "DELETE", "/devices/me", "Leave: the token is forgotten.", guard="device"),
     Endpoint("round", "GET", "/round", "The signed manifest of the open round; has an ETag.", BINARY),
+    Endpoint("last", "GET", "/round/last", "The signed manifest of the last round that was completed.", BINARY),
     Endpoint("events", "GET", "/events", "Says when there is a new manifest.", EVENTS),
     Endpoint("blob", "GET", "/m/{name}", "A public model or the description, by its SHA-256.", BINARY),
     Endpoint(

@@ -10,7 +10,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from murmura.channel.shares import Entropy
+from murmura.core.arrays import Ints
+from murmura.core.compiled_path import places
 from murmura.core.consent import Mode, Permission
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
@@ -31,10 +35,16 @@ class Fleet:
     url: str
     data: Interactions
     seed: int
-    clients: range  # slots, which are also the users of the data
+    clients: range  # slots, which are also the users of the data, or their groups
     permission: Permission
     disclosure: Mode = "sticky"
     readable: bool = False
+    groups: Ints | None = None  # the device of every user, -1 where somebody has none
+
+    @property
+    def size(self) -> int:
+        """How many devices the data has."""
+        return self.data.n_users if self.groups is None else int(self.groups.max()) + 1
 
 
 @dataclass(frozen=True)
@@ -53,9 +63,9 @@ class RoundReport:
 async def man(fleet: Fleet, send: Transport, entropy: Entropy = os.urandom) -> list[Device]:
     """Register the devices, each in its slot."""
     told = await about(send, fleet.url)
-    library, secrets = Library(fleet.url, send), client_secrets(fleet.seed, fleet.data.n_users)
+    library, secrets = Library(fleet.url, send), client_secrets(fleet.seed, fleet.size)
     described = await library.description(str(told["description"]))
-    items, rows = described.items.index(fleet.data.items.labels.tolist(), "item"), fleet.data.by_user
+    liked = _liked(fleet, described.items.index(fleet.data.items.labels.tolist(), "item"))
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(client: int) -> Device:
@@ -72,12 +82,25 @@ async def man(fleet: Fleet, send: Transport, entropy: Entropy = os.urandom) -> l
             readable=fleet.readable,
             disclosure=fleet.disclosure,
         )
-        own = slice(rows.start[client], rows.start[client + 1])
-        liked = Rows.of(items[rows.index[own]], rows.value[own])
         keeper = InMemory(fleet.permission)
-        return Device(identity, keeper, liked, library, send, time.time, asyncio.sleep, entropy)
+        return Device(identity, keeper, liked(client), library, send, time.time, asyncio.sleep, entropy)
 
     return list(await asyncio.gather(*(one(client) for client in fleet.clients)))
+
+
+def _liked(fleet: Fleet, items: Ints) -> Callable[[int], Rows]:
+    """What each device holds, by the numbers of the federation's items."""
+    data, groups = fleet.data, fleet.groups
+    device = data.user if groups is None else groups[data.user]
+    person = None if groups is None else places(groups)[data.user]
+    order = np.argsort(device, kind="stable")
+    start = np.searchsorted(device[order], np.arange(fleet.size + 1))
+
+    def of(client: int) -> Rows:
+        own = order[start[client] : start[client + 1]]
+        return Rows.of(items[data.item[own]], data.value[own], None if person is None else person[own])
+
+    return of
 
 
 async def sail(devices: list[Device], news: News, send: Transport, tell: Callable[[RoundReport], None]) -> None:

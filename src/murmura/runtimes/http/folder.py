@@ -77,8 +77,10 @@ class Folder:
     def identity(self) -> Identity:
         """Who it is."""
         read = self._json(DEVICE)
-        read |= {"key": bytes.fromhex(read["key"]), "secret": np.array(read["secret"], np.uint32)}
-        return Identity(**read)
+        secret = np.array(read["secret"], np.uint32)
+        return Identity(
+            **read | {"key": bytes.fromhex(read["key"]), "secret": secret, "people": tuple(read["people"])}
+        )
 
     def likes(self) -> list[Liked]:
         """Everything its owner likes."""
@@ -89,7 +91,7 @@ class Folder:
         used = [like for like in self.likes() if not like.kept_back]
         person = np.array([like.person for like in used])
         items, values = np.array([like.item for like in used]), np.array([like.value for like in used])
-        return Rows.of(items, values, person if self.identity().household else None)
+        return Rows.of(items, values, person if self.identity().people else None)
 
     @property
     def memory(self) -> Memory:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import random
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.transport import Transport, ask, bearer
 from murmura.runtimes.http.wire import check_version
 
+OVER = ("finished", "stopped")  # someone who comes now needs no place: nothing will be asked of her
 POLL = 2.0  # seconds between looks while nothing is announced, on average
 
 
@@ -42,7 +44,8 @@ class Wish:
     disclosure: Mode = "sticky"
     keep_back: float = 0.0  # share of the rows, the last ones, not trained on
     never: tuple[Any, ...] = ()  # labels
-    person: NDArray[Any] | None = None  # (rows,) whose row, when several people share the device
+    person: NDArray[Any] | None = None  # (rows,) whose row, by the place in `people`
+    people: tuple[str, ...] = ()  # the names of a household; empty: one owner
     slot: int | None = None
     key: bytes | None = None  # the coordinator's public key, when its owner has it from elsewhere
 
@@ -68,25 +71,35 @@ async def join(wish: Wish, folder: Folder, send: Transport) -> int:
     allowed = Permission(
         train=wish.permission.train, pi=wish.permission.pi, statistics=wish.permission.statistics, never=never
     )
-    asked = {"token": folder.wanted_token()} | ({} if wish.slot is None else {"slot": wish.slot})
-    place = (await ask(send, "POST", f"{wish.url}/devices", json.dumps(asked).encode())).json()
     identity = Identity(
         wish.url,
         key,
         str(told["federation"]),
-        str(place["token"]),
+        await _place(wish, folder, send) if told["state"] not in OVER else "",
         wish.secret,
         wish.minimum,
         wish.readable,
         wish.disclosure,
-        wish.person is not None,
+        wish.people,
     )
     folder.create(identity, likes, allowed)
     return foreign
 
 
+async def _place(wish: Wish, folder: Folder, send: Transport) -> str:
+    """Register: the token that stands for the place."""
+    asked = {"token": folder.wanted_token()} | ({} if wish.slot is None else {"slot": wish.slot})
+    told = (await ask(send, "POST", f"{wish.url}/devices", json.dumps(asked).encode())).json()
+    return str(told["token"])
+
+
 def known_likes(described: Description, wish: Wish) -> tuple[list[Liked], int]:
-    """The rows of items on offer, each once, the last ones kept back; and how many rows are of others."""
+    """The rows of items on offer, each once, everybody's last ones kept back; how many rows are of others."""
+    if len(wish.people) > described.public.people:
+        raise DataError(
+            f"a device of this federation must be shared by at most {described.public.people} people, but the "
+            f"data has {len(wish.people)}; name one with --user, or ask the operator for larger groups."
+        )
     codes = described.items.find(wish.labels)
     used = np.isin(codes, described.public.listed)
     if not used.any():
@@ -97,11 +110,12 @@ def known_likes(described: Description, wish: Wish) -> tuple[list[Liked], int]:
     whose = np.zeros(len(codes), np.int32) if wish.person is None else wish.person
     # the last row of an item counts
     rows = {(int(whose[n]), int(codes[n])): n for n in np.flatnonzero(used).tolist()}
-    trained = len(rows) - int(wish.keep_back * len(rows))
-    likes = [
-        Liked(wish.labels[n].item(), code, float(wish.values[n]), place >= trained, person)
-        for place, ((person, code), n) in enumerate(rows.items())
-    ]
+    held, placed = Counter(person for person, _ in rows), Counter[int]()
+    likes = []
+    for (person, code), n in rows.items():
+        placed[person] += 1
+        kept_back = placed[person] > held[person] - int(wish.keep_back * held[person])
+        likes.append(Liked(wish.labels[n].item(), code, float(wish.values[n]), kept_back, person))
     return likes, int((~used).sum())
 
 
@@ -178,7 +192,8 @@ async def leave(folder: Folder, send: Transport) -> str | None:
     """Tell the coordinator and delete everything here; what went wrong with the first, if anything."""
     identity, why = folder.identity(), None
     try:
-        await ask(send, "DELETE", f"{identity.url}/devices/me", headers=bearer(identity.token))
+        if identity.token:
+            await ask(send, "DELETE", f"{identity.url}/devices/me", headers=bearer(identity.token))
     except (UnreachableError, RefusedError) as error:
         why = str(error)
     folder.delete()

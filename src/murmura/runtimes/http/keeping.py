@@ -30,7 +30,7 @@ class Identity:
     minimum: int = 100  # takes no part in a round that releases sums of fewer
     readable: bool = False  # whether its owner allows the server to read its updates
     disclosure: Mode = "sticky"
-    household: bool = False  # several people share it
+    people: tuple[str, ...] = ()  # the names of a household; empty: it has one owner
 
 
 @dataclass(frozen=True)

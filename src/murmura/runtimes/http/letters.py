@@ -32,12 +32,18 @@ class Mailbox:
         longest = self._chain.ring.message_bytes if self._chain else self._phase.sends.message_bytes(rows)
         self.largest = LETTER_HEADER + longest  # bytes of a letter
         self._digests: dict[int, bytes] = {}
+        self.left_out: dict[int, str] = {}  # slot -> why its letter is not used
         self._updates: dict[int, Update] = {}
 
     @property
     def count(self) -> int:
-        """How many devices have answered."""
+        """How many devices have answered, with letters that are used or not."""
         return len(self._digests)
+
+    @property
+    def used(self) -> int:
+        """How many updates the server's step gets."""
+        return self.count - len(self.left_out)
 
     def take(self, letter: Letter, slot: int | None, key: Key, now: float) -> None:
         """One update, checked completely before anything changes; the same one again changes nothing."""
@@ -52,7 +58,7 @@ class Mailbox:
                 raise RefusedError(
                     "duplicate", "another update of this device was accepted in this round before."
                 )
-            return
+            return self._tell(slot)
         if now > self._manifest.deadline:
             raise RefusedError("late", f"round {self._manifest.round} is over; the update was not counted.")
         try:
@@ -62,14 +68,23 @@ class Mailbox:
         except FederationError as error:
             raise RefusedError("malformed", str(error)) from None
         self._digests[slot] = digest
+        self._tell(slot)
+
+    def _tell(self, slot: int) -> None:
+        """Say no to a device whose letter is left out, and why; the round knows that it has answered."""
+        if slot in self.left_out:
+            raise RefusedError("left-out", self.left_out[slot])
 
     def _add(self, slot: int, content: bytes) -> None:
         if self._chain is not None:
             self._total += self._chain.ring.unpack(content)
             return
         update = decode(content, self._phase.sends)
-        if self._algorithm.server_refuses(self._phase, update) is None:
+        why = self._algorithm.server_refuses(self._phase, update)
+        if why is None:
             self._updates[slot] = update
+        else:
+            self.left_out[slot] = why
 
     def inbox(self) -> Total | Letters:
         """What the server's step gets."""

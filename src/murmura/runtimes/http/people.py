@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from murmura.algorithms.preset import Preset
+from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.federation import Public
 from murmura.core.interactions import Interactions, Vocabulary
@@ -13,6 +15,7 @@ from murmura.data.filters import LatestPerPair
 from murmura.data.sources import load
 from murmura.engine.protocol import prepare, protocol
 from murmura.runtimes.http.manifest import Description
+from murmura.runtimes.simulation import Simulated
 
 
 def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Interactions:
@@ -23,12 +26,18 @@ def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Intera
     return prepare(dataset, protocol(rules, dataset)).split.train
 
 
-def described_by(data: Interactions) -> Description:
-    """The federation whose devices are the users of `data`."""
-    return Description(data.items, Public.of(data))
+def groups_of(data: Interactions, preset: Preset, seed: int) -> Ints | None:
+    """The device of every user, where the method is for groups of people; None: everyone has one."""
+    found = Simulated(preset).groups(data, seed)
+    return None if found is None else found.of
 
 
-def described_by_items(path: Path, clients: int, interactions: int) -> Description:
+def described_by(data: Interactions, preset: Preset, seed: int) -> Description:
+    """The federation whose devices are the users of `data`, or the groups the method puts them in."""
+    return Description(data.items, Public.of(data, groups=groups_of(data, preset, seed)))
+
+
+def described_by_items(path: Path, preset: Preset, clients: int, interactions: int) -> Description:
     """A federation of so many devices over the items in a file, one id per line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -43,7 +52,9 @@ def described_by_items(path: Path, clients: int, interactions: int) -> Descripti
     numbers = all(label.isdigit() and str(int(label)) == label for label in labels)
     vocabulary, _ = Vocabulary.of(np.array([int(n) for n in labels] if numbers else labels))
     listed = np.arange(len(vocabulary), dtype=np.int32)
-    return Description(vocabulary, Public(len(vocabulary), listed, clients, interactions))
+    groups = preset.grouping()
+    people = 1 if groups is None else groups.largest
+    return Description(vocabulary, Public(len(vocabulary), listed, clients, interactions, people=people))
 
 
 def household(name: str, data_dir: Path | None = None) -> Interactions:

@@ -20,12 +20,24 @@ def recommend(
     secret: Words,
     k: int,
     answer: Arrays | None = None,
-) -> Ints:
-    """The k best items on offer that the owner does not have, the best first; ties go to the lower number."""
+) -> list[Ints]:
+    """For everyone of the device the k best items on offer that she does not have, the best first.
+
+    A device that has learned nothing yet is someone who comes later: her part is made from the model as it
+    stands. Ties go to the lower number.
+    """
     algorithm, rng = manifest.algorithm(), Rng(secret, manifest.round + 1)
     call = Call(public, "ready", manifest.round + 1, model, answer)
-    ready = algorithm.client_ready(call, state, history, rng)
-    scores = np.asarray(algorithm.client_score(model, ready, history)[0], np.float64)
-    offered = np.setdiff1d(public.listed, history.item)
-    order = np.argsort(-scores[offered], kind="stable")
-    return offered[order[:k]].astype(np.int32)
+    ready = (
+        algorithm.client_ready(call, state, history, rng)
+        if state
+        else algorithm.client_fold_in(call, history, rng)
+    )
+    scores = np.asarray(algorithm.client_score(model, ready, history), np.float64)
+    whose = np.zeros(len(history), np.int32) if history.person is None else history.person
+    best = []
+    for person in range(int(whose.max(initial=0)) + 1):
+        offered = np.setdiff1d(public.listed, history.item[whose == person])
+        order = np.argsort(-scores[person, offered], kind="stable")
+        best.append(offered[order[:k]].astype(np.int32))
+    return best

@@ -18,6 +18,7 @@ STATUS = {
     "method": 405,
     "duplicate": 409,  # something else was accepted under this name before
     "replay": 409,  # of another round or another manifest
+    "left-out": 409,  # the server has read an update and will not use it; the others go on
     "released": 409,  # a sum of this round has been released; it is final
     "too-few": 409,  # fewer reports than the minimum cohort
     "no-twin": 409,  # the other aggregator has no share of this report

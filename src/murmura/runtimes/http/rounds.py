@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,8 +193,8 @@ class Rounds:
         if live.mailbox is not None:
             live.reports = live.mailbox.count
             if live.reports >= m.called or self._clock() > m.deadline:
-                self._require(live.reports, m)
-                self._commit(live, live.mailbox.inbox(), live.reports)
+                self._require(live.mailbox.used, m)
+                self._commit(live, live.mailbox.inbox(), live.mailbox.used, live.mailbox.left_out)
             return
         pair = self._helpers(m)
         try:
@@ -215,13 +215,14 @@ class Rounds:
                 "too-few", f"a round needs {manifest.minimum} updates, but only {count} arrived."
             )
 
-    def _commit(self, live: Live, inbox: Total | Letters, count: int) -> None:
-        """The server's step, written down with the round."""
+    def _commit(self, live: Live, inbox: Total | Letters, count: int, left_out: Mapping[int, str] = {}) -> None:
+        """The server's step, written down with the round and whose letter it did not use."""
         if self.live is not live:  # given up while its sum was on the way
             return
         server, answers = self._step(live.manifest, inbox)
         progress = self.course.after_success(self.now.progress)
-        self.book.commit(live.manifest.serial, progress, server, answers, count, self._clock())
+        said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
+        self.book.commit(live.manifest.serial, progress, server, answers, count, self._clock(), said)
         self.counters.committed += 1
         self.live, self.now = None, self.book.standing()
 

@@ -1,0 +1,170 @@
+"""Households over loopback HTTP: FedSPLIT in real processes has the bits of the simulation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import algorithm
+from murmura.core.codec import encode_model
+from murmura.core.compiled_path import places
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions
+from murmura.core.settings import field_names, from_dict
+from murmura.engine.fit import fit
+from murmura.engine.fitted import Fitted
+from murmura.runtimes.http.joining import Wish, known_likes
+from murmura.runtimes.http.manifest import Mode
+from murmura.runtimes.http.people import described_by_items, groups_of, training_rows
+from murmura.runtimes.http.setup import configured
+from murmura.runtimes.inprocess import InProcess
+from tests.http.processes import Processes, answers, free_ports, get, served
+
+SEED, PEOPLE, FILMS, ALONE = 3, 30, 24, 2  # two households are processes of their own
+GIVEN = {"smallest": 3, "largest": 6, "factors": 2, "patterns": 4, "epochs": 60}
+METHODS = ["fedsplit", "fedsplit-svd"]
+
+
+def ratings() -> Interactions:
+    rng = np.random.default_rng(8)
+    rows = [
+        (u, i, 1 + (u * i) % 5) for u in range(PEOPLE) for i in rng.choice(FILMS, 9, replace=False).tolist()
+    ]
+    user, item, value = np.array(rows).T
+    return Interactions.of(user, item, value.astype(np.float64))
+
+
+def write(data: Interactions, path: Path) -> Path:
+    lines = [f"{data.users.labels[u]},{i},{v:g}" for u, i, v in zip(data.user, data.item, data.value)]
+    path.write_text("\n".join(["user,item,rating", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def given(name: str) -> dict[str, object]:
+    return {key: GIVEN[key] for key in GIVEN if key in field_names(algorithm(name))}
+
+
+def words(name: str) -> list[object]:
+    return [word for key, value in given(name).items() for word in ("-S", f"{key}={value}")]
+
+
+def simulated(name: str, data: Interactions, groups: np.ndarray, mode: Mode = "readable") -> Fitted:
+    preset, channel = configured(name, given(name), mode, 2)
+    schedule = preset.schedule()
+    runtime = InProcess(path="plain")
+    return fit(
+        preset.algorithm(), None, data, schedule, runtime=runtime, groups=groups, channel=channel, seed=SEED
+    )
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str, tmp_path: Path) -> None:
+    table = write(ratings(), tmp_path / "ratings.csv")
+    data, preset = training_rows(str(table), ""), from_dict(algorithm(name), given(name))
+    groups = groups_of(data, preset, SEED)
+    assert groups is not None
+    fitted = simulated(name, data, groups)
+    (port,), processes = free_ports(1), Processes(tmp_path)
+    url = f"http://127.0.0.1:{port}"
+    chosen = words(name)
+    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", fitted.plan.clients, "--start")
+    where = ("--state", tmp_path / "coordinator", "--port", port, "--minimum", 2, "--seed", SEED)
+    try:
+        processes.start(
+            "serve", "serve", *where, "--model", name, "--like", table, "--readable", *chosen, *times
+        )
+        answers(url, processes, "serve")
+        for group in range(ALONE):
+            own = write(data.rows(groups[data.user] == group), tmp_path / f"household-{group}.csv")
+            me = (
+                "--state",
+                tmp_path / f"h{group}",
+                "--data",
+                own,
+                "--household",
+                "--simulate",
+                f"{SEED}:{group}",
+            )
+            processes.start(f"h{group}", "join", url, *me, "--minimum", 2, "--readable", "--top", 3, "--json")
+        rest = ("--data", table, "--first", ALONE, "--seed", SEED, "--readable", *chosen)
+        processes.start("fleet", "devices", url, *rest)
+        for started in (*(f"h{group}" for group in range(ALONE)), "fleet"):
+            processes.wait(started)
+        told = json.loads(get(f"{url}/federation"))
+        published = get(f"{url}/m/{told['model']}")
+        late = write(data.rows(data.user == 0), tmp_path / "late.csv")
+        processes.start("late", "join", url, "--state", tmp_path / "late", "--data", late, "--top", 3, "--json")
+        processes.wait("late")
+    finally:
+        processes.stop()
+    public = fitted.plan.public
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+    for group in range(ALONE):
+        everyone_of_a_household_is_served(processes.out(f"h{group}"), fitted, data, groups, group)
+    events = [json.loads(line) for line in processes.out("late").splitlines()]
+    assert [event["event"] for event in events] == ["joined", "finished", "recommended"]
+    assert len(events[-1]["items"]) == 3
+    assert not list((tmp_path / "late").glob("journal.*"))  # nothing left her device
+
+
+def everyone_of_a_household_is_served(
+    out: str, fitted: Fitted, data: Interactions, groups: np.ndarray, group: int
+) -> None:
+    """The three films each of them is shown are those of the simulation."""
+    shown = {event["for"]: event["items"] for event in map(json.loads, out.splitlines()) if "for" in event}
+    members = np.flatnonzero(groups == group)
+    assert shown.keys() == {str(data.users.labels[user]) for user in members}
+    lists = fitted.recommend(members.astype(np.int32), 3)
+    assert (places(groups)[members] == np.arange(len(members))).all()
+    for user, items in zip(members.tolist(), lists.item.tolist()):
+        assert shown[str(data.users.labels[user])] == data.items.labels[items].tolist()
+
+
+@pytest.mark.parametrize("name", ["item-means", "co-statistics"])
+def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path) -> None:
+    table = write(ratings(), tmp_path / "ratings.csv")
+    data, preset = training_rows(str(table), ""), from_dict(algorithm(name), given(name))
+    groups = groups_of(data, preset, SEED)
+    assert groups is not None
+    fitted = simulated(name, data, groups, "secure-sum")
+    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", fitted.plan.clients, "--start")
+    with served(
+        tmp_path, "--like", table, "--model", name, "--seed", SEED, *words(name), *times, minimum=2
+    ) as here:
+        here.processes.start("fleet", "devices", here.url, "--data", table, "--seed", SEED, *words(name))
+        here.processes.wait("fleet")
+        told = json.loads(get(f"{here.url}/federation"))
+        published = get(f"{here.url}/m/{told['model']}")
+    public = fitted.plan.public
+    assert (told["mode"], told["label"]) == ("secure-sum", "")
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+
+
+def test_a_household_too_large_for_the_federation_is_told_so(tmp_path: Path) -> None:
+    items = tmp_path / "films.txt"
+    items.write_text("".join(f"{n}\n" for n in range(FILMS)), encoding="utf-8")
+    data = ratings()
+    wish = Wish(
+        "http://x",
+        data.item,
+        data.value,
+        np.zeros(2, np.uint32),
+        None,  # type: ignore[arg-type]
+        person=data.user,
+        people=tuple(map(str, range(PEOPLE))),
+    )
+    small = described_by_items(items, from_dict(algorithm("fedsplit"), {"largest": 6}), 10, 100)
+    with pytest.raises(DataError, match="at most 6 people, but the data has 30"):
+        known_likes(small, wish)
+    likes, foreign = known_likes(
+        described_by_items(items, from_dict(algorithm("fedsplit"), {}), 10, 100), replace_keep_back(wish)
+    )
+    kept = [sum(like.kept_back for like in likes if like.person == person) for person in range(PEOPLE)]
+    assert (kept, foreign) == ([3] * PEOPLE, 0)  # a third of everybody's nine, not the last people's rows
+
+
+def replace_keep_back(wish: Wish) -> Wish:
+    return Wish(**{**vars(wish), "keep_back": 0.34})
