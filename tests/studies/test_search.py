@@ -2,14 +2,18 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError, SettingError
+from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, Split
 from murmura.engine.protocol import Prepared, Selection, prepare, protocol, whole_split
 from murmura.studies.search import Trial, best, grid, name_of, search
+from murmura.studies.tpe import tpe
 from tests.studies.worlds import small_world
 
 
@@ -50,7 +54,39 @@ def test_a_search_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert history.read_text().startswith(text)
     assert len(history.read_text().splitlines()) == 3
     assert both[0].value == pytest.approx(first[0].value, abs=1e-6)
-    assert best(both).value == max(trial.value for trial in both)
+    assert best(both, "P@10").value == max(trial.value for trial in both)
+
+
+RATED = Interactions.of(
+    np.repeat(np.arange(50), 25),
+    np.concatenate([np.random.default_rng(u).permutation(30)[:25] for u in range(50)]),
+    np.random.default_rng(1).integers(1, 6, 1250).astype(np.float64),
+)
+
+
+@pytest.mark.parametrize("sampler", ["grid", "tpe"])
+def test_of_errors_the_lowest_wins(sampler: str) -> None:
+    """Ratings at random: a pass or two over them must beat five hundred, which learn them by heart."""
+    dataset = Dataset("random", RATED, Catalogue(RATED.items))
+    selection = prepare(dataset, protocol("fedsplit", dataset)).selection()
+    axes: dict[str, list[Any]] = {"epochs": [1, 500], "factors": [10]}
+    found = (
+        search(selection, "cnmf", grid(axes), metric="MSE")
+        if sampler == "grid"
+        else tpe(selection, "cnmf", {**axes}, 12, metric="MSE")
+    )
+    trials = list(found)
+    assert best(trials, "MSE").settings["epochs"] == 1
+    assert best(trials, "MSE").value == min(trial.value for trial in trials)
+    if sampler == "tpe":  # it asks for the better one more often
+        assert sum(trial.settings["epochs"] == 1 for trial in trials) > 6
+
+
+def test_a_metric_without_a_best_end_is_refused_before_any_work() -> None:
+    with pytest.raises(SettingError, match="'BD/x@10' is best near 0"):
+        next(iter(search(ready(), "user-knn", grid({"k": [1]}), metric="BD/x@10")))
+    with pytest.raises(SettingError, match="there is no metric 'RMS'"):
+        next(iter(search(ready(), "user-knn", grid({"k": [1]}), metric="RMS")))
 
 
 def test_epochs_are_stops_on_the_way_of_one_fit() -> None:

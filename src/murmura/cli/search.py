@@ -31,7 +31,7 @@ Patience = Annotated[
 Plan = Annotated[
     Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
 ]
-Metric = Annotated[str, typer.Option("--metric", help="What is maximised on the validation part.")]
+Metric = Annotated[str, typer.Option("--metric", help="What decides; of errors the lowest wins.")]
 History = Annotated[
     Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
 ]
@@ -96,14 +96,13 @@ def search(
 
 def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     """The winner as JSON, or all trials as a table, best first."""
-    from murmura.studies.trials import best
+    from murmura.studies.trials import best, ranked
 
-    model, metric, winner = config.search, config.metric, best(found)
+    model, metric, winner = config.search, config.metric, best(found, config.metric)
     if as_json:
         typer.echo(json.dumps({"model": model, "settings": winner.settings, metric: winner.value}))
         return
-    ranked = sorted(found, key=lambda trial: -trial.value)
-    rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked]
+    rows = [[json.dumps(t.settings), f"{t.value:.5f}", f"{t.seconds:.1f}"] for t in ranked(found, metric)]
     table(f"{model} on the validation part of {config.data.name}", ["settings", metric, "seconds"], rows)
 
 

@@ -14,6 +14,7 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.evaluation import accuracy, categories, coverage, gain, popularity
 from murmura.evaluation.cut import Cut
+from murmura.evaluation.ratings import RATING_ERRORS
 
 Better = Literal["higher", "lower", "zero"]
 
@@ -83,3 +84,13 @@ def metric_of(key: str) -> UserMetric | SystemMetric | LabelMetric:
         hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(METRICS)}."
         raise SettingError(f"there is no metric '{name}': {hint}")
     return METRICS[name]
+
+
+def is_error(key: str) -> bool:
+    """Whether it is an error of predicted ratings: "RMSE", "MSE/people"."""
+    return key.split("/", 1)[0] in RATING_ERRORS
+
+
+def better(key: str) -> Better:
+    """Which direction of a result is better: lower for errors, else as the table says."""
+    return "lower" if is_error(key) else metric_of(key).better

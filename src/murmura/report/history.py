@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from murmura.report.drawing import CENTRAL, INK, MUTED, Picture, draw, short
 from murmura.report.table import Column, Table, decimals_for, number_cell, text_cell
-from murmura.studies.trials import Trial, best
+from murmura.studies.trials import Trial, best, best_place, ranked, side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-histo
         return None
     places = range(1, len(known) + 1)
     values = [trial.value for trial in known]
-    tops = [max(values[:place]) for place in places]
+    tops = [values[best_place(values[:place], side(metric))] for place in places]
 
     def paint(figure: Figure) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -39,7 +39,7 @@ def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-histo
         axes.set_xlabel("trial")
         axes.set_ylabel(f"{metric} on validation")
 
-    winner = best(known)
+    winner = best(known, metric)
     return Picture(
         name,
         "Search history",
@@ -57,14 +57,14 @@ def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-sett
     keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
     if not keys:
         return None
-    down = math.ceil(len(keys) / ACROSS)
+    down, chosen = math.ceil(len(keys) / ACROSS), best(known, metric)
     height = 0.4 + 1.7 * down
 
     def paint(figure: Figure) -> None:
         panels = figure.subplots(down, ACROSS, squeeze=False, sharey=True).ravel()
         figure.subplots_adjust(0.07, 0.38 / height, 0.985, 1 - 0.1 / height, wspace=0.12, hspace=0.5)
         for axes, key in zip(panels, keys):
-            _panel(axes, key, known)
+            _panel(axes, key, known, chosen)
         for axes in panels[len(keys) :]:
             axes.set_visible(False)
         panels[0].set_ylabel(metric)
@@ -74,17 +74,17 @@ def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-sett
         "Settings and what they reached",
         f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
         "is the choice. Points of one value differ in the other settings.",
-        f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(best(known).settings)}.",
+        f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
         draw(name, height, paint),
     )
 
 
-def _panel(axes: Axes, key: str, trials: Sequence[Trial]) -> None:
+def _panel(axes: Axes, key: str, trials: Sequence[Trial], chosen: Trial) -> None:
     found = [trial.settings.get(key) for trial in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
     labels = sorted({str(value) for value in found})
     across: list[Any] = found if numeric else [labels.index(str(value)) for value in found]
-    winner = list(trials).index(best(trials))
+    winner = list(trials).index(chosen)
     axes.plot(across, [trial.value for trial in trials], "o", color=CENTRAL, markersize=3.5)
     ring: Any = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK}
     axes.plot([across[winner]], [trials[winner].value], "o", **ring)
@@ -99,9 +99,9 @@ def _panel(axes: Axes, key: str, trials: Sequence[Trial]) -> None:
 
 def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> Table:
     """Every trial, best first."""
-    ranked = sorted(trials, key=lambda trial: (math.isnan(trial.value), -trial.value))
-    keys = _keys(ranked)
-    decimals = decimals_for([trial.value for trial in ranked])
+    order = ranked(trials, metric)
+    keys = _keys(order)
+    decimals = decimals_for([trial.value for trial in order])
     columns = (
         Column("place"),
         *(Column(key, numeric=False) for key in keys),
@@ -115,7 +115,7 @@ def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> 
             number_cell(trial.value, decimals),
             number_cell(trial.seconds, 1),
         )
-        for place, trial in enumerate(ranked, start=1)
+        for place, trial in enumerate(order, start=1)
     ]
     return Table(name, "Trials, best first", columns, tuple(rows), ("Scored on the validation part.",))
 

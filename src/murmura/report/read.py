@@ -14,7 +14,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.evaluation.ratings import RATING_ERRORS
+from murmura.evaluation.registry import is_error
 from murmura.studies.compare import run_name
 
 
@@ -99,11 +99,6 @@ class Folder:
 def is_cost(key: str) -> bool:
     """Metrics are "P@10" or errors of ratings; what else has no cut-off is a cost."""
     return "@" not in key and not is_error(key)
-
-
-def is_error(key: str) -> bool:
-    """Whether it is an error of predicted ratings: "RMSE", "MSE/people"."""
-    return key.split("/")[0] in RATING_ERRORS
 
 
 def printable(text: object) -> str:

@@ -12,7 +12,8 @@ from murmura.report.reproduced import Number
 from murmura.report.table import Cell, Column, Table, decimals_for, number, number_cell, text_cell
 from murmura.studies.experiments import Experiment
 from murmura.studies.reproduce import CHOICES, SPENT, TRIALS, Place
-from murmura.studies.stopping import Tried, best_place
+from murmura.studies.stopping import Tried
+from murmura.studies.trials import best_place
 from murmura.studies.verdict import WIDER
 
 NO_WORD = "–"

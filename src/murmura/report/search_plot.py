@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murmura.report.drawing import CURVES, MUTED, Picture, draw, short
-from murmura.studies.stopping import Tried, best_place
-from murmura.studies.trying import Better
+from murmura.studies.stopping import Tried
+from murmura.studies.trials import Side, best_place
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ ACROSS = 3
 TALL = 1.5  # inches of a panel
 
 
-def search_picture(name: str, tried: Sequence[Tried], metric: str, better: Better) -> Picture | None:
+def search_picture(name: str, tried: Sequence[Tried], metric: str, better: Side) -> Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
     rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
     rows = {row: mine for row, mine in rows.items() if len(mine) > 1}
@@ -41,7 +41,7 @@ def search_picture(name: str, tried: Sequence[Tried], metric: str, better: Bette
     return Picture(name, "Search history", caption, alt, draw(name, height, paint))
 
 
-def _panel(axes: Axes, row: str, values: list[float], better: Better) -> None:
+def _panel(axes: Axes, row: str, values: list[float], better: Side) -> None:
     from matplotlib.ticker import MaxNLocator
 
     known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]

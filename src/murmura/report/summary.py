@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 
 from murmura.core.errors import SettingError
-from murmura.evaluation import metric_of
+from murmura.evaluation import metric_of, registry
+from murmura.evaluation.registry import is_error
 from murmura.report.against import Tested, tests_against
 from murmura.report.lines import Estimate, Line, line_of
-from murmura.report.read import Folder, is_cost, is_error, ordered
+from murmura.report.read import Folder, is_cost, ordered
 
 Better = Literal["higher", "lower", "zero"]
 
@@ -71,10 +72,8 @@ def cutoff(key: str) -> int:
 
 def better(key: str) -> Better:
     """Which direction is better: costs lower, metrics as their table says, unknown ones higher."""
-    if is_cost(key) or is_error(key):
-        return "lower"
     try:
-        return metric_of(key).better
+        return "lower" if is_cost(key) else registry.better(key)
     except SettingError:
         return "higher"
 

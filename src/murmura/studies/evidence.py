@@ -23,7 +23,7 @@ from murmura.engine.protocol import Prepared, Protocol, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.compare import run_name
 from murmura.studies.search_folder import CHOICE, TRIALS
-from murmura.studies.trials import read_history
+from murmura.studies.trials import read_history, side
 
 LISTS = "recommendations.tsv"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
@@ -220,7 +220,6 @@ def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Ev
         for label, found in entries.items()
         if len(found) == 1 and (best_of := [one for one in trials if one.label == label and _is(one, found[0])])
     ]
-    lower = stated.get("better") == "lower"
     metric = str(stated.get("metric", "P@10"))
     return Evidence(
         inner.run,
@@ -231,7 +230,7 @@ def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Ev
         tuple(trials),
         tuple(won),
         metric,
-        lower,
+        side(metric) == "lower",
     )
 
 

@@ -18,6 +18,7 @@ from murmura.core.settings import UNKNOWN, changed, field_names, problem, settin
 from murmura.studies.config import Path_, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search import grid
+from murmura.studies.trials import Side, side
 
 Count = Annotated[int, Field(ge=1)]
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
@@ -85,7 +86,6 @@ class Experiment:
     also: tuple[str, ...] = ()  # others it can be run on, where the paper's are not public
     protocol: str = "fpl"
     metric: str = "P@10"  # what settings are chosen by, on the validation part
-    better: Literal["higher", "lower"] = "higher"
     tolerance: Annotated[float, Field(gt=0)] = 0.05  # how far from the print still counts as reproduced
     shown: Annotated[tuple[str, ...], Field(min_length=1)]  # the metrics of the table
     seeds: Count = 3
@@ -96,6 +96,11 @@ class Experiment:
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
     doubts: tuple[Doubt, ...] = ()
     quick: Quick = Field(default_factory=Quick)
+
+    @property
+    def better(self) -> Side:
+        """Which direction of its metric is better."""
+        return side(self.metric)
 
     def doubt(self, data: str, row: str, metric: str) -> str:
         """Why a printed number is doubted; "" where it is not."""

@@ -35,10 +35,10 @@ from murmura.studies.compare import Comparison, Entry, compare, one_run, run_nam
 from murmura.studies.experiments import Experiment, Row, candidates
 from murmura.studies.methods import method, method_class
 from murmura.studies.pool import Steps, carry_out, processes
-from murmura.studies.stopping import Tried, attempt, best_place
+from murmura.studies.stopping import Tried, attempt
 from murmura.studies.sweep import FILE as SWEEP
 from murmura.studies.sweep import entry_label
-from murmura.studies.trials import name_of
+from murmura.studies.trials import best_place, name_of
 from murmura.studies.trying import Job
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
@@ -129,7 +129,7 @@ def _fits_of(row: Row, seeds: int) -> int:
 
 def _config(place: Place) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
-    kept = {key: experiment[key] for key in ("name", "protocol", "metric", "better", "seeds", "rows")}
+    kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
@@ -186,7 +186,7 @@ def _try(fit: Fit) -> Tried:
         return replace(Tried.of(folder.read(name)), stage=fit.stage, wall=0.0, cpu=0.0)
     experiment = place.experiment
     selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder)
-    job = Job(row.model, fit.settings, experiment.metric, patience=row.patience, better=experiment.better)
+    job = Job(row.model, fit.settings, experiment.metric, patience=row.patience)
     tried = attempt(selection, job, row.epochs)
     tried = replace(tried, stage=fit.stage, row=fit.label)
     if not tried.missing:  # it may be installed before the next attempt

@@ -11,7 +11,7 @@ from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method
-from murmura.studies.trials import History, Trial, best, name_of
+from murmura.studies.trials import History, Trial, best, name_of, side
 from murmura.studies.trying import Job, Team, is_over, most_epochs, team
 
 __all__ = ["Trial", "best", "grid", "name_of", "search"]
@@ -39,6 +39,7 @@ def search(
     With `patience` a candidate is scored after every epoch, up to its own number of them, and its trial is that
     of the best epoch: `epochs` of the trial's settings. `workers` are processes; they change no result.
     """
+    side(metric)
     for one in candidates:
         method(model, one)  # refuse a bad setting before any work
     if not candidates:
@@ -81,7 +82,7 @@ def _early_stopped(
         for trial in next(answers) if untried else ():
             if log.find(trial.settings) is None:
                 log.add(trial)
-        yield one, best(curve_of(log, one, patience) or [])
+        yield one, best(curve_of(log, one, patience) or [], log.metric)
 
 
 def curve_of(log: History, settings: dict[str, Any], patience: int) -> list[Trial] | None:
@@ -93,7 +94,7 @@ def curve_of(log: History, settings: dict[str, Any], patience: int) -> list[Tria
         if found is None:
             return None
         curve.append(found)
-        if is_over([trial.value for trial in curve], patience):
+        if is_over([trial.value for trial in curve], patience, side(log.metric)):
             break
     return curve
 

@@ -33,7 +33,7 @@ from murmura.studies.methods import method
 from murmura.studies.search import grid, search
 from murmura.studies.space import Range, Space, corners, parse_range
 from murmura.studies.tpe import tpe
-from murmura.studies.trials import Trial, best
+from murmura.studies.trials import Trial, best, side
 from murmura.studies.trying import most_epochs
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
@@ -68,6 +68,7 @@ class SearchConfig:
 
     def check(self) -> None:
         """Refuse what the model does not allow, before any work."""
+        side(self.metric)
         tpe = self.sampler == "tpe"
         for one in [{**self.fixed, **one} for one in corners(self.axes())] if tpe else self.candidates():
             method(self.search, one)
@@ -105,7 +106,7 @@ def search_run(
         stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
         run.mark("interrupted" if stopped else "failed", error=str(error))
         raise
-    winner = best(found)
+    winner = best(found, config.metric)
     run.write_json(
         CHOICE,
         {

@@ -23,7 +23,7 @@ Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
 
 @settings
 class SearchPlan:
-    """protocol -> data -> model -> axes, and the metric each protocol maximises."""
+    """protocol -> data -> model -> axes, and the metric each protocol is judged by."""
 
     metric: dict[str, str]
     grids: dict[str, dict[str, dict[str, Axes]]]
@@ -85,7 +85,7 @@ def run_plan(
                         progress=progress,
                     )
                 )
-                yield Choice(rules, name, model, metric, len(trials), best(trials))
+                yield Choice(rules, name, model, metric, len(trials), best(trials, metric))
 
 
 def as_defaults(choices: list[Choice]) -> str:

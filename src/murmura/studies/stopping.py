@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.engine.protocol import Selection
-from murmura.studies.trying import Better, Job, do
+from murmura.studies.trials import best_place
+from murmura.studies.trying import Job, do
 
 
 @dataclass(frozen=True)
@@ -65,20 +65,4 @@ def attempt(selection: Selection, job: Job, epochs: int | None = None) -> Tried:
 def _whole(job: Job, epochs: int | None) -> Job:
     """The job with its number of epochs, or without patience where the method has none."""
     settings = {**job.settings, "epochs": epochs} if epochs else job.settings
-    return Job(job.model, settings, job.metric, job.seed, (), job.patience if epochs else None, job.better)
-
-
-def best_place(values: Sequence[float], better: Better) -> int:
-    """Where the best value is; of equal ones the first."""
-    best = 0
-    for place, value in enumerate(values):
-        if better_than(value, values[best], better):
-            best = place
-    return best
-
-
-def better_than(value: float, other: float, better: Better) -> bool:
-    """Whether a value beats another; everything beats NaN."""
-    if math.isnan(value) or math.isnan(other):
-        return math.isnan(other) and not math.isnan(value)
-    return value > other if better == "higher" else value < other
+    return Job(job.model, settings, job.metric, job.seed, (), job.patience if epochs else None)

@@ -24,7 +24,7 @@ from murmura.engine.protocol import Selection
 from murmura.studies.methods import method
 from murmura.studies.search import tried
 from murmura.studies.space import Space, corners
-from murmura.studies.trials import History, Trial, name_of
+from murmura.studies.trials import History, Side, Trial, name_of, side
 from murmura.studies.trying import team
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def tpe(
         history: The CSV of trials.
         fixed: Settings that are not searched.
         study: The SQLite file that remembers what was asked; None: in memory.
-        metric: What is maximised on the validation part.
+        metric: What is judged by, on the validation part; of errors the lowest wins.
         seed: Of the sampler and of every fit.
         workers: Processes; TOGETHER of them at most have something to do. They change no result.
         patience: As in `search`.
@@ -70,7 +70,7 @@ def tpe(
     own = fixed or {}
     for corner in corners(space):
         method(model, {**own, **corner})  # refuse a space the model does not allow before any work
-    opened = _open(study)
+    opened = _open(study, side(metric))
     axes = _distributions(space)
     log = History(history, (selection.data, selection.protocol.name, model), metric)
     with team(selection, workers, progress) as work:
@@ -86,7 +86,7 @@ def tpe(
                 yield trial
 
 
-def _open(file: Path | None) -> Study:
+def _open(file: Path | None, better: Side) -> Study:
     try:
         import optuna
     except ImportError:
@@ -98,7 +98,7 @@ def _open(file: Path | None) -> Study:
         return optuna.create_study(
             storage=None if file is None else f"sqlite:///{file.resolve()}",
             study_name="murmura",
-            direction="maximize",
+            direction="maximize" if better == "higher" else "minimize",
             load_if_exists=True,
         )
     except Exception as error:  # the storage's own errors have no common root that Optuna promises

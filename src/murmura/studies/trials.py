@@ -8,12 +8,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
-from murmura.core.errors import RunError
+from murmura.core.errors import RunError, SettingError
+from murmura.evaluation.registry import better
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
 DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
+
+Side = Literal["higher", "lower"]
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,29 @@ def name_of(settings: dict[str, Any]) -> str:
     return json.dumps(settings, sort_keys=True)
 
 
-def best(trials: Sequence[Trial]) -> Trial:
-    """The highest value; of equal ones the first."""
-    return max(trials, key=lambda trial: -math.inf if math.isnan(trial.value) else trial.value)
+def side(metric: str) -> Side:
+    """Whether a search looks for the highest value or, where it is an error, for the lowest."""
+    found = better(metric)
+    if found == "zero":
+        raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
+    return found
+
+
+def ranked(trials: Sequence[Trial], metric: str) -> list[Trial]:
+    """Best first by the metric; of equal ones the first, and last those without a value."""
+    sign = -1.0 if side(metric) == "higher" else 1.0
+    return sorted(trials, key=lambda trial: (math.isnan(trial.value), sign * trial.value))
+
+
+def best(trials: Sequence[Trial], metric: str) -> Trial:
+    """The first of `ranked`."""
+    return ranked(trials, metric)[0]
+
+
+def best_place(values: Sequence[float], better: Side) -> int:
+    """Where the best value is; of equal ones the first. A number beats none."""
+    sign = 1.0 if better == "higher" else -1.0
+    return max(range(len(values)), key=lambda n: -math.inf if math.isnan(values[n]) else sign * values[n])
 
 
 class History:

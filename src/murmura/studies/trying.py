@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from murmura.baselines.base import Model
 from murmura.core.errors import SettingError
@@ -17,9 +17,7 @@ from murmura.engine.experiment import Outcome, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method, method_class
 from murmura.studies.pool import processes
-from murmura.studies.trials import DIGITS, Trial
-
-Better = Literal["higher", "lower"]
+from murmura.studies.trials import DIGITS, Side, Trial, side
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,11 @@ class Job:
     seed: int = 0
     stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
     patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
-    better: Better = "higher"  # errors: lower
+
+    @property
+    def better(self) -> Side:
+        """Which direction of the metric is better."""
+        return side(self.metric)
 
 
 Team = Callable[[Sequence[Job]], Iterator[list[Trial]]]
@@ -78,7 +80,7 @@ def _trial(job: Job, settings: dict[str, Any], outcome: Outcome) -> Trial:
     return Trial(settings, round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2))
 
 
-def is_over(curve: Sequence[float], patience: int, better: Better = "higher") -> bool:
+def is_over(curve: Sequence[float], patience: int, better: Side = "higher") -> bool:
     """Whether the best of the values, one per epoch, lies `patience` epochs back."""
     top = max if better == "higher" else min
     return bool(curve) and len(curve) - 1 - curve.index(top(curve)) >= patience
