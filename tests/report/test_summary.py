@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from murmura.report.result_tables import difference_table, result_tables, seed_t
 from murmura.report.summary import Results, summarise
 from murmura.report.table import Cell, Table
 from murmura.report.trade_offs import both, front
+from murmura.report.words import outcome
 from tests.report.folders import Made, drawn, federation, write_comparison
 
 BY_ID = np.argsort([f"u{i}" for i in range(200)])  # users are kept in the order of their ids as text
@@ -150,3 +152,19 @@ def test_users_are_paired_by_their_ids(tmp_path: Path) -> None:
     tests = results_of(path).against_best
     assert {test.users for test in tests} == {195}
     assert all(test.level == 195 and test.p_t == 1 for test in tests)
+
+
+def test_an_error_is_told_in_words_and_its_lowest_value_is_the_best(tmp_path: Path) -> None:
+    """Numbers taken as errors: the lowest is best, and nobody 'reaches' so much of an error."""
+    models = [Made("together", [drawn(1, 0.3)], cost={"disclosed": 0.5}), Made("central", [drawn(2, 0.1)])]
+    results = results_of(write_comparison(tmp_path / "errors", models))
+    lines = [replace(line, values={"RMSE/people": line.values["P@10"]}) for line in results.lines]
+    errors = replace(results, lines=tuple(lines), metrics=("RMSE/people",), against_best=())
+    means = {line.label: line.values["RMSE/people"].mean for line in lines}
+    assert means["together"] > means["central"]
+    first, second = outcome(errors)
+    assert first.startswith("central has the best RMSE/people (root mean squared error of predicted ratings")
+    times = f"{means['together'] / means['central']:.2f}"
+    assert second.startswith(
+        f"The best federated model, together, has {times} times the RMSE/people of central,"
+    )

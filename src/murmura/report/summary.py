@@ -15,6 +15,12 @@ from murmura.report.against import Tested, tests_against
 from murmura.report.lines import Estimate, Line, line_of
 from murmura.report.read import Folder, is_cost, ordered
 
+ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
+OVER = {
+    "": "mean over groups, or of all where nobody is grouped",
+    "ratings": "of all held-out ratings",
+    "people": "mean over people",
+}
 Better = Literal["higher", "lower", "zero"]
 
 
@@ -80,6 +86,9 @@ def better(key: str) -> Better:
 
 def title(key: str) -> str:
     """What a metric measures, in words; the key itself where nobody knows."""
+    if is_error(key):
+        error, _, over = key.partition("/")
+        return f"{ERRORS[error]} of predicted ratings, {OVER[over]}"
     try:
         return key if is_cost(key) else metric_of(key).title
     except SettingError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from murmura.report.against import Tested
 from murmura.report.read import Folder, printable
-from murmura.report.summary import Results, title
+from murmura.report.summary import Results, better, title
 from murmura.report.table import decimals_for, number
 
 
@@ -60,10 +60,12 @@ def outcome(results: Results) -> list[str]:
     federated = next((line for line in ranked if line.model.federated), None)
     central = next((line for line in ranked if not line.model.federated), None)
     if federated and central and central.values[key].mean > 0:
-        ratio = 100 * federated.values[key].mean / central.values[key].mean
+        ratio = federated.values[key].mean / central.values[key].mean
+        more = better(key) == "higher"
+        much = f"reaches {100 * ratio:.0f} % of" if more else f"has {ratio:.2f} times"
         said.append(
-            f"The best federated model, {federated.label}, reaches {ratio:.0f} % of the {key} of "
-            f"{central.label}, the best centralised one."
+            f"The best federated model, {federated.label}, {much} the {key} of {central.label}, the best "
+            "centralised one."
         )
     return said
 

@@ -41,6 +41,11 @@ from murmura.studies.pool import processes
 
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
 ALL = "all-ratings"  # the name of the centralised model's choice
+ROWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "cnmf-groups": ("cnmf-groups", {}),
+    "fedsplit": ("fedsplit", {}),
+    "fedsplit-seen": ("fedsplit", {"bias": "seen"}),
+}
 Heard = Callable[[str], None]
 Tuned = tuple[Ints, dict[str, CnmfSettings]]  # the group of everyone, and what the groups chose
 
@@ -74,8 +79,8 @@ def tuned_table(
     for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
         given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
         entries += [
-            Entry(f"{name}-{number}", name, as_dict(from_dict(method_class(name), given)))
-            for name in ("cnmf-groups", "fedsplit")
+            Entry(f"{label}-{number}", name, as_dict(from_dict(method_class(name), {**given, **own})))
+            for label, (name, own) in ROWS.items()
         ]
     whole = Comparison(prepared=plan.prepared, entries=tuple(entries), cutoffs=plan.cutoffs, source=plan.source)
     for line in compare(whole, folder / "runs", workers=asked.workers):
