@@ -11,6 +11,7 @@ from murmura.cli.app import app
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
+from murmura.engine.run import Run
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.report.analyses import analyses
 from murmura.studies.group_results import read_groups
@@ -71,12 +72,15 @@ def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
     dataset = Dataset("made", data, Catalogue(data.items))
     heard: list[str] = []
     found = tuned_table(dataset, Asked(2, QUICK, 1), tmp_path, heard.append, {"name": "made"})
-    assert [one.model for one in found.summaries()] == ["fedsplit"]
-    (summary,) = found.summaries()
+    assert [one.model for one in found.summaries()] == ["fedsplit", "fedsplit-seen"]
+    summary, seen = found.summaries()
+    assert (seen.alone, seen.groups) == (summary.alone, summary.groups)
+    told = Run.open(tmp_path / "runs" / "fedsplit-seen-0-seed0").config["models"]["fedsplit-seen-0"]
+    assert (told["name"], told["bias"]) == ("fedsplit", "seen")
     assert summary.groupings == 2
-    assert summary.groups == sum(len(pair.after) for pair in found.pairs)
+    assert summary.groups == sum(len(pair.after) for pair in found.pairs if pair.model == "fedsplit")
     assert 0 < summary.improved <= summary.groups
-    assert {one.model for one in found.errors()} == {"cnmf", "cnmf-groups", "fedsplit"}
+    assert {one.model for one in found.errors()} == {"cnmf", "cnmf-groups", "fedsplit", "fedsplit-seen"}
     assert {one.rounds for one in found.errors()} == {"–", "means only", "1"}
     again = tuned_table(dataset, Asked(2, QUICK, 1), tmp_path, heard.append, {"name": "made"})
     assert np.array_equal(again.pairs[0].after, found.pairs[0].after)
@@ -84,7 +88,10 @@ def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
     assert [table.name for table in section.tables] == ["group-errors", "groups"]
     assert f"{summary.improved} of {summary.groups} groups improved" in section.pictures[0].alt
     shown = CliRunner().invoke(app, ["groups", "table", str(tmp_path / "runs"), "--json"])
-    assert json.loads(shown.stdout)["improved"] == summary.improved
+    assert [json.loads(line)["improved"] for line in shown.stdout.splitlines()] == [
+        summary.improved,
+        seen.improved,
+    ]
 
 
 def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def choice_table(place: Place, tried: Sequence[Tried]) -> Table:
     for label, row in experiment.rows.items():
         mine = [one for one in tried if one.row == label]
         left_out = str(chosen.get(label, {}).get("left out", ""))
-        settings, value = "its defaults", None
+        settings, value = said(row.settings), None
         if mine and not left_out:
             won = mine[best_place([one.value for one in mine], experiment.better)]
             settings, value = said(won.settings), won.value
