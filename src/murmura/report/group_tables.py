@@ -78,6 +78,6 @@ def error_table(found: GroupTable) -> Table:
         Column("RMSE/ratings", "over all ratings; of rivals ml-100k / ml-1m as printed"),
     )
     notes = (
-        "Rivals' numbers are as printed, on ml-100k / ml-1m and splits of their own; their bytes are not known.",
+        "Rivals' numbers are as printed, on ml-100k / ml-1m and splits of their own, their bytes unknown.",
     )
     return Table("group-errors", "Errors, rounds and bytes (the paper's table 3)", columns, tuple(rows), notes)
