@@ -37,7 +37,7 @@ def test_sizes_are_uniform_and_the_seed_decides() -> None:
 def test_groups_that_cannot_be() -> None:
     with pytest.raises(DataError, match="groups of 3 or more need as many users, but there are 2"):
         random_groups(2, 0)
-    with pytest.raises(SettingError, match="the sizes of groups must go from 1 or more upwards"):
+    with pytest.raises(SettingError, match="the sizes of groups must go upwards, but go from 5 to 4"):
         random_groups(10, 0, smallest=5, largest=4)
 
 

@@ -14,6 +14,7 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.fedsplit import FedSplit
 from murmura.algorithms.fedsplit_local import mark
 from murmura.algorithms.fedsplit_server import Letter, combine_biases, joint_patterns
+from murmura.core.errors import SettingError
 from murmura.core.record import Letter as Sent
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
@@ -21,7 +22,7 @@ from murmura.engine.fitted import Fitted
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.kernels.nmf import nmf
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.simulation import Simulated
+from murmura.runtimes.simulation import Simulated, simulated
 from tests.fedsplit.worlds import fours, raters
 
 ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
@@ -87,6 +88,24 @@ def test_a_weighted_letter_gets_its_part_back_at_its_own_scale() -> None:
     patterns, parts = joint_patterns(letters, 9, 2, 4000)
     np.testing.assert_allclose(parts[0], parts[1], atol=1e-3)  # who sent the same gets the same, nearly
     np.testing.assert_allclose(patterns @ parts[1], H, atol=0.1)
+
+
+def test_more_patterns_than_columns_are_left_at_zero() -> None:
+    rng = np.random.default_rng(4)
+    letters = {client: Letter(np.arange(9), rng.random((9, 2)), np.zeros(9), np.ones(9)) for client in range(3)}
+    enough, exact = joint_patterns(letters, 9, 6, 200)
+    patterns, parts = joint_patterns(letters, 9, 5000, 200)
+    assert patterns.shape == (9, 5000)
+    np.testing.assert_array_equal(patterns[:, :6], enough)
+    assert not patterns[:, 6:].any()
+    for client in letters:
+        np.testing.assert_array_equal(parts[client][:6], exact[client])
+        assert not parts[client][6:].any()
+
+
+def test_sizes_that_go_downwards_are_refused_before_anything_is_made() -> None:
+    with pytest.raises(SettingError, match="must go upwards, but go from 5 to 2"):
+        simulated("fedsplit", {"smallest": 5, "largest": 2})
 
 
 def test_a_group_takes_the_settings_it_tuned() -> None:

@@ -14,7 +14,7 @@ from murmura.studies.defaults import defaults
 from murmura.studies.methods import method
 from murmura.studies.search import curve_of, grid, name_of
 from murmura.studies.search_plan import read_plan
-from murmura.studies.trials import History
+from murmura.studies.trials import History, side
 
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"
@@ -47,7 +47,8 @@ def test_a_default_won_on_validation(
         curves = [curve_of(log, one, patience) for one in grid(axes)]
         tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
         assert all(curves)
-    assert tried[name_of(chosen)] == max(tried.values())
+    first = max if side(plan.metric[protocol]) == "higher" else min
+    assert tried[name_of(chosen)] == first(tried.values())
 
 
 def test_unknown_names_have_no_defaults() -> None:

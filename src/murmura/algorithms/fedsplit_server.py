@@ -60,13 +60,16 @@ def joint_patterns(
     for client, letter in letters.items():
         X[letter.items, at : at + len(used[client])] = np.sqrt(letter.weight) * letter.H[:, used[client]]
         at += len(used[client])
-    found = nmf(X, patterns, iterations)
+    K = min(patterns, *X.shape)  # more have nothing to say; they stay zero
+    found = nmf(X, K, iterations)
+    wide = np.zeros((items, patterns), first.dtype)
+    wide[:, :K] = found.W
     parts, at = {}, 0
     for client, columns in used.items():
         parts[client] = np.zeros((patterns, first.shape[1]), first.dtype)
-        parts[client][:, columns] = found.H[:, at : at + len(columns)] / np.sqrt(letters[client].weight)
+        parts[client][:K, columns] = found.H[:, at : at + len(columns)] / np.sqrt(letters[client].weight)
         at += len(columns)
-    return found.W, parts
+    return wide, parts
 
 
 def aligned(patterns: Matrix, parts: Mapping[int, Matrix], seen: Floats) -> Floats:

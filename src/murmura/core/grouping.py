@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from murmura.core.errors import SettingError
 from murmura.core.settings import settings
 
 Members = Annotated[int, Field(ge=1)]
@@ -26,3 +27,11 @@ class Grouping:
     grouping_seed: Annotated[int, Field(ge=0)] | None = None  # None: the seed of the run
     user_column: str = "user"
     group_column: str = "group"
+
+    def check(self) -> None:
+        """Refuse sizes that go downwards, before anything is made."""
+        if self.smallest > self.largest:
+            raise SettingError(
+                f"the sizes of groups must go upwards, but go from {self.smallest} to {self.largest}; "
+                "raise largest or lower smallest."
+            )

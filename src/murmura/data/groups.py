@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Ints, Longs
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError
+from murmura.core.grouping import Grouping
 from murmura.core.interactions import Vocabulary
 from murmura.data.reading import read_text
 
@@ -49,10 +50,7 @@ def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: in
 
     The last group takes who is left; when those are fewer than `smallest`, they join the group before.
     """
-    if not 1 <= smallest <= largest:
-        raise SettingError(
-            f"the sizes of groups must go from 1 or more upwards, but go from {smallest} to {largest}."
-        )
+    Grouping(smallest=smallest, largest=largest).check()
     if n_users < smallest:
         raise DataError(
             f"groups of {smallest} or more need as many users, but there are {n_users}; allow smaller groups."

@@ -30,6 +30,10 @@ class Simulated:
     preset: Preset
     runtime: InProcess = field(default_factory=InProcess)
 
+    def __post_init__(self) -> None:
+        if (groups := self.preset.grouping()) is not None:
+            groups.check()
+
     @property
     def name(self) -> str:
         """Its name on the command line."""
