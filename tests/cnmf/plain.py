@@ -1,8 +1,9 @@
 """Collaborative NMF and plain NMF once more, slowly: lists and loops, as the equations read."""
 
 from dataclasses import dataclass
+from math import inf
 
-FLOOR = 0.1
+FLOOR, RISE = 0.1, 1.5
 
 Rows = list[list[float]]
 
@@ -16,6 +17,8 @@ class Plain:
     b_w: list[float]
     b_h: list[float]
     mu: float
+    lowest: float = inf  # error of a pass so far, or since the last rise
+    power: float = 1.0
 
     def estimate(self, i: int, j: int) -> float:
         inner = sum(w * h for w, h in zip(self.W[i], self.H[j]))
@@ -41,9 +44,12 @@ class Plain:
         for factor, above, below in ((self.W, above_w, below_w), (self.H, above_h, below_h)):
             for row, a, b in zip(factor, above, below):
                 for f in range(k):
-                    row[f] = row[f] * a[f] / b[f] if a[f] else 0.0
+                    row[f] *= (a[f] / b[f]) ** self.power if a[f] else 0.0
         for biases in (self.b_w, self.b_h):
             biases[:] = [min(max(b, -largest), largest) for b in biases]
+        if total > RISE * self.lowest:
+            self.lowest, self.power = total, self.power / 2
+        self.lowest = min(self.lowest, total)
         return total
 
 
