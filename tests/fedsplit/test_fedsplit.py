@@ -92,7 +92,10 @@ def test_a_weighted_letter_gets_its_part_back_at_its_own_scale() -> None:
 
 def test_more_patterns_than_columns_are_left_at_zero() -> None:
     rng = np.random.default_rng(4)
-    letters = {client: Letter(np.arange(9), rng.random((9, 2)), np.zeros(9), np.ones(9)) for client in range(3)}
+    letters = {
+        client: Letter(np.arange(9, dtype=np.int32), rng.random((9, 2)), np.zeros(9), np.ones(9))
+        for client in range(3)
+    }
     enough, exact = joint_patterns(letters, 9, 6, 200)
     patterns, parts = joint_patterns(letters, 9, 5000, 200)
     assert patterns.shape == (9, 5000)
