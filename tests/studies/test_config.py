@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import SettingError
-from murmura.studies.config import CompareConfig, FitConfig, check_config, load_config, schema
+from murmura.studies.config import (
+    CompareConfig,
+    FitConfig,
+    check_config,
+    describe_settings,
+    load_config,
+    schema,
+)
+from murmura.studies.methods import names
 
 GOOD = """\
 data: ml-1m
@@ -75,3 +83,16 @@ def test_the_schema_knows_every_setting() -> None:
     assert schema("fit")["additionalProperties"] is False
     checked = check_config({"data": "ml-1m", "models": {"mostpop": {}}})
     assert isinstance(checked, CompareConfig)
+
+
+def test_settings_are_described_in_words() -> None:
+    told = {key: (may_be, usual) for key, may_be, usual in describe_settings("fedsplit")}
+    assert told["bias"] == ("all, seen, counts, means", "all")
+    assert told["factors"] == ("whole number ≥ 1", "5")
+    assert told["clip"] == ("number > 0 or null", "null")
+    assert told["eta_w"] == ("number > 0 < 1", "0.009")
+    assert told["tuned"] == ("mapping", "{}")
+    for name in names():
+        for _, may_be, usual in describe_settings(name):
+            assert not set("[]()") & set(may_be), (name, may_be)
+            assert usual

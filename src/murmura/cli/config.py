@@ -20,7 +20,7 @@ def show(
     protocol: options.ProtocolName = "default",
     data: options.Data = "*",
 ) -> None:
-    """Show a model's settings: type, default, and what `compare` takes under a protocol and data set."""
+    """Show a model's settings: what each may be, its default, and what `compare` takes where."""
     from murmura.studies.config import describe_settings
     from murmura.studies.defaults import defaults
     from murmura.studies.methods import names
@@ -30,7 +30,7 @@ def show(
         rows = [
             [key, kind, default, str(chosen.get(key, ""))] for key, kind, default in describe_settings(model)
         ]
-        table(model, ["setting", "type", "default", f"under {protocol} on {data}"], rows)
+        table(model, ["setting", "may be", "default", f"under {protocol} on {data}"], rows)
         return
     table(
         "models", ["model", "settings"], [[n, ", ".join(r[0] for r in describe_settings(n))] for n in names()]

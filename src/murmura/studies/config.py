@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,12 +11,18 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from murmura.core.errors import SettingError
-from murmura.core.settings import UNKNOWN, field_names, problem, settings, unknown
+from murmura.core.settings import UNKNOWN, as_dict, field_names, problem, settings, unknown
 from murmura.studies.methods import method, method_class
 
 Count = Annotated[int, Field(ge=1)]
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
+BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
+WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
+    "array": "list",
+    "object": "mapping",
+    "null": "null",
+}
 
 
 @settings
@@ -133,8 +139,25 @@ def schema(kind: str) -> dict[str, Any]:
 
 
 def describe_settings(name: str) -> list[tuple[str, str, str]]:
-    """The settings of a model: name, type, default."""
-    return [(field.name, str(field.type), repr(field.default)) for field in fields(method_class(name))]
+    """The settings of a model: name, what it may be, default."""
+    cls = method_class(name)
+    allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
+    return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
+
+
+def _allowed(schema: dict[str, Any]) -> str:
+    """What a part of a JSON schema lets through, in words."""
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_allowed, schema["anyOf"])))
+    if "enum" in schema or "const" in schema:
+        return ", ".join(map(_plain, schema.get("enum", [schema.get("const")])))
+    bounds = [f"{sign} {schema[key]:g}" for key, sign in BOUNDS.items() if key in schema]
+    return " ".join([WORDS.get(schema.get("type", ""), "settings"), *bounds])
+
+
+def _plain(value: Any) -> str:
+    """A value as -S takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
