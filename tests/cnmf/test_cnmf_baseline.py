@@ -12,6 +12,7 @@ from murmura.data.covered import CoveredRandomHoldout
 from murmura.data.filters import MinPerItem, MinPerUser, apply_filters
 from murmura.data.sources import load
 from murmura.evaluation.ratings import rating_errors
+from tests.cnmf.test_cnmf_kernel import FAR, scattered
 
 
 def two_tastes(withheld: bool = True) -> tuple[Interactions, list[tuple[int, int, float]]]:
@@ -46,6 +47,23 @@ def test_someone_new_is_predicted_from_her_ratings() -> None:
     assert (predicted[7::2] < 2).all()
     liked = model.score_history(np.array([0, 2, 4], np.int32))  # liked: rated with the best rating
     assert liked[6] > liked[7]
+
+
+def test_watched_or_not_a_fit_is_the_same_even_where_steps_grow_smaller() -> None:
+    """Half the mean makes factors overshoot; what calms them down must not forget between two pieces."""
+    R = scattered(FAR)
+    R[0, 0] = 1.0
+    user, item = np.nonzero(R)
+    train = Interactions.of(user, item, R[user, item])
+    method = Cnmf(
+        factors=1, alpha=0.0625, beta=0.0625, gamma=0.03125, delta=0.015625, eta_w=0.0078125, eta_h=0.0078125,
+        mean=0.5 * float(train.value.mean()),
+    )  # fmt: skip
+    for seed in range(3):
+        alone = method.fit(train, seed)
+        watched = method.fit(train, seed, watch=lambda epoch, model: True)
+        np.testing.assert_array_equal(alone.factors.W, watched.factors.W)
+        assert np.square(alone.predict(train.user, train.item) - train.value).sum() < 15
 
 
 def test_the_mean_may_be_given() -> None:

@@ -8,16 +8,17 @@ import pytest
 
 from murmura.algorithms.fedsplit import FedSplit
 from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.core.errors import FederationError
-from murmura.core.federation import Algorithm, Call, ClientState, History
+from murmura.core.errors import DataError, FederationError
+from murmura.core.federation import Algorithm, Call, ClientState, History, Letters, Public
 from murmura.core.interactions import Interactions
-from murmura.core.rng import Rng
+from murmura.core.rng import Rng, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.simulation import simulated
 from tests.fedsplit.worlds import fours, raters
 
 ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
@@ -96,6 +97,8 @@ class Broken(FedSplit):
             index[-1] = call.public.items
         elif self.how == "k":
             values = values[:, 1:]
+        elif self.how == "huge":
+            values[0, -1] = -1e25
         return state, Update({"items": SparseRows(index, values)})
 
 
@@ -105,6 +108,7 @@ class Broken(FedSplit):
         ("nan", "the values of 'items' must be finite, but one is not"),
         ("negative", "the factors of a group must not be negative, but one is -1"),
         ("items", "the row numbers of 'items' must ascend from 0 and stay below 18"),
+        ("huge", "the numbers of a letter must be at most 1e+06 in size, but one is 1e+25"),
         ("k", "the table 'items' must hold float32 rows of 4 under int32 numbers, but holds float32 of shape"),
     ],
 )
@@ -117,6 +121,44 @@ def test_a_group_that_sends_nonsense(how: str, says: str) -> None:
     assert list(fitted.refused) == [2]
     assert fitted.refused[2].startswith(says)
     assert sorted(fitted.answers) == [0, 1, 3, 4, 5]
+
+
+def test_a_huge_letter_of_singular_vectors_is_refused_too() -> None:
+    method = FedSplitSvd(factors=2)
+    phase = method.phases(Public(5, np.arange(5, dtype=np.int32), 2, 9))[1]
+    values = np.ones((1, 6), np.float32)
+    assert method.server_refuses(phase, Update({"items": SparseRows(np.array([3], np.int32), values)})) is None
+    values[0, 1] = 1e30
+    why = method.server_refuses(phase, Update({"items": SparseRows(np.array([3], np.int32), values)}))
+    assert why == "the numbers of a letter must be at most 1e+06 in size, but one is 1e+30."
+
+
+def test_the_largest_letters_that_are_taken_leave_a_finite_model() -> None:
+    """One group at the bound of every number, and sure of itself beyond belief."""
+    method = FedSplit(factors=3, patterns=4, epochs=40, bias="counts", judge="weigh")
+    data = raters()
+    public = Public.of(data, groups=fours(data))
+    phase, rng = method.phases(public)[1], np.random.default_rng(0)
+    letters = {}
+    for client in range(6):
+        values = rng.random((18, 5)).astype(np.float32) + 1
+        if client == 2:
+            values[:] = 1e6
+        rows = SparseRows(np.arange(18, dtype=np.int32), values)
+        letters[client] = Update({"items": rows}, {"error": 0.0 if client == 2 else 0.7})
+        assert method.server_refuses(phase, letters[client]) is None
+    server, answers = method.server_step(
+        "factors", method.server_init(public, Rng(server_secret(0))), Letters(letters)
+    )
+    assert all(np.isfinite(part).all() for part in server.model.values())
+    assert all(np.isfinite(part).all() for own in answers.values() for part in own.values())
+
+
+def test_ratings_that_are_all_the_same_are_refused_with_the_way_out() -> None:
+    data = raters()
+    liked = replace(data, value=np.ones(len(data)))
+    with pytest.raises(DataError, match=f"all {len(data)} of them are 1; take a protocol that keeps them"):
+        simulated("fedsplit").fit(liked)
 
 
 def test_a_federation_of_nobody_who_can_take_part() -> None:

@@ -82,17 +82,6 @@ def test_every_item_gets_a_rating_of_somebody_in_the_group_and_true_ones_stay() 
     assert (np.diff(covered.person * ITEMS + covered.item) > 0).all()
 
 
-def test_a_letter_does_not_depend_on_ratings_that_are_not_shared() -> None:
-    history = group()
-    hidden = np.isin(history.item, history.item[:3])
-    share = np.where(hidden, 0.0, 1.0)
-    kept = History(history.item, history.value, share, history.person)
-    other = History(history.item, np.where(hidden, 6 - history.value, history.value), share, history.person)
-    first, second = letter(kept), letter(other)
-    np.testing.assert_array_equal(first.tables["items"].values, second.tables["items"].values)
-    assert (first.tables["items"].values != letter(history).tables["items"].values).any()
-
-
 @pytest.mark.parametrize("unrated", ["prior", "decoys"])
 def test_every_item_on_offer_has_a_row_and_no_number_is_beyond_the_bound(unrated: Unrated) -> None:
     method = FedSplit(factors=3, patterns=4, epochs=60, unrated=unrated, clip=0.5)
@@ -107,7 +96,7 @@ def test_every_item_on_offer_has_a_row_and_no_number_is_beyond_the_bound(unrated
 
 def test_the_prior_is_the_shrunk_mean_and_the_share_of_people() -> None:
     histories = [group(seed) for seed in range(3)]
-    sums = sum(summed(one, np.ones(len(one), np.bool_), ITEMS) for one in histories)
+    sums = sum(summed(one, ITEMS) for one in histories)
     found = prior_of(np.asarray(sums), MU, 18)
     item, value = (np.concatenate([getattr(one, name) for one in histories]) for name in ("item", "value"))
     for j in (0, 7, 35):

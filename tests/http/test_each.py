@@ -38,6 +38,8 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     async def scenario() -> list[dict[str, np.ndarray]]:
         devices = await world.everyone()
         await world.play(devices)
+        for client, device in enumerate(devices):  # of every rating of every member, what has left
+            assert set(device.keeper.memory.sent) == set(world.rows(client).item.tolist())
         return [dict(await device.own_answer() or {}) for device in devices]
 
     told = asyncio.run(scenario())

@@ -114,7 +114,9 @@ def everyone_of_a_household_is_served(
     out: str, fitted: Fitted, data: Interactions, groups: np.ndarray, group: int
 ) -> None:
     """The three films each of them is shown are those of the simulation."""
-    shown = {event["for"]: event["items"] for event in map(json.loads, out.splitlines()) if "for" in event}
+    events = [json.loads(line) for line in out.splitlines()]
+    assert [event["disclosed"] for event in events if event["event"] == "sent"] == [0.0, 1.0]  # a mean, all rows
+    shown = {event["for"]: event["items"] for event in events if "for" in event}
     members = np.flatnonzero(groups == group)
     assert shown.keys() == {str(data.users.labels[user]) for user in members}
     lists = fitted.recommend(members.astype(np.int32), 3)

@@ -13,10 +13,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fedsplit_local import owners
+from murmura.algorithms.fedsplit_local import open_rows, owners
 from murmura.algorithms.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
-from murmura.core.arrays import Ints
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
     Answers,
@@ -29,7 +28,7 @@ from murmura.core.federation import (
     ServerState,
     Total,
 )
-from murmura.core.rng import Purpose, Rng
+from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
 
@@ -66,24 +65,22 @@ class CoStatistics(PatternSettings, RidgeRater):
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """Means; then the products of the block's items with all items, of the shared ratings alone."""
-        shared = rng.stream(Purpose.COINS).coins(history.share)
-        item, person = history.item[shared], owners(history)[shared]
-        own = History(item, history.value[shared], history.share[shared], person)
+        own = history.rows(open_rows(history, rng))
         if call.phase == "means":
             people = float(len(np.unique(owners(own))))
             totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}
             return state, Update(scalars=totals)
         first = self.block * ((call.round - 1) % self._blocks(call.public.items))
-        return state, Update(self._products(call, own, history.item[~shared], first))
+        return state, Update(self._products(call, own, first))
 
-    def _products(self, call: Call, own: History, hidden: Ints, first: int) -> dict[str, SparseRows]:
-        """Rows first, first + 1, ... of the three sums; none of an item that somebody here hides."""
+    def _products(self, call: Call, own: History, first: int) -> dict[str, SparseRows]:
+        """Rows first, first + 1, ... of the three sums."""
         items, column = np.unique(own.item, return_inverse=True)
         _, person = np.unique(owners(own), return_inverse=True)
         x, m = (np.zeros((person.max(initial=-1) + 1, len(items))) for _ in range(2))
         x[person, column] = centred(own, person, float(call.model["mu"].reshape(-1)[0]), self.shrink_bias)
         m[person, column] = 1.0
-        here = np.flatnonzero((items >= first) & (items < first + self.block) & ~np.isin(items, hidden))
+        here = np.flatnonzero((items >= first) & (items < first + self.block))
         made = {}
         for name, left, right in (("xx", x, x), ("xm", x, m), ("mm", m, m)):
             rows = np.zeros((len(here), call.public.items), self.precision)

@@ -27,11 +27,19 @@ from murmura.algorithms.fedsplit_local import (
     held_out_error,
     join,
     mark,
+    open_rows,
     people_of,
     solve_ridge,
     unable,
 )
-from murmura.algorithms.fedsplit_server import Letter, aligned, combine_biases, joint_patterns
+from murmura.algorithms.fedsplit_server import (
+    SURE,
+    Letter,
+    aligned,
+    combine_biases,
+    joint_patterns,
+    too_large,
+)
 from murmura.core.arrays import Bools, Floats
 from murmura.core.disclosure import Disclosure, Space, Table
 from murmura.core.errors import DataError
@@ -138,14 +146,17 @@ class FedSplit(CnmfSettings, Algorithm):
     def client_step(
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        """The mean rating of a group; then its item factors and biases. One that cannot take part sends 0."""
-        shared = rng.stream(Purpose.COINS).coins(history.share)
+        """The mean rating of a group; then its item factors and biases. One that cannot take part sends 0.
+
+        Nothing that leaves is made from a rating that is not shared.
+        """
+        rows = history.rows(open_rows(history, rng))
         if call.phase == "means":
-            return state, self._means(call.public, history, shared)
-        if why := unable(history):
+            return state, self._means(call.public, rows)
+        if why := unable(rows):
             raise DataError(why)
-        local, sent = self._factorised(call, history, ~np.isin(history.item, history.item[~shared]), rng)
-        judged = {} if self.judge == "no" else {"error": self._own_error(call, history, rng)}
+        local, sent = self._factorised(call, history, rows, rng)
+        judged = {} if self.judge == "no" else {"error": self._own_error(call, rows, rng)}
         return {"W": local.W, "b": local.b_w}, Update({"items": self._letter(sent, call.public)}, judged)
 
     def _own_error(self, call: Call, history: History, rng: Rng) -> float:
@@ -161,34 +172,30 @@ class FedSplit(CnmfSettings, Algorithm):
         chosen, mu = self._chosen(history), _mu(call.model)
         return factorise_group(history, mu, chosen, call.public.people, stream, self.factors)
 
-    def _means(self, public: Public, history: History, shared: Bools) -> Update:
+    def _means(self, public: Public, rows: History) -> Update:
         """The mean rating of a group; for a prior also what it adds to every item."""
-        able = not unable(history)
-        scalars = {"mean": float(history.value.mean()) if able else 0.0, "groups": float(able)}
+        able = not unable(rows)
+        scalars = {"mean": float(rows.value.mean()) if able else 0.0, "groups": float(able)}
         if not self.covered:
             return Update(scalars=scalars)
-        sums = summed(history, shared & able, public.items).astype(self.precision)
-        rows = SparseRows(np.arange(public.items, dtype=np.int32), sums)
-        return Update({"sums": rows}, {**scalars, "people": float(len(people_of(history)) if able else 0)})
+        sums = summed(rows, public.items) if able else np.zeros((public.items, 2))
+        every = SparseRows(np.arange(public.items, dtype=np.int32), sums.astype(self.precision))
+        return Update({"sums": every}, {**scalars, "people": float(len(people_of(rows)) if able else 0)})
 
     def _factorised(
-        self, call: Call, history: History, open_: Bools, rng: Rng
+        self, call: Call, history: History, rows: History, rng: Rng
     ) -> tuple[LocalModel, LocalModel]:
-        """What a group keeps, and what it sends: only items all of whose ratings are shared speak for it."""
+        """What a group keeps, and what it sends: a factorisation of the shared `rows` of its history."""
         public, mu, stream = call.public, _mu(call.model), rng.stream(Purpose.INIT)
         if self.unrated == "decoys":
             prior = call.model["prior"].astype(np.float64)
-            draws = rng.stream(DECOYS)
-            rows = with_decoys(history.rows(open_), people_of(history), public, prior, mu, draws)
-            if why := unable(rows):
-                raise DataError(why)
-            sent = factorise_group(rows, mu, self, public.people, stream)
+            made = with_decoys(rows, people_of(history), public, prior, mu, rng.stream(DECOYS))
+            sent = factorise_group(made, mu, self, public.people, stream)
             return refitted(sent, history, mu, self, public.items), sent
-        local = self._factorise(history, call, stream)
-        sent = local.only(np.unique(history.item[open_]))
+        local = self._factorise(rows, call, stream)
         if self.unrated == "prior":
-            sent = filled(sent, public, call.model["prior"].astype(np.float64))
-        return local, sent
+            return local, filled(local, public, call.model["prior"].astype(np.float64))
+        return local, local
 
     def _letter(self, local: LocalModel, public: Public) -> SparseRows:
         """H, an item's bias and perhaps its count; where unrated items are covered, of every item."""
@@ -206,9 +213,8 @@ class FedSplit(CnmfSettings, Algorithm):
         return SparseRows(np.arange(public.items, dtype=np.int32), every)
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """Every rating that speaks in a letter: a cover hides which ones do, and they speak all the same."""
-        shared = rng.stream(Purpose.COINS).coins(history.share)
-        return ~np.isin(history.item, history.item[~shared]) & (phase.name == "factors")
+        """Every rating that speaks in a letter or in the prior's sum, even where a cover hides which do."""
+        return open_rows(history, rng) & (phase.name == "factors" or self.covered)
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
         """Letters without an item, with a negative factor or count, or beyond the bound."""
@@ -217,8 +223,10 @@ class FedSplit(CnmfSettings, Algorithm):
         if self.judge == "leave-out" and update.scalars["error"] > self.worst:
             error = update.scalars["error"]
             return f"a group's own error must be at most {self.worst:g}, but it is {error:.3g}; it joins later."
-        if self.judge != "no" and update.scalars["error"] <= 0:
-            return f"a group's own error must be above 0, but it is {update.scalars['error']:g}."
+        if self.judge != "no" and update.scalars["error"] < 0:
+            return f"a group's own error must be 0 or above, but it is {update.scalars['error']:g}."
+        if why := too_large(values):
+            return why
         if not H.any():
             return "a group must send factors of at least one item it has rated, but sent none."
         if H.min() < 0:
@@ -258,7 +266,7 @@ class FedSplit(CnmfSettings, Algorithm):
 
     def _read(self, update: Update) -> Letter:
         """A letter, with the weight its group's own error gives it."""
-        weight = 1.0 / update.scalars["error"] if self.judge == "weigh" else 1.0
+        weight = 1.0 / max(update.scalars["error"], SURE) if self.judge == "weigh" else 1.0
         return Letter.of(update.tables["items"], self.factors, self.counted, weight)
 
     def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:

@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from murmura.algorithms.fedsplit_local import LocalModel, by_person, owners
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Floats, Ints
 from murmura.core.federation import History, Public
 from murmura.core.rng import Stream
 from murmura.kernels.cnmf import CnmfSettings, Factors, factorise
@@ -31,10 +31,9 @@ SHRINK = 5.0  # an item's mean is averaged with so many ratings of mu
 LEAST, MOST = 1e-3, 0.95  # nobody is taken to rate an item less or more surely
 
 
-def summed(history: History, shared: Bools, items: int) -> Floats:
+def summed(rows: History, items: int) -> Floats:
     """What a group adds to the prior: of every item the sum of its shared ratings and their number."""
-    item, value = history.item[shared], history.value[shared]
-    return np.column_stack([np.bincount(item, value, items), np.bincount(item, minlength=items)])
+    return np.column_stack([np.bincount(rows.item, rows.value, items), np.bincount(rows.item, minlength=items)])
 
 
 def prior_of(sums: Floats, mu: float, people: float) -> Floats:

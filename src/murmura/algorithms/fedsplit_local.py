@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.federation import History
-from murmura.core.rng import Stream
+from murmura.core.rng import Purpose, Rng, Stream
 from murmura.kernels.cnmf import CnmfSettings, Factors, Rates, factorise, random_factors, words_needed
 from murmura.kernels.sparse import Sparse
 
@@ -62,6 +62,12 @@ def unable(history: History) -> str:
     return ""
 
 
+def open_rows(history: History, rng: Rng) -> Bools:
+    """Which rows may speak in this exchange: those of items all of whose ratings here are shared."""
+    shared = rng.stream(Purpose.COINS).coins(history.share)
+    return ~np.isin(history.item, history.item[~shared])
+
+
 def mark(history: History) -> str:
     """A name for these ratings that only their holder can make: a group's own settings are kept under it."""
     parts = (history.item, history.value, owners(history))
@@ -107,7 +113,11 @@ def factorise_group(
 def join(
     history: History, patterns: Floats, b: Floats, mu: float, rates: Rates, people: int
 ) -> tuple[Floats, Floats]:
-    """W and b_W of people who were not there: patterns, item biases and mean stay as they are."""
+    """W and b_W of people who were not there: patterns, item biases and mean stay as they are.
+
+    The rule is for ratings above 0; others tell it nothing.
+    """
+    history = history.rows(history.value > 0)
     k = patterns.shape[1]
     start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), patterns, np.zeros(people), b)
     ratings = by_person(history, history.item, people)

@@ -15,6 +15,17 @@ from murmura.kernels.nmf import nmf
 
 Matrix = NDArray[Any]
 
+LARGEST = 1e6  # no number of a letter is larger: sums and products of such stay finite
+SURE = 0.01  # no group counts for more than if its own error were this
+
+
+def too_large(values: Matrix) -> str | None:
+    """Why a letter with these numbers is left out, in one sentence; None takes it."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST:
+        return f"the numbers of a letter must be at most {LARGEST:g} in size, but one is {largest:g}."
+    return None
+
 
 @dataclass(frozen=True, eq=False)
 class Letter:

@@ -15,7 +15,8 @@ import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fedsplit_local import owners, unable
+from murmura.algorithms.fedsplit_local import open_rows, owners, people_of, unable
+from murmura.algorithms.fedsplit_server import too_large
 from murmura.algorithms.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
 from murmura.core.arrays import Floats, Ints
@@ -32,7 +33,7 @@ from murmura.core.federation import (
     ServerState,
     Total,
 )
-from murmura.core.rng import Purpose, Rng
+from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 
@@ -65,18 +66,17 @@ class FedSplitSvd(PatternSettings, RidgeRater):
     def client_step(
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        """The mean rating of a group; then its letter, of items all of whose ratings are shared."""
-        why = unable(history)
+        """The mean rating of a group; then its letter. Nothing is made from a rating that is not shared."""
+        rows = history.rows(open_rows(history, rng))
+        why = unable(rows)
         if call.phase == "means":
-            mean = 0.0 if why else float(history.value.mean())
-            people = 0.0 if why else float(len(np.unique(owners(history))))
+            mean = 0.0 if why else float(rows.value.mean())
+            people = 0.0 if why else float(len(people_of(rows)))
             return state, Update(scalars={"mean": mean, "groups": float(mean > 0), "people": people})
         if why:
             raise DataError(why)
-        items, rows = self._letter(history, float(call.model["mu"].reshape(-1)[0]))
-        hidden = history.item[~rng.stream(Purpose.COINS).coins(history.share)]
-        open_ = ~np.isin(items, hidden)
-        return state, Update({"items": SparseRows(items[open_], rows[open_].astype(self.precision))})
+        items, numbers = self._letter(rows, float(call.model["mu"].reshape(-1)[0]))
+        return state, Update({"items": SparseRows(items, numbers.astype(self.precision))})
 
     def _letter(self, history: History, mu: float) -> tuple[Ints, Floats]:
         """Which items, and per item k numbers of the ratings, k of the mask, the sum of X, the ratings."""
@@ -101,7 +101,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
             return "a group must send at least one item it has rated, but sent none."
         if values[:, -1].min() < 1:
             return f"an item must be sent with at least 1 rating, but one has {values[:, -1].min():g}."
-        return None
+        return too_large(values)
 
     def server_step(
         self, phase: str, server: ServerState, inbox: Total | Letters

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from murmura.algorithms.fedsplit_local import open_rows
 from murmura.algorithms.ridge_rater import RidgeRater
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
@@ -22,7 +23,7 @@ from murmura.core.federation import (
     ServerState,
     Total,
 )
-from murmura.core.rng import Purpose, Rng
+from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 
@@ -47,12 +48,9 @@ class ItemMeans(RidgeRater):
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """The shared ratings, added up by item."""
-        shared = rng.stream(Purpose.COINS).coins(history.share)
-        values = np.column_stack([history.value, np.ones(len(history))])[shared]
-        summed = SparseRows.of(history.item[shared], values)
-        keep = ~np.isin(summed.index, history.item[~shared])
-        rows = SparseRows(summed.index[keep], summed.values[keep].astype(self.precision))
-        return state, Update({"items": rows})
+        rows = history.rows(open_rows(history, rng))
+        summed = SparseRows.of(rows.item, np.column_stack([rows.value, np.ones(len(rows))]))
+        return state, Update({"items": SparseRows(summed.index, summed.values.astype(self.precision))})
 
     def server_step(
         self, phase: str, server: ServerState, inbox: Total | Letters

@@ -95,10 +95,12 @@ class Cnmf(CnmfSettings, Baseline):
         mu = float(train.value.mean()) if self.mean is None else self.mean
         model = CnmfModel(train, random_factors(words, n, m, k), mu, self)
         ratings, piece = Sparse.of_rows(train.by_user), 1 if watch else PIECE
+        errors = np.zeros(0)
         progress.begin(self.name, self.epochs)
         for done in range(0, self.epochs, piece):
             passes = min(piece, self.epochs - done)
-            factors, _ = factorise(ratings, model.factors, mu, self.rates, passes)
+            factors, met = factorise(ratings, model.factors, mu, self.rates, passes, before=errors)
+            errors = np.concatenate((errors, met))
             model = CnmfModel(train, factors, mu, self)
             progress.advance(passes)
             if watch is not None and not watch(done + 1, model):

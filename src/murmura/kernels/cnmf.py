@@ -38,6 +38,7 @@ Step = Annotated[float, Field(gt=0, lt=1)]
 
 FLOOR = 0.1  # an estimate counts in a denominator at least this part of its rating
 RISE = 1.5  # a pass with so many times the smallest error of those before it makes later steps smaller
+NONE = np.zeros(0)  # errors before the first pass
 TINY = 1e-250  # a numerator below counts as none: its denominator might round to 0
 
 
@@ -109,38 +110,46 @@ def factorise(
     iterations: int,
     users: bool = True,
     items: bool = True,
+    before: Floats = NONE,
 ) -> tuple[Factors, Floats]:
     """Go over the ratings (by user, above 0) `iterations` times: new factors, and squared errors of each pass.
 
     A pass's errors are those it met on its way, before the step each of them caused. Users and items without a
-    rating get zero factors and keep their bias; with `users` or `items` off that side stays as it is.
+    rating get zero factors and keep their bias; with `users` or `items` off that side stays as it is. `before`
+    are the errors of passes made already: in pieces or at once, the result is the same.
     """
     new = Factors(*(np.array(part, np.float64, order="C") for part in factors))
     counts = np.bincount(ratings.column, minlength=len(new.b_h)).astype(np.float64)
     sums = np.zeros((len(new.b_h), 2 * new.H.shape[1]))
-    errors = np.zeros(iterations)
+    errors = np.concatenate((before, np.zeros(iterations)))
     frame = _Frame(float(mu), float(ratings.value.max(initial=0.0)), users, items)
-    _passes(ratings, new, rates, frame, counts, sums, errors)
-    return new, errors
+    _passes(ratings, new, rates, frame, counts, sums, errors, len(before))
+    return new, errors[len(before) :]
 
 
 @compiled(fast=True)
 def _passes(
-    ratings: Sparse, factors: Factors, rates: Rates, frame: _Frame, counts: Floats, sums: Floats, errors: Floats
+    ratings: Sparse,
+    factors: Factors,
+    rates: Rates,
+    frame: _Frame,
+    counts: Floats,
+    sums: Floats,
+    errors: Floats,
+    done: int,
 ) -> None:
     own = np.zeros(2 * factors.W.shape[1])
     lowest, power = np.inf, 1.0
     for n in range(len(errors)):
         sums[:] = 0.0
-        for i in range(factors.W.shape[0]):
+        for i in range(factors.W.shape[0] if n >= done else 0):
             own[:] = 0.0
             errors[n] += _user_pass(i, ratings, factors, rates, frame, own, sums)
             if frame.users:  # nobody but i reads W_i, so it may move before the pass is over
                 _multiply(factors.W[i], own, rates.alpha * (ratings.start[i + 1] - ratings.start[i]), power)
-        if frame.items:
-            for j in range(factors.H.shape[0]):
-                factors.b_h[j] = min(max(factors.b_h[j], -frame.limit), frame.limit)
-                _multiply(factors.H[j], sums[j], rates.beta * counts[j], power)
+        for j in range(factors.H.shape[0] if n >= done and frame.items else 0):
+            factors.b_h[j] = min(max(factors.b_h[j], -frame.limit), frame.limit)
+            _multiply(factors.H[j], sums[j], rates.beta * counts[j], power)
         if errors[n] > RISE * lowest:
             lowest, power = errors[n], 0.5 * power
         lowest = min(lowest, errors[n])

@@ -11,6 +11,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import Preset
 from murmura.core.arrays import Ints
+from murmura.core.errors import DataError
 from murmura.core.federation import History, Public
 from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
@@ -62,6 +63,11 @@ class Simulated:
     ) -> Fitted:
         """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
         groups = self.groups(train, seed)
+        if groups is not None and len(train) and not np.ptp(train.value):
+            raise DataError(
+                f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "
+                "protocol that keeps them, such as --protocol fedsplit."
+            )
         fitted = fit(
             self.preset.algorithm(),
             None,

@@ -236,7 +236,7 @@ class Device:
         shown = history.item[algorithm.client_discloses(work.phase, update, history, rng)]
         sent = tuple(sorted({*memory.sent, *shown.tolist()}))
         messages, rows = self._messages(work, update, rng, seed)
-        disclosed = len(set(sent) & set(history.item.tolist())) / max(1, len(history))
+        disclosed = float(np.isin(history.item, sent).mean()) if len(history) else 0.0
         return _Result(state, messages, rows, joined, sent, disclosed)
 
     def history(self, public: Public, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
