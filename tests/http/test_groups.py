@@ -115,7 +115,10 @@ def everyone_of_a_household_is_served(
 ) -> None:
     """The three films each of them is shown are those of the simulation."""
     events = [json.loads(line) for line in out.splitlines()]
-    assert [event["disclosed"] for event in events if event["event"] == "sent"] == [0.0, 1.0]  # a mean, all rows
+    assert [event["disclosed"] for event in events if event["event"] == "sent"] == [
+        0.0,
+        1.0,
+    ]  # a mean, all rows
     shown = {event["for"]: event["items"] for event in events if "for" in event}
     members = np.flatnonzero(groups == group)
     assert shown.keys() == {str(data.users.labels[user]) for user in members}

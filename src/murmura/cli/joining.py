@@ -177,7 +177,7 @@ def sentence(told: dict[str, Any]) -> str:
     if kind == "sent":
         return (
             f"round {told['round']} ({told['phase']}): {told['bytes']:,} bytes left; "
-            f"{told['disclosed']:.0%} of what you like has ever been part of an upload"
+            f"{told['disclosed']:.0%} of what you like has been disclosed so far"
         )
     if kind == "measured":
         return (
