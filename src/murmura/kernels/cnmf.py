@@ -17,7 +17,7 @@ estimate is below its floor: it minimises the majorant of Lee and Seung, whose c
 mu + b_W + b_H >= 0 only increases. In one pass both factors move from the same old values, as in Surprise;
 theory promises nothing for that. Where the constant part is below zero they overshoot each other to and fro,
 ever further: a pass whose error is RISE times the smallest so far halves the power of all later steps, from the
-quotient itself to its square root and so on. On MovieLens no pass has risen by more than two hundredths.
+quotient itself to its square root and so on. Groups of MovieLens do not come near it (docs/papers/fedsplit.md).
 """
 
 from __future__ import annotations
