@@ -22,7 +22,7 @@ from murmura.studies.audit import Audit, read_audit
 from murmura.studies.bias import Bias, bias
 from murmura.studies.frequency import Frequencies, frequencies
 from murmura.studies.freshness import freshness
-from murmura.studies.group_results import GroupTable, has_groups, read_groups
+from murmura.studies.group_results import GroupTable, find_groups
 from murmura.studies.kept import Kept
 from murmura.studies.sweep import Point, Sweep, points, read_sweep
 
@@ -53,8 +53,8 @@ def analyses(folder: Path) -> list[Analysis]:
         return attacked
     kept = Kept(run, config)
     what, found = read_sweep(kept), points(kept)
-    if has_groups(folder):
-        attacked = [_groups(read_groups(folder)), *attacked]
+    if groups := find_groups(folder):
+        attacked = [_groups(groups), *attacked]
     made = [_sweep(what, found, kept.cutoff) if what else None, _freshness(found, kept.cutoff)]
     if run.has("items.csv"):
         times = frequencies(kept)

@@ -2,11 +2,11 @@
 
 Read from a comparison's folder: its runs of `cnmf-groups` are set beside those of other methods with the same
 groups. Errors are mean squared errors, the measure the paper prints under the name RMSE, with RMSE beside them.
+A method is what the user labelled; runs `<label>-<n>` that differ in their grouping `n` alone are one method.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from murmura.core.errors import RunError
 from murmura.engine.run import Run
 
 FILE = "per_group.csv"
-ALONE = "cnmf-groups"
+ALONE, CENTRAL = "cnmf-groups", "cnmf"
+GROUPING = ("groups", "smallest", "largest", "group_column", "user_column")
 COLUMNS = ("members", "ratings", "alone", "after")
 
 
@@ -28,6 +29,7 @@ class Pair:
 
     label: str
     model: str
+    grouping: tuple[Any, ...]  # what it is known by
     members: Floats  # (groups,)
     ratings: Floats  # (groups,) for training
     alone: Floats  # (groups,) MSE of the group's own model
@@ -67,17 +69,61 @@ class Errors:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupRun:
+    """One run of the folder: what it was asked for, and what it found."""
+
+    run: Run
+    label: str
+    settings: dict[str, Any]
+    seed: int
+    metrics: dict[str, float]
+
+    @property
+    def model(self) -> str:
+        """The name of its method, whatever the label."""
+        return str(self.settings["name"])
+
+    @property
+    def grouping(self) -> tuple[Any, ...]:
+        """What its groups are known by: the seed they were drawn with, and how."""
+        own = self.settings.get("grouping_seed")
+        return (self.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
+
+    @property
+    def stem(self) -> str:
+        """The label without the number of the grouping, where it ends with that."""
+        own = self.settings.get("grouping_seed")
+        return self.label if own is None else self.label.removesuffix(f"-{own}")
+
+    @property
+    def method(self) -> dict[str, Any]:
+        """Its settings but for the grouping, and for what was tuned for that."""
+        tuned = ("tuned", "patterns") if self.settings.get("tuned") else ()
+        return {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
+
+    @property
+    def exchanges(self) -> int | None:
+        """Rounds of the training, the small one before included; None without any."""
+        return len(self.run.read_table("rounds.csv")[1]) if self.run.has("rounds.csv") else None
+
+    def groups(self) -> Floats:
+        """Of every group members, training ratings and MSE."""
+        header, rows = self.run.read_table(FILE)
+        places = [header.index(name) for name in ("members", "ratings", "MSE")]
+        return np.array([[float(row[place]) for place in places] for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
 class GroupTable:
     """All pairs of a folder, and what they add up to."""
 
     pairs: tuple[Pair, ...]
-    metrics: dict[str, list[dict[str, float]]]  # label -> the metrics of its runs
-    exchanges: dict[str, int]  # label -> rounds of the training, the small one before included
+    methods: dict[str, list[GroupRun]]  # by what they are shown as
 
     @property
     def central(self) -> dict[str, float]:
         """The metrics of the centralised model, where there is one."""
-        return next(iter(self.metrics.get("cnmf", ())), {})
+        return next((runs[0].metrics for runs in self.methods.values() if runs[0].model == CENTRAL), {})
 
     def summaries(self) -> list[Summary]:
         """One line for every method."""
@@ -89,84 +135,88 @@ class GroupTable:
         return [
             Errors(
                 label,
-                _rounds(label, self.exchanges.get(label)),
+                _rounds(runs[0]),
                 _mean(runs, "kB up/client"),
                 _mean(runs, "MSE") or 0.0,
                 _mean(runs, "RMSE") or 0.0,
                 _mean(runs, "RMSE/ratings") or 0.0,
             )
-            for label, runs in self.metrics.items()
+            for label, runs in self.methods.items()
         ]
 
 
-def _rounds(label: str, done: int | None) -> str:
+def _rounds(run: GroupRun) -> str:
     """A centralised model has none; the small exchange of means does not count, blocks make one exchange."""
+    done = run.exchanges
     if done is None:
         return "–"
-    if label == ALONE:
+    if run.model == ALONE:
         return "means only"
     return f"1 (in {done - 1} blocks)" if done > 2 else "1"
 
 
-def _mean(runs: list[dict[str, float]], key: str) -> float | None:
-    return float(np.mean([run[key] for run in runs])) if runs and key in runs[0] else None
+def _mean(runs: list[GroupRun], key: str) -> float | None:
+    return float(np.mean([run.metrics[key] for run in runs])) if key in runs[0].metrics else None
 
 
 def read_groups(folder: Path) -> GroupTable:
     """Every run beside that of its groups alone; refuses a folder without both."""
-    runs = sorted(path.parent for path in folder.glob("*/metrics.json"))
-    metrics: dict[str, list[dict[str, float]]] = {}
-    exchanges, read = {}, {}
-    for path in runs:
-        run = Run.open(path)
-        label = _label(run)
-        metrics.setdefault(label, []).append(run.read("metrics.json"))
-        if run.has("rounds.csv"):
-            exchanges[label] = len(run.read_table("rounds.csv")[1])
-        if run.has(FILE):
-            read[path] = _read(run)
-    alone = {key: table for (model, key, table) in read.values() if model == ALONE}
-    pairs = []
-    for path, (model, key, table) in read.items():
-        if model != ALONE and key in alone:
-            members, ratings, mse = table.T
-            pairs.append(Pair(path.name, model, members, ratings, alone[key][:, 2], mse))
-    if not pairs:
+    found = find_groups(folder)
+    if found is None:
         raise RunError(
             f"{folder} must hold runs of {ALONE} and of another method with the same groups, but does not; "
             f"make them with murmura compare --protocol fedsplit --models {ALONE},fedsplit."
         )
-    return GroupTable(tuple(pairs), metrics, exchanges)
+    return found
 
 
-def has_groups(folder: Path) -> bool:
-    """Whether there is anything to read: groups alone, and another method with groups."""
-    return len({path.parent for path in folder.glob(f"*/{FILE}")}) > 1 and any(folder.glob(f"{ALONE}*/{FILE}"))
+def find_groups(folder: Path) -> GroupTable | None:
+    """Every run beside that of its groups alone; None where the folder does not hold both.
+
+    Where several entries are groups alone, the first label of them is set beside the others.
+    """
+    if not any(folder.glob(f"*/{FILE}")):
+        return None
+    methods = _methods([_read(path.parent) for path in sorted(folder.glob("*/metrics.json"))])
+    grouped = [(label, one) for label, runs in methods.items() for one in runs if one.run.has(FILE)]
+    alone: dict[tuple[Any, ...], Floats] = {}
+    for _, one in grouped:
+        if one.model == ALONE:
+            alone.setdefault((one.seed, one.grouping), one.groups()[:, 2])
+    pairs = []
+    for label, one in grouped:
+        if one.model != ALONE and (one.seed, one.grouping) in alone:
+            members, ratings, mse = one.groups().T
+            mine = alone[one.seed, one.grouping]
+            pairs.append(Pair(one.run.path.name, label, one.grouping, members, ratings, mine, mse))
+    return GroupTable(tuple(pairs), methods) if pairs else None
 
 
-def _label(run: Run) -> str:
-    """What a run is shown as: its label without the number of its grouping."""
-    ((label, settings),) = run.config["models"].items()
-    return ALONE if settings["name"] == ALONE else re.sub(r"-\d+$", "", label)
+def _read(path: Path) -> GroupRun:
+    run = Run.open(path)
+    config = run.config
+    ((label, settings),) = config["models"].items()
+    return GroupRun(run, label, settings, config["seed"], run.read("metrics.json"))
 
 
-def _read(run: Run) -> tuple[str, tuple[Any, ...], Floats]:
-    """A run's label, what its grouping is known by, and of every group members, training ratings and MSE."""
-    ((_, settings),) = run.config["models"].items()
-    header, rows = run.read_table(FILE)
-    places = [header.index(name) for name in ("members", "ratings", "MSE")]
-    table = np.array([[float(row[place]) for place in places] for row in rows])
-    seed = settings.get("grouping_seed")
-    chosen = ("groups", "smallest", "largest", "group_column", "user_column")
-    key = (run.config["seed"] if seed is None else seed, *(settings[name] for name in chosen))
-    return _label(run), key, table
+def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
+    """The runs of every method; those of one stem are one only if nothing but their grouping differs."""
+    stems: dict[str, list[GroupRun]] = {}
+    for run in runs:
+        stems.setdefault(run.stem, []).append(run)
+    methods: dict[str, list[GroupRun]] = {}
+    for stem, same in stems.items():
+        one = all(run.method == same[0].method for run in same)
+        for run in same:
+            methods.setdefault(stem if one else run.label, []).append(run)
+    return methods
 
 
 def gathered(model: str, pairs: list[Pair]) -> Pair:
     """The groups of all groupings together, those without a held-out rating left out."""
     columns = [np.concatenate([getattr(pair, name) for pair in pairs]) for name in COLUMNS]
     known = np.isfinite(columns[-1])
-    return Pair(model, model, *(column[known] for column in columns))
+    return Pair(model, model, (), *(column[known] for column in columns))
 
 
 def _summary(model: str, pairs: list[Pair]) -> Summary:
@@ -175,7 +225,7 @@ def _summary(model: str, pairs: list[Pair]) -> Summary:
     better = change < 0
     return Summary(
         model,
-        len(pairs),
+        len({pair.grouping for pair in pairs}),
         len(change),
         int(better.sum()),
         float(change[better].mean()) if better.any() else 0.0,

@@ -1,0 +1,65 @@
+"""What counts as one method when the runs of a folder are set beside their groups alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import RunError
+from murmura.report.analyses import analyses
+from murmura.studies.compare import compare, plan
+from murmura.studies.group_results import GroupTable, find_groups, read_groups
+from tests.fedsplit.worlds import raters
+
+FAST: dict[str, Any] = {"factors": 2, "epochs": 5}
+
+
+def made(folder: Path, models: dict[str, dict[str, Any]], seeds: int = 1) -> GroupTable:
+    data = raters(people=50, items=40, share=0.7)
+    grouped = {label: {**FAST, **given} for label, given in models.items()}
+    list(compare(plan(Dataset("made", data, Catalogue(data.items)), "fedsplit", grouped, seeds=seeds), folder))
+    return read_groups(folder)
+
+
+def test_labels_that_end_in_numbers_are_methods_of_their_own(tmp_path: Path) -> None:
+    split = {"name": "fedsplit"}
+    found = made(tmp_path, {"cnmf-groups": {}, "r-1": split, "r-2": {**split, "bias": "seen"}})
+    assert [(one.model, one.groupings) for one in found.summaries()] == [("r-1", 1), ("r-2", 1)]
+    assert [one.model for one in found.errors()] == ["cnmf-groups", "r-1", "r-2"]
+
+
+def test_groupings_of_different_methods_are_not_one(tmp_path: Path) -> None:
+    models: dict[str, dict[str, Any]] = {
+        f"{label}-{n}": {"name": name, "grouping_seed": n, "bias": bias}
+        for label, name, biases in (
+            ("alone", "cnmf-groups", "aa"),
+            ("same", "fedsplit", "aa"),
+            ("r", "fedsplit", "as"),
+        )
+        for n, bias in enumerate({"a": "all", "s": "seen"}[letter] for letter in biases)
+    }
+    found = made(tmp_path, models)
+    shown = [(one.model, one.groupings) for one in found.summaries()]
+    assert shown == [("r-0", 1), ("r-1", 1), ("same", 2)]
+    assert "alone" in {one.model for one in found.errors()}
+
+
+def test_seeds_of_one_grouping_are_not_more_groupings(tmp_path: Path) -> None:
+    found = made(tmp_path, {"cnmf-groups": {"grouping_seed": 3}, "fedsplit": {"grouping_seed": 3}}, seeds=2)
+    assert [(one.model, one.groupings) for one in found.summaries()] == [("fedsplit", 1)]
+    assert len(found.pairs) == 2
+    assert any(found.pairs[0].alone != found.pairs[1].alone)  # each beside the run of its own seed
+
+
+def test_groups_alone_and_the_centralised_model_are_found_under_any_label(tmp_path: Path) -> None:
+    found = made(tmp_path, {"c": {"name": "cnmf"}, "alone": {"name": "cnmf-groups"}, "fedsplit": {}})
+    assert [one.rounds for one in found.errors()] == ["means only", "–", "1"]
+    assert found.central["MSE"] > 0
+    assert "groups" in [one.name for one in analyses(tmp_path)]
+
+
+def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:
+    assert find_groups(tmp_path) is None
+    with pytest.raises(RunError, match="must hold runs of cnmf-groups and of another method"):
+        read_groups(tmp_path)
