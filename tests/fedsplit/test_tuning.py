@@ -1,22 +1,26 @@
-"""Groups that tune themselves, and the tables over groups."""
+"""Groups that tune themselves on their own ratings."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from murmura.cli.app import app
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.algorithms.fedsplit import FedSplit
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.engine.run import Run
 from murmura.kernels.cnmf import CnmfSettings
-from murmura.report.analyses import analyses
-from murmura.studies.group_results import read_groups
-from murmura.studies.group_table import Asked, tuned_table
-from murmura.studies.group_tuning import RANGES, Folds, Ratings, Tuning, tune, tune_all
+from murmura.studies.group_tuning import (
+    RANGES,
+    Choice,
+    Folds,
+    Ratings,
+    Tuning,
+    kept_choices,
+    tune,
+    tune_all,
+)
 from tests.fedsplit.worlds import raters
 
 QUICK = Tuning(trials=6, folds=3, passes=15, epochs=30)
@@ -41,59 +45,68 @@ def test_every_rating_is_held_out_once() -> None:
 
 def test_what_is_chosen_is_the_best_of_the_box_and_the_same_again() -> None:
     ratings = some(raters(), 12)
-    chosen, loss = tune(ratings, QUICK)
-    assert (chosen, loss) == tune(ratings, QUICK)
+    choice = tune(ratings, QUICK)
+    chosen, loss = choice.settings, choice.loss
+    assert loss is not None
+    assert choice == tune(ratings, QUICK)
     assert all(low <= getattr(chosen, name) <= high for name, (low, high) in RANGES.items())
     assert 2 <= chosen.factors <= 11
     trial = CnmfSettings(**{**{n: getattr(chosen, n) for n in RANGES}, "factors": chosen.factors, "epochs": 1})
     assert Folds(ratings, QUICK).loss(trial) == loss
-    more = tune(ratings, Tuning(trials=20, folds=3, passes=15, epochs=30))[1]
+    more = tune(ratings, Tuning(trials=20, folds=3, passes=15, epochs=30)).loss
+    assert more is not None
     assert more <= loss
 
 
 def test_three_people_have_two_factors() -> None:
-    assert tune(some(raters(), 3), QUICK)[0].factors == 2
+    assert tune(some(raters(), 3), QUICK).settings.factors == 2
 
 
-def test_a_finished_group_is_not_tuned_again(tmp_path: Path) -> None:
-    groups = [some(raters(seed=n), 6, str(n)) for n in range(2)]
-    first = sorted(tune_all(groups[:1], QUICK, tmp_path, 1), key=lambda one: one[0])
+def few(ratings: int, people: int) -> Ratings:
+    """So many ratings, dealt to the people in turn."""
+    places = np.arange(ratings, dtype=np.int32)
+    return Ratings("few", np.sort(places % people), places, (1 + places % 5).astype(np.float64), 3.0)
+
+
+@pytest.mark.parametrize(("ratings", "people"), [(2, 2), (3, 2), (3, 3), (4, 3)])
+def test_a_group_has_no_more_folds_than_ratings(ratings: int, people: int) -> None:
+    choice = tune(few(ratings, people), Tuning(trials=3, folds=400, passes=5))
+    assert choice.folds == ratings
+    assert choice.loss is not None
+    assert np.isfinite(choice.loss)
+    assert f"in {ratings} folds" in str(choice)
+
+
+def test_a_group_that_cannot_be_tuned_takes_the_methods_own_settings() -> None:
+    choice = tune(few(3, 1), QUICK)
+    assert str(choice) == "too few ratings to tune, takes the method's own settings"
+    own = FedSplit(epochs=QUICK.epochs)
+    assert choice.settings == CnmfSettings(**{name: getattr(own, name) for name in vars(choice.settings)})
+
+
+def test_a_finished_group_is_kept(tmp_path: Path) -> None:
+    groups = {str(n): some(raters(seed=n), 6, str(n)) for n in range(2)} | {"one": few(3, 1)}
+    assert kept_choices(groups, tmp_path / "none") == {}
+    found = dict(tune_all(groups, QUICK, tmp_path, 1))
+    assert kept_choices(groups, tmp_path) == found
+    assert isinstance(found["one"], Choice)
+    assert set(found) == set(groups)
     kept = json.loads((tmp_path / "0.json").read_text("utf-8"))
-    (tmp_path / "0.json").write_text(json.dumps({**kept, "loss": 0.123}), "utf-8")
-    both = {name: loss for name, _, loss in tune_all(groups, QUICK, tmp_path, 1)}
-    assert both["0"] == 0.123
-    assert first[0][2] == kept["loss"]
-    with pytest.raises(RunError, match="of the same tuning, but was of another"):
-        list(tune_all(groups, Tuning(trials=7), tmp_path, 1))
+    del kept["loss"]
+    (tmp_path / "0.json").write_text(json.dumps(kept), "utf-8")
+    with pytest.raises(RunError, match="must be a choice that was kept, but is damaged"):
+        kept_choices(groups, tmp_path)
 
 
-def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
-    data = raters(people=80, items=40, share=0.7)
-    dataset = Dataset("made", data, Catalogue(data.items))
-    heard: list[str] = []
-    found = tuned_table(dataset, Asked(2, QUICK, 1), tmp_path, heard.append, {"name": "made"})
-    assert [one.model for one in found.summaries()] == ["fedsplit", "fedsplit-seen"]
-    summary, seen = found.summaries()
-    assert (seen.alone, seen.groups) == (summary.alone, summary.groups)
-    told = Run.open(tmp_path / "runs" / "fedsplit-seen-0-seed0").config["models"]["fedsplit-seen-0"]
-    assert (told["name"], told["bias"]) == ("fedsplit", "seen")
-    assert summary.groupings == 2
-    assert summary.groups == sum(len(pair.after) for pair in found.pairs if pair.model == "fedsplit")
-    assert 0 < summary.improved <= summary.groups
-    assert {one.model for one in found.errors()} == {"cnmf", "cnmf-groups", "fedsplit", "fedsplit-seen"}
-    assert {one.rounds for one in found.errors()} == {"–", "means only", "1"}
-    again = tuned_table(dataset, Asked(2, QUICK, 1), tmp_path, heard.append, {"name": "made"})
-    assert np.array_equal(again.pairs[0].after, found.pairs[0].after)
-    (section,) = [one for one in analyses(tmp_path / "runs") if one.name == "groups"]
-    assert [table.name for table in section.tables] == ["group-errors", "groups"]
-    assert f"{summary.improved} of {summary.groups} groups improved" in section.pictures[0].alt
-    shown = CliRunner().invoke(app, ["groups", "table", str(tmp_path / "runs"), "--json"])
-    assert [json.loads(line)["improved"] for line in shown.stdout.splitlines()] == [
-        summary.improved,
-        seen.improved,
+def test_a_choice_is_kept_under_all_it_depends_on() -> None:
+    ratings = some(raters(), 6)
+    others = [
+        ratings.key(QUICK),
+        ratings.key(Tuning(trials=6, folds=3, passes=15, epochs=30, seed=1)),
+        replace(ratings, mu=3.3).key(QUICK),
+        replace(ratings, value=ratings.value + 1).key(QUICK),
+        replace(ratings, item=ratings.item + 1).key(QUICK),
+        replace(ratings, person=ratings.person // 2).key(QUICK),
     ]
-
-
-def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match="must hold runs of cnmf-groups and of another method"):
-        read_groups(tmp_path)
+    assert len(set(others)) == len(others)
+    assert others[0] == replace(ratings, name="another").key(QUICK)

@@ -44,18 +44,20 @@ def tune(
 ) -> None:
     """Let every group tune itself on its own training ratings, then compare on the test part.
 
-    The same command with the same --out goes on where a killed one stopped; a tuned group is not tuned again.
+    The same command with the same --out goes on where a killed one stopped, and more --groupings go on from
+    fewer: a tuned group is not tuned again.
     """
     from murmura.data.sources import load
+    from murmura.studies.group_results import read_groups
     from murmura.studies.group_table import Asked, tuned_table
     from murmura.studies.group_tuning import Tuning
 
     tuning = Tuning(trials=trials, folds=folds, passes=passes, epochs=epochs, seed=seed)
     folder = options.new_folder(out, data, "groups")
     source: dict[str, Any] = {"name": data}
-    found = tuned_table(load(data, data_dir), Asked(groupings, tuning, workers), folder, say, source)
-    _print(found, as_json)
-    say(f"run folder: {folder / 'runs'}   (murmura report {folder / 'runs'})")
+    runs = tuned_table(load(data, data_dir), Asked(groupings, tuning, workers), folder, say, source)
+    _print(read_groups(runs), as_json)
+    say(f"run folder: {runs}   (murmura report {runs})")
 
 
 def _print(found: GroupTable, as_json: bool) -> None:
@@ -80,3 +82,5 @@ def _print(found: GroupTable, as_json: bool) -> None:
     ]
     header = ["model", "groups", "improved", "MSE alone", "MSE after", "gain", "loss", "r members", "r ratings"]
     table("groups alone and after the exchange, mean squared errors over groups", header, rows)
+    if central := found.central:
+        typer.echo(f"all ratings in one place: MSE {central['MSE']:.3f}, RMSE {central['RMSE']:.3f}")

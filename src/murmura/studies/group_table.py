@@ -1,18 +1,21 @@
 """Tables 2 and 3 of FedSPLIT with every group tuned: groupings, tuning, one comparison on the test part.
 
 <folder>/
-  tuned/             what every group of every grouping chose, and the centralised model: one file each
-  letters-<n>.json   K of the joint factorisation of grouping n
-  runs/              the comparison: `murmura report` reads it
+  tuned/<key>.json      what a group of a grouping chose, or the centralised model
+  patterns/<key>.json   K of the joint factorisation of a grouping
+  runs-<n>-<key>/       the comparison of n groupings: `murmura report` reads it
 
-What is finished is not repeated: a killed run goes on with the same call.
+Every key is a hash of all that the file or folder was made from. What is finished is not repeated: a killed run
+goes on with the same call, and more groupings tune only the groups that are new. Each comparison opens the test
+part in a folder of its own, for choices that training rows alone have made.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +35,9 @@ from murmura.kernels.cnmf import CnmfSettings
 from murmura.kernels.nmf import best_rank
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import Simulated
-from murmura.studies.compare import Comparison, Entry, compare
+from murmura.studies.compare import Entry, compare
 from murmura.studies.compare import plan as plan_comparison
-from murmura.studies.group_results import GroupTable, read_groups
-from murmura.studies.group_tuning import MOST, Ratings, Tuning, tune_all
+from murmura.studies.group_tuning import MOST, Choice, Ratings, Tuning, kept_choices, read_kept, tune_all
 from murmura.studies.methods import method_class
 from murmura.studies.pool import processes
 
@@ -59,33 +61,51 @@ class Asked:
     workers: int
 
 
-def tuned_table(
-    dataset: Dataset, asked: Asked, folder: Path, heard: Heard, source: dict[str, Any]
-) -> GroupTable:
-    """Tune everything on training rows, then open the test part once and compare."""
+def tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, source: dict[str, Any]) -> Path:
+    """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
     plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
     train = plan.prepared.split.train
+    everyone = _everyone(train)
     groupings = [_groups(train, number) for number in range(asked.groupings)]
     own = [_ratings(train, groups) for groups in groupings]
-    tasks = {one.name: one for one in (_everyone(train), *(one for ratings in own for one in ratings))}
-    tuned: dict[str, CnmfSettings] = {}
-    for name, chosen, loss in tune_all(list(tasks.values()), asked.tuning, folder / "tuned", asked.workers):
-        tuned[name] = chosen
-        heard(f"[{len(tuned)}/{len(tasks)}] {name}: k = {chosen.factors}, held-out MSE {loss:.4f}")
-    chosen_by = [{one.name: tuned[one.name] for one in ratings} for ratings in own]
-    ranks = _ranks(train, list(zip(groupings, chosen_by)), folder, asked.workers)
+    tuned = _choices([everyone, *(one for ratings in own for one in ratings)], asked, folder / "tuned", heard)
+
+    def chosen(one: Ratings) -> CnmfSettings:
+        return tuned[one.key(asked.tuning)].settings
+
+    chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
+    ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", asked.workers)
     heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
-    entries = [Entry("cnmf", "cnmf", as_dict(tuned[ALL]))]
+    entries = [Entry("cnmf", "cnmf", as_dict(chosen(everyone)))]
     for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
         given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
         entries += [
             Entry(f"{label}-{number}", name, as_dict(from_dict(method_class(name), {**given, **own})))
             for label, (name, own) in ROWS.items()
         ]
-    whole = Comparison(prepared=plan.prepared, entries=tuple(entries), cutoffs=plan.cutoffs, source=plan.source)
-    for line in compare(whole, folder / "runs", workers=asked.workers):
+    whole = replace(plan, entries=tuple(entries))
+    key = _key(whole.config(whole.entries, whole.seeds, whole.seed), whole.prepared.describe())
+    runs = folder / f"runs-{asked.groupings}-{key}"
+    for line in compare(whole, runs, workers=asked.workers):
         heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
-    return read_groups(folder / "runs")
+    return runs
+
+
+def _choices(tasks: list[Ratings], asked: Asked, folder: Path, heard: Heard) -> dict[str, Choice]:
+    """What everyone chose, by key; says what was kept before it tunes the others."""
+    groups = {one.key(asked.tuning): one for one in tasks}
+    tuned = kept_choices(groups, folder)
+    left = {key: one for key, one in groups.items() if key not in tuned}
+    heard(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
+    for key, choice in tune_all(left, asked.tuning, folder, asked.workers):
+        tuned[key] = choice
+        heard(f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}")
+    return tuned
+
+
+def _key(*parts: Any) -> str:
+    """A hash of plain values."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _everyone(train: Interactions) -> Ratings:
@@ -111,13 +131,17 @@ def _ratings(train: Interactions, groups: Ints) -> list[Ratings]:
 
 def _ranks(train: Interactions, tuned: list[Tuned], folder: Path, workers: int) -> list[int]:
     """K of every grouping; one that is kept in the folder is not looked for again."""
-    files = [folder / f"letters-{number}.json" for number in range(len(tuned))]
+    files = []
+    for number, (groups, chosen) in enumerate(tuned):
+        settings = {name: as_dict(one) for name, one in chosen.items()}
+        files.append(folder / f"{_key(train.fingerprint, groups.tolist(), settings, number, RANKS)}.json")
     left = [number for number, file in enumerate(files) if not file.is_file()]
+    folder.mkdir(parents=True, exist_ok=True)
     with processes(workers) as pool:
         asked = {number: pool.submit(_rank, train, *tuned[number], number) for number in left}
         for number, future in asked.items():
             write_whole(files[number], json.dumps({"K": future.result()}).encode())
-    return [int(json.loads(file.read_text(encoding="utf-8"))["K"]) for file in files]
+    return [read_kept(file, lambda kept: int(kept["K"])) for file in files]
 
 
 def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> int:

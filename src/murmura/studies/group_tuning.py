@@ -2,27 +2,30 @@
 
 The paper's ranges, trials and folds: a trial fits five times on four fifths of a group's training ratings, with
 at most 100 passes, and is judged by the squared error on the rest. A study lives in memory; what a group chose
-is kept in a file of its own, so that a killed tuning goes on with the groups that are left.
+is kept in a file of its own, so that a killed tuning goes on with the groups that are left. The name of that
+file is a hash of the ratings and of the tuning: other data or another tuning never meets it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
 
+from murmura.algorithms.fedsplit import FedSplit
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.core.files import write_whole
 from murmura.core.rng import Purpose, Rng, Words, server_secret
-from murmura.core.settings import as_dict, from_dict, settings
+from murmura.core.settings import as_dict, field_names, from_dict, settings
 from murmura.kernels.cnmf import CnmfSettings, factorise, predict, random_factors, words_needed
 from murmura.kernels.sparse import Sparse
 from murmura.studies.pool import processes
@@ -36,6 +39,7 @@ RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "d
 }
 MOST = 20  # factors
 Count = Annotated[int, Field(ge=1)]
+T = TypeVar("T")
 
 
 @settings
@@ -53,22 +57,44 @@ class Tuning:
 class Ratings:
     """The rows one group, or everyone, holds: what a trial is fitted and judged on."""
 
-    name: str  # of the file its choice is kept in
+    name: str
     person: Ints  # ascending
     item: Ints
     value: Floats
     mu: float
 
+    def key(self, tuning: Tuning) -> str:
+        """What the choice is kept under: a hash of everything it depends on."""
+        digest = hashlib.sha256(json.dumps([as_dict(tuning), self.mu]).encode())
+        for column in (self.person, self.item, self.value):
+            digest.update(np.ascontiguousarray(column).tobytes())
+        return digest.hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a group chose, by how many folds; with none there was nothing to choose by."""
+
+    settings: CnmfSettings
+    folds: int
+    loss: float | None  # held-out squared error; None without folds
+
+    def __str__(self) -> str:
+        if self.loss is None:
+            return "too few ratings to tune, takes the method's own settings"
+        return f"k = {self.settings.factors}, held-out MSE {self.loss:.4f} in {self.folds} folds"
+
 
 class Folds:
-    """Ratings cut into parts, each held out once; starts are the same for every trial."""
+    """Ratings cut into parts, at most one for each, held out once; starts are the same for every trial."""
 
     def __init__(self, ratings: Ratings, tuning: Tuning) -> None:
         _, person = np.unique(ratings.person, return_inverse=True)
         items, column = np.unique(ratings.item, return_inverse=True)
         self.people, self.items, self.passes, self.mu = person.max() + 1, len(items), tuning.passes, ratings.mu
-        dealt = np.random.default_rng([tuning.seed, len(person)]).permutation(len(person)) % tuning.folds
-        self.parts = [_cut(person, column, ratings.value, dealt == fold) for fold in range(tuning.folds)]
+        count = min(tuning.folds, len(person))
+        dealt = np.random.default_rng([tuning.seed, len(person)]).permutation(len(person)) % count
+        self.parts = [_cut(person, column, ratings.value, dealt == fold) for fold in range(count)]
         stream = Rng(server_secret(tuning.seed)).stream(Purpose.INIT)
         self.words: Words = stream.words(words_needed(self.people, self.items, self.most))
 
@@ -97,15 +123,19 @@ def _cut(person: Any, column: Any, value: Floats, out: Any) -> Part:
     return train, person[out].astype(np.int32), column[out].astype(np.int32), value[out]
 
 
-def tune(ratings: Ratings, tuning: Tuning) -> tuple[CnmfSettings, float]:
-    """The settings with the smallest loss of `trials`, and that loss."""
+def tune(ratings: Ratings, tuning: Tuning) -> Choice:
+    """The settings with the smallest loss of `trials`; FedSPLIT's own where fewer than two people rated."""
+    if len(np.unique(ratings.person)) < 2:
+        own = {name: getattr(FedSplit(), name) for name in field_names(CnmfSettings)}
+        return Choice(CnmfSettings(**{**own, "epochs": tuning.epochs}), 0, None)
     study = _study(tuning.seed)
     folds = Folds(ratings, tuning)
     axes = _axes(folds.most)
     for _ in range(tuning.trials):
         trial = study.ask(axes)
         study.tell(trial, folds.loss(CnmfSettings(**trial.params, epochs=tuning.passes)))
-    return CnmfSettings(**study.best_params, epochs=tuning.epochs), float(study.best_value)
+    chosen = CnmfSettings(**study.best_params, epochs=tuning.epochs)
+    return Choice(chosen, len(folds.parts), float(study.best_value))
 
 
 def _study(seed: int) -> Any:
@@ -126,40 +156,40 @@ def _axes(most: int) -> dict[str, BaseDistribution]:
     return {**rates, "factors": IntDistribution(min(2, most), most)}
 
 
+def kept_choices(groups: Mapping[str, Ratings], folder: Path) -> dict[str, Choice]:
+    """What the folder already holds of these groups, given under their keys."""
+    files = {key: folder / f"{key}.json" for key in groups}
+    return {key: read_kept(file, _choice) for key, file in files.items() if file.is_file()}
+
+
 def tune_all(
-    groups: Sequence[Ratings], tuning: Tuning, folder: Path, workers: int
-) -> Iterator[tuple[str, CnmfSettings, float]]:
-    """What every group chose, as they finish; a group whose choice is in `folder` is not tuned again."""
+    groups: Mapping[str, Ratings], tuning: Tuning, folder: Path, workers: int
+) -> Iterator[tuple[str, Choice]]:
+    """What every group chose, as they finish; each is kept in `folder` under its key."""
     folder.mkdir(parents=True, exist_ok=True)
-    left = []
-    for group in groups:
-        if (file := _file(folder, group.name)).is_file():
-            yield _read(file, group.name, tuning)
-        else:
-            left.append(group)
-    left.sort(key=lambda group: -len(group.value))  # the longest first: no worker is left alone with it
+    longest_first = sorted(groups, key=lambda key: -len(groups[key].value))  # no worker is left alone with it
     with processes(workers) as pool:
-        for future in as_completed([pool.submit(_tune_and_keep, group, tuning, folder) for group in left]):
+        asked = [pool.submit(_tune_and_keep, key, groups[key], tuning, folder) for key in longest_first]
+        for future in as_completed(asked):
             yield future.result()
 
 
-def _tune_and_keep(group: Ratings, tuning: Tuning, folder: Path) -> tuple[str, CnmfSettings, float]:
-    chosen, loss = tune(group, tuning)
-    kept = {"tuning": as_dict(tuning), "settings": as_dict(chosen), "loss": loss}
-    write_whole(_file(folder, group.name), json.dumps(kept, indent=1).encode())
-    return group.name, chosen, loss
+def _tune_and_keep(key: str, group: Ratings, tuning: Tuning, folder: Path) -> tuple[str, Choice]:
+    choice = tune(group, tuning)
+    kept = {"tuning": as_dict(tuning), **vars(choice), "settings": as_dict(choice.settings)}
+    write_whole(folder / f"{key}.json", json.dumps(kept, indent=1).encode())
+    return key, choice
 
 
-def _file(folder: Path, name: str) -> Path:
-    return folder / f"{name}.json"
+def _choice(kept: Any) -> Choice:
+    loss = kept["loss"]
+    settings = from_dict(CnmfSettings, kept["settings"])
+    return Choice(settings, int(kept["folds"]), None if loss is None else float(loss))
 
 
-def _read(file: Path, name: str, tuning: Tuning) -> tuple[str, CnmfSettings, float]:
+def read_kept(file: Path, take: Callable[[Any], T]) -> T:
+    """What `take` makes of a JSON file that an earlier call kept."""
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        asked, chosen, loss = kept["tuning"], from_dict(CnmfSettings, kept["settings"]), float(kept["loss"])
+        return take(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError) as error:
         raise RunError(f"{file} must be a choice that was kept, but is damaged ({error}); delete it.") from None
-    if asked != as_dict(tuning):
-        raise RunError(f"{file} must be of the same tuning, but was of another; choose another --out.")
-    return name, chosen, loss
