@@ -1,4 +1,4 @@
-"""Run all benchmarks, or the named ones; print them with machine, commit and date; `--write` keeps the page."""
+"""Run the benchmarks, or the named ones; print them with machine, commit and date; `--write` keeps the page."""
 
 import argparse
 import os
@@ -21,6 +21,8 @@ NAMES = (
     "loading",
     "cnmf:surprise",
     "cnmf:linear",
+    "fedsplit:grouping",
+    "fedsplit:table3",
     *(f"federated:{part}" for part in FEDERATED),
     "channel:upload",
     "channel:seeds",
@@ -28,6 +30,7 @@ NAMES = (
     "scale",
     *(f"federation:{part}" for part in ("round", "sampled", "memory")),
 )
+ON_REQUEST = ("fedsplit:table3",)  # half an hour: run only when named
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 HEAD = (
@@ -94,10 +97,20 @@ def _cpuinfo() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def usual() -> list[str]:
+    """What runs when nothing is named."""
+    return [name for name in NAMES if name not in ON_REQUEST]
+
+
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"some of {', '.join(NAMES)}; none: all")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="name",
+        help=f"some of {', '.join(NAMES)}; none: all but {', '.join(ON_REQUEST)}",
+    )
     parser.add_argument("--write", action="store_true", help=f"keep the result in docs/results/{PAGE.name}")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.names if name not in NAMES]
@@ -108,7 +121,7 @@ def main() -> int:
     lines = [*surroundings(), "", HEAD, "|" + " --- |" * (HEAD.count("|") - 1)]
     print("\n".join(lines), flush=True)
     all_reached = True
-    for name in chosen.names or NAMES:
+    for name in chosen.names or usual():
         line, reached = row(name)
         all_reached &= reached
         lines.append(line)

@@ -1,7 +1,10 @@
 """The data every benchmark runs on: MovieLens 1M under the `fpl` protocol, or made-up data of the same size."""
 
 import os
+from dataclasses import replace
 from functools import cache
+
+import numpy as np
 
 from murmura.core.catalogue import Dataset
 from murmura.core.interactions import Interactions
@@ -16,6 +19,20 @@ def load() -> Dataset:
     if os.environ.get("MURMURA_DATA"):
         return load_source("ml-1m")
     return synth(users=6040, items=3706, interactions=1_000_209)
+
+
+def rated() -> Dataset:
+    """The same with ratings from 1 to 5, made up where the data is."""
+    dataset = load()
+    if os.environ.get("MURMURA_DATA"):
+        return dataset
+    return replace(dataset, interactions=with_stars(dataset.interactions))
+
+
+def with_stars(data: Interactions) -> Interactions:
+    """Made-up ratings from 1 to 5."""
+    stars = np.clip(np.round(3.5 + np.random.default_rng(0).normal(size=len(data))), 1, 5)
+    return Interactions(data.users, data.items, data.user, data.item, stars)
 
 
 @cache

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.fedsplit import judge_table, tune
 from benchmarks.sides import Benchmark
 
 from benchmarks import __main__ as command
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.studies.group_table import Asked
+from murmura.studies.group_tuning import Tuning
+from tests.fedsplit.worlds import raters
 
 FOLDER = Path(command.__file__).parent
 
@@ -39,6 +44,19 @@ def test_metrics_that_differ_are_not_equal_work() -> None:
     judge(mine, {"P@10": 0.1})
     with pytest.raises(AssertionError, match=r"P@10 is 0\.1 here and 0\.11 there"):
         judge(mine, {"P@10": 0.11})
+
+
+def test_half_an_hour_is_spent_only_on_request() -> None:
+    assert set(command.NAMES) - set(command.usual()) == {"fedsplit:table3"}
+
+
+def test_a_table_of_fewer_groupings_is_not_the_whole_table() -> None:
+    data = raters(people=50, items=40, share=0.7)
+    asked = Asked(1, Tuning(trials=1, folds=2, passes=2, epochs=2), 1)
+    seconds, found = tune(Dataset("made", data, Catalogue(data.items)), asked)
+    assert seconds > 0
+    with pytest.raises(AssertionError, match="all groupings of FedSPLIT"):
+        judge_table((seconds, found), None)
 
 
 def test_an_unknown_name_is_refused() -> None:
