@@ -1,14 +1,17 @@
 """Who cannot take part is left out in one sentence, and the others go on."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from murmura.algorithms.fedsplit import FedSplit
 from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.core.errors import DataError, FederationError
+from murmura.cli.app import app
+from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.federation import Algorithm, Call, ClientState, History, Letters, Public
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, server_secret
@@ -165,3 +168,27 @@ def test_a_federation_of_nobody_who_can_take_part() -> None:
     data = raters(people=6)
     with pytest.raises(FederationError, match="needs at least one letter, but all 6 were refused"):
         fit(METHODS[0], None, data, ONCE, runtime=InProcess(), groups=np.arange(6, dtype=np.int32))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--protocol", "default"], "take a protocol that keeps them, such as --protocol ratings"),
+        (["--protocol", "ratings", "-S", "groups=nowhere.csv"], "there is no such file"),
+        (["--protocol", "ratings", "-S", "smallest=9", "-S", "largest=4"], "must go upwards"),
+    ],
+)
+def test_a_mistake_leaves_no_folder_behind(words: list[str], says: str, tmp_path: Path) -> None:
+    data = raters()
+    lines = [f"{u},{i},{v:g}" for u, i, v in zip(data.user, data.item, data.value)]
+    table = tmp_path / "ratings.csv"
+    table.write_text("\n".join(["user,item,rating", *lines]), encoding="utf-8")
+    for command in (["fit", "--model", "fedsplit"], ["compare", "--models", "fedsplit"]):
+        out = tmp_path / command[0]
+        given = [*command, "--data", str(table), "--out", str(out), *words]
+        found = CliRunner().invoke(app, given)
+        assert isinstance(found.exception, MurmuraError)
+        assert says in str(found.exception)
+        assert not out.exists()
+    mended = ["fit", "--model", "fedsplit", "--data", str(table), "--out", str(out), "--protocol", "ratings"]
+    assert CliRunner().invoke(app, [*mended, "-S", "epochs=20"]).exit_code == 0

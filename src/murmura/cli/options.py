@@ -17,7 +17,7 @@ DataDir = Annotated[
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")]
 ProtocolName = Annotated[
-    str, typer.Option("--protocol", help="default, fpl, kgflex, fedsplit, or split:PATH for a split in files.")
+    str, typer.Option("--protocol", help="default, fpl, kgflex, fedsplit, ratings, or split:PATH of a split.")
 ]
 Set = Annotated[
     list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")

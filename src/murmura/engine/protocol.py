@@ -178,4 +178,10 @@ def _fedsplit(dataset: Dataset) -> Protocol:
     )
 
 
-PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex, "fedsplit": _fedsplit}
+def _ratings(dataset: Dataset) -> Protocol:
+    """For ratings of one's own: all of them, random 80/20, errors of predicted ratings."""
+    split = CoveredRandomHoldout(test=0.2, validation=0.2)
+    return Protocol(name="ratings", filters=(LatestPerPair(),), split=split, predicts=True)
+
+
+PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex, "fedsplit": _fedsplit, "ratings": _ratings}

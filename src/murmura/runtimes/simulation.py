@@ -62,12 +62,7 @@ class Simulated:
         record: Recorder | None = None,
     ) -> Fitted:
         """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
-        groups = self.groups(train, seed)
-        if groups is not None and len(train) and not np.ptp(train.value):
-            raise DataError(
-                f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "
-                "protocol that keeps them, such as --protocol fedsplit."
-            )
+        groups = self.check(train, seed)
         fitted = fit(
             self.preset.algorithm(),
             None,
@@ -85,6 +80,16 @@ class Simulated:
             channel=self.preset.channel_settings(),
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
+
+    def check(self, train: Interactions, seed: int) -> Groups | None:
+        """Refuse what cannot be learned from, before anything is made of it; who shares a client."""
+        groups = self.groups(train, seed)
+        if groups is not None and len(train) and not np.ptp(train.value):
+            raise DataError(
+                f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "
+                "protocol that keeps them, such as --protocol ratings."
+            )
+        return groups
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
         """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""

@@ -44,6 +44,14 @@ def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
     return Simulated(built, InProcess(workers=workers))
 
 
+def check_data(ready: Method, train: Interactions, seed: int) -> None:
+    """Refuse data a method cannot learn from, before anything is written."""
+    from murmura.runtimes.simulation import Simulated
+
+    if isinstance(ready, Simulated):
+        ready.check(train, seed)
+
+
 def carried(name: str, settings: dict[str, Any]) -> str | None:
     """What the updates of a federated method go through, and who can read them; None: nothing leaves."""
     if name not in ALGORITHMS:

@@ -18,7 +18,7 @@ from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.defaults import defaults
-from murmura.studies.methods import fit_resumably, load_model, method, save_model
+from murmura.studies.methods import check_data, fit_resumably, load_model, method, save_model
 
 MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
@@ -35,6 +35,7 @@ def fit_run(
     prepared, settings = prepare_run(config)
     name = str(config.model["name"])
     ready = method(name, settings, config.workers)
+    check_data(ready, prepared.split.train, config.seed)
     run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
     if run.has(MODEL):
         return run
