@@ -96,6 +96,20 @@ def test_epochs_are_stops_on_the_way_of_one_fit() -> None:
     assert [trial.value for trial in together] == [trial.value for trial in alone]
 
 
+def test_epochs_of_a_one_shot_method_are_passes_of_its_clients(tmp_path: Path) -> None:
+    """Each number is a fit of its own: nothing leaves a group before its last pass."""
+    dataset = Dataset("random", RATED, Catalogue(RATED.items))
+    selection = prepare(dataset, protocol("fedsplit", dataset)).selection()
+    candidates = [{"factors": 2, "epochs": n} for n in (2, 1, 30)]
+    together = list(search(selection, "cnmf-groups", candidates, tmp_path / "h.csv", metric="MSE"))
+    alone = [next(iter(search(selection, "cnmf-groups", [one], metric="MSE"))) for one in candidates]
+    assert [trial.settings for trial in together] == candidates
+    assert values(together) == values(alone)
+    assert len({trial.value for trial in together}) == 3
+    with pytest.raises(SettingError, match="learns in epochs, but 'cnmf-groups' does not"):
+        list(search(selection, "cnmf-groups", candidates, metric="MSE", patience=2))
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="at least one candidate"):
         list(search(ready(), "user-knn", []))

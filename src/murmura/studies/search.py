@@ -12,7 +12,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method
 from murmura.studies.trials import History, Trial, best, name_of, side
-from murmura.studies.trying import Job, Team, is_over, most_epochs, team
+from murmura.studies.trying import Job, Team, is_over, learns_in_epochs, most_epochs, team
 
 __all__ = ["Trial", "best", "grid", "name_of", "search"]
 
@@ -58,7 +58,7 @@ def tried(
     if patience is not None:
         yield from _early_stopped(work, log, each, seed, patience)
         return
-    families = _families(each)
+    families = _families(each) if learns_in_epochs(log.model) else [[one] for one in each]
     new = [any(log.find(one) is None for one in family) for family in families]
     answers = work([_job(log, family, seed) for family, untried in zip(families, new) if untried])
     for family, untried in zip(families, new):

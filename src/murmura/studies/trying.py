@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from murmura.algorithms.preset import Preset
 from murmura.baselines.base import Model
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
+from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import Outcome, experiment, score
 from murmura.engine.protocol import Selection
@@ -86,11 +88,16 @@ def is_over(curve: Sequence[float], patience: int, better: Side = "higher") -> b
     return bool(curve) and len(curve) - 1 - curve.index(top(curve)) >= patience
 
 
-def most_epochs(model: str, settings: dict[str, Any]) -> int:
-    """The number of epochs a setting asks for; refuses a model without epochs."""
+def learns_in_epochs(model: str) -> bool:
+    """Whether a fit can be scored on its way; `epochs` of a one-shot method are passes inside a client."""
     cls = method_class(model)
-    if "epochs" not in field_names(cls):
+    return "epochs" in field_names(cls) and (issubclass(cls, Schedule) or not issubclass(cls, Preset))
+
+
+def most_epochs(model: str, settings: dict[str, Any]) -> int:
+    """The number of epochs a setting asks for; refuses a model that does not learn in epochs."""
+    if not learns_in_epochs(model):
         raise SettingError(
             f"--patience needs a model that learns in epochs, but '{model}' does not; leave it out."
         )
-    return int(from_dict(cls, settings).epochs)
+    return int(from_dict(method_class(model), settings).epochs)
