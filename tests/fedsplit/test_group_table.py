@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.engine.run import Run
 from murmura.report.analyses import analyses
@@ -94,3 +95,11 @@ def test_more_folds_than_ratings_are_as_many_as_there_are(tmp_path: Path) -> Non
     runs, heard = tuned(world(), tmp_path, 1, Tuning(trials=1, folds=400, passes=2, epochs=5))
     assert read_groups(runs).summaries()
     assert any("folds" in line and "in 400 folds" not in line for line in heard)
+
+
+def test_a_place_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", tmp_path):
+        with pytest.raises(RunError, match="must be new, empty or hold an earlier tuning"):
+            tuned(world(), place, 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

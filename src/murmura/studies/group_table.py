@@ -26,6 +26,7 @@ from murmura.algorithms.fedsplit_local import mark, owners, unable
 from murmura.algorithms.fedsplit_presets import ONCE, FedSplitPrinted
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
+from murmura.core.errors import RunError
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.record import Letter
@@ -63,6 +64,7 @@ class Asked:
 
 def tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, source: dict[str, Any]) -> Path:
     """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
+    _refuse_other(folder)
     plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
     train = plan.prepared.split.train
     everyone = _everyone(train)
@@ -89,6 +91,15 @@ def tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, sour
     for line in compare(whole, runs, workers=asked.workers):
         heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
     return runs
+
+
+def _refuse_other(folder: Path) -> None:
+    """Refuse a place that is no folder, or holds anything but an earlier tuning."""
+    if folder.exists() and not (folder / "tuned").is_dir() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunError(
+            f"{folder} must be new, empty or hold an earlier tuning, but something else is there; "
+            "choose another --out."
+        )
 
 
 def _choices(tasks: list[Ratings], asked: Asked, folder: Path, heard: Heard) -> dict[str, Choice]:
