@@ -41,7 +41,7 @@ def test_groupings_of_different_methods_are_not_one(tmp_path: Path) -> None:
     }
     found = made(tmp_path, models)
     shown = [(one.model, one.groupings) for one in found.summaries()]
-    assert shown == [("r-0", 1), ("r-1", 1), ("same", 2)]
+    assert shown == [("same", 2), ("r-0", 1), ("r-1", 1)]
     assert "alone" in {one.model for one in found.errors()}
 
 
@@ -54,9 +54,15 @@ def test_seeds_of_one_grouping_are_not_more_groupings(tmp_path: Path) -> None:
 
 def test_groups_alone_and_the_centralised_model_are_found_under_any_label(tmp_path: Path) -> None:
     found = made(tmp_path, {"c": {"name": "cnmf"}, "alone": {"name": "cnmf-groups"}, "fedsplit": {}})
-    assert [one.rounds for one in found.errors()] == ["means only", "–", "1"]
+    assert [one.rounds for one in found.errors()] == ["–", "means only", "1"]
     assert found.central["MSE"] > 0
     assert "groups" in [one.name for one in analyses(tmp_path)]
+
+
+def test_what_was_named_first_is_drawn(tmp_path: Path) -> None:
+    made(tmp_path, {"cnmf-groups": {}, "z": {"name": "fedsplit"}, "fedsplit-ridge": {}})
+    (section,) = [one for one in analyses(tmp_path) if one.name == "groups"]
+    assert section.pictures[0].title == "What z gains every group"
 
 
 def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:

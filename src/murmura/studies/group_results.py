@@ -177,7 +177,9 @@ def find_groups(folder: Path) -> GroupTable | None:
     """
     if not any(folder.glob(f"*/{FILE}")):
         return None
-    methods = _methods([_read(path.parent) for path in sorted(folder.glob("*/metrics.json"))])
+    methods = _methods(
+        _in_order(folder, [_read(path.parent) for path in sorted(folder.glob("*/metrics.json"))])
+    )
     grouped = [(label, one) for label, runs in methods.items() for one in runs if one.run.has(FILE)]
     alone: dict[tuple[Any, ...], Floats] = {}
     for _, one in grouped:
@@ -197,6 +199,13 @@ def _read(path: Path) -> GroupRun:
     config = run.config
     ((label, settings),) = config["models"].items()
     return GroupRun(run, label, settings, config["seed"], run.read("metrics.json"))
+
+
+def _in_order(folder: Path, runs: list[GroupRun]) -> list[GroupRun]:
+    """The runs in the order of the comparison's configuration: what was named first is shown first."""
+    whole = Run(folder)
+    labels = list(whole.config["models"]) if whole.has("config.yaml") else []
+    return sorted(runs, key=lambda run: labels.index(run.label) if run.label in labels else len(labels))
 
 
 def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
