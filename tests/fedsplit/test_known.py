@@ -185,15 +185,18 @@ def test_everyone_is_solved_anew_against_patterns_biases_and_mean() -> None:
 
 
 def test_someone_who_comes_later_is_regressed_without_going_below_zero() -> None:
-    """Ratings r of items with pattern 1 and mu + b = 3: w = (r - 3) / (1 + alpha), and 0 where r is less."""
-    history = rows((0, 0, 5.0), (0, 1, 5.0), (1, 0, 2.0), (1, 1, 2.0))
-    patterns, b = np.ones((2, 1)), np.full(2, 0.5)
+    """Ratings r of items with pattern 1 and mu + b = 3: w = (r - 3) / (1 + alpha), and 0 where r is less.
+
+    Nothing is learnt from a rating below 0.
+    """
+    history = rows((0, 0, 5.0), (0, 1, 5.0), (0, 2, -4.0), (1, 0, 2.0), (1, 1, 2.0))
+    patterns, b = np.ones((3, 1)), np.full(3, 0.5)
     W, b_w = join(history, patterns, b, 2.5, STILL, 2)
     np.testing.assert_allclose(W, np.array([[2 / 1.25], [0.0]]), atol=1e-9)
     np.testing.assert_allclose(b_w, 0, atol=1e-9)
     assert (patterns == 1).all()
     moving = STILL._replace(eta_w=0.3)
-    W, b_w = join(history, np.zeros((2, 1)), b, 2.5, moving, 2)  # nothing to regress on: a bias alone
+    W, b_w = join(history, np.zeros((3, 1)), b, 2.5, moving, 2)  # nothing to regress on: a bias alone
     np.testing.assert_allclose(b_w, [2 / 1.25, -1 / 1.25], atol=1e-9)
 
 
