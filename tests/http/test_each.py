@@ -68,12 +68,21 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     assert world.coordinator.about()["label"] == READABLE
 
 
-def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (-1.0, "the factors of a group must not be negative, but one is -1."),
+        (1e25, "the numbers of a letter must be at most 1e+06 in size, but one is 1e+25."),
+    ],
+)
+def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
+    tmp_path: Path, number: float, why: str
+) -> None:
     world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 3}, LEAST, groups=GROUPS)
     sends = world.setup.course().opening[1].sends
 
     def twisted(method: str, url: str, body: bytes) -> bytes:
-        """Place 2 sends a negative factor."""
+        """Place 2 sends another number."""
         if not url.endswith("/letters") or (now := world.coordinator.rounds.live) is None:
             return body
         letter = Letter.decode(body)
@@ -81,7 +90,7 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(t
             return body
         items = decode(letter.update, sends).tables["items"]
         values = items.values.copy()
-        values[0, 0] = -1.0
+        values[0, 0] = number
         update = encode(Update({"items": SparseRows(items.index, values)}), sends)
         return replace(letter, update=update).encode()
 
@@ -96,7 +105,6 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(t
         return said, [await device.own_answer() for device in devices], devices[2].keeper.memory.sent
 
     said, answers, sent = asyncio.run(scenario())
-    why = "the factors of a group must not be negative, but one is -1."
     assert said == [why]
     last = world.coordinator.history(1)[0]
     assert (last["state"], last["reports"], last["reason"]) == (
