@@ -153,17 +153,17 @@ class _Own:
             tell({"event": "recommended", "for": name, "items": labels[items].tolist()})
 
     async def _best(self, k: int) -> tuple[list[list[int]], int]:
-        """Everybody's first k items by the newest model, and the rounds it has seen; none before the first."""
+        """Everybody's first k items by the newest model, and the rounds it has seen; none before training."""
         d = self.device
         told = await about(d.send, d.identity.url)
-        manifest = await d.last_manifest()
-        if manifest is None or not told["rounds_done"]:
+        manifest, state = await d.last_manifest(), self.folder.memory.state
+        if manifest is None or not (state or told["rounds_done"]):
             return [], 0
         newest = replace(manifest, model=str(told["model"]))
         public = (await d.library.description(manifest.description)).public
         history, _ = d.history(public, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if manifest.exchange(public).returns else None
-        model, state = await d.library.model(newest), self.folder.memory.state
+        model = await d.library.model(newest)
         best = recommend(newest, public, model, state, history, d.identity.secret, k, answer)
         return [items.tolist() for items in best], int(told["rounds_done"])
 
