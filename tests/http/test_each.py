@@ -11,12 +11,12 @@ import pytest
 
 from murmura.channel.chain import chain
 from murmura.core.channel import READABLE, ChannelSettings
-from murmura.core.codec import decode, encode
+from murmura.core.codec import decode
 from murmura.core.errors import SettingError
 from murmura.core.federation import Call, History, Letters
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.core.update import SparseRows, Update
+from murmura.runtimes.http.ranking import recommend
 from murmura.runtimes.http.wire import Letter
 from tests.http.network import SEEDED, World
 
@@ -73,6 +73,7 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     [
         (-1.0, "the factors of a group must not be negative, but one is -1."),
         (1e25, "the numbers of a letter must be at most 1e+06 in size, but one is 1e+25."),
+        (np.nan, "the values of 'items' must be finite, but one is not."),
     ],
 )
 def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
@@ -88,11 +89,9 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
         letter = Letter.decode(body)
         if now.manifest.phase != "factors" or world.holder(letter.report) != 2:
             return body
-        items = decode(letter.update, sends).tables["items"]
-        values = items.values.copy()
+        values = decode(letter.update, sends).tables["items"].values.copy()
         values[0, 0] = number
-        update = encode(Update({"items": SparseRows(items.index, values)}), sends)
-        return replace(letter, update=update).encode()
+        return replace(letter, update=letter.update[: -values.nbytes] + values.tobytes()).encode()
 
     world.network.tamper = twisted
 
@@ -101,6 +100,7 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
         while world.coordinator.about()["state"] != "finished":
             await world.turn()
             said += [outcome.why for device in devices if (outcome := await device.visit()).kind == "refused"]
+            world.clock.now += 61  # nobody waits longer for a letter that never came whole
             await world.turn()
         return said, [await device.own_answer() for device in devices], devices[2].keeper.memory.sent
 
@@ -113,7 +113,26 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
         f"place 2 was left out: {why}",
     )
     assert [answer is None for answer in answers] == [False, False, True, False]
-    assert len(sent) > 0  # the server has read it: what it shows counts as shown
+    assert np.isnan(number) or len(sent) > 0  # the server has read it: what it shows counts as shown
+
+
+def test_everyone_of_a_household_gets_a_list_even_without_a_rating(tmp_path: Path) -> None:
+    world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 3}, READ, groups=GROUPS)
+
+    async def scenario() -> list[np.ndarray]:
+        devices = await world.everyone()
+        await world.play(devices)
+        one, rows = devices[0], world.rows(0)
+        manifest, memory = one.manifest, one.keeper.memory
+        assert manifest is not None
+        assert rows.person is not None
+        known = rows.person < 5  # the sixth has rated nothing
+        history = History(rows.item[known], rows.value[known], np.ones(int(known.sum())), rows.person[known])
+        model, secret = await one.library.model(manifest), one.identity.secret
+        return recommend(manifest, world.public, model, memory.state, history, secret, 3, None, people=6)
+
+    lists = asyncio.run(scenario())
+    assert [len(one) for one in lists] == [3] * 6
 
 
 def test_a_phase_that_needs_each_update_must_be_asked_for_by_name(tmp_path: Path) -> None:

@@ -164,7 +164,8 @@ class _Own:
         history, _ = d.history(public, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if manifest.exchange(public).returns else None
         model = await d.library.model(newest)
-        best = recommend(newest, public, model, state, history, d.identity.secret, k, answer)
+        people = max(1, len(d.identity.people))
+        best = recommend(newest, public, model, state, history, d.identity.secret, k, answer, people)
         return [items.tolist() for items in best], int(told["rounds_done"])
 
 

@@ -328,7 +328,10 @@ class Device:
             raise
         manifest = open_manifest(reply.body, self.identity.key)
         if manifest.federation != self.identity.federation:
-            raise RefusedError("forged", "the last manifest must be of the federation this device joined.")
+            raise RefusedError(
+                "forged",
+                "the last manifest must be of the federation this device joined, but is not; do not use it.",
+            )
         return manifest
 
     async def own_answer(self) -> Arrays | None:

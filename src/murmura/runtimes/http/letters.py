@@ -33,6 +33,7 @@ class Mailbox:
         self.largest = LETTER_HEADER + longest  # bytes of a letter
         self._digests: dict[int, bytes] = {}
         self.left_out: dict[int, str] = {}  # slot -> why its letter is not used
+        self.unreadable: dict[int, str] = {}  # slot -> why no letter of it could be read so far
         self._updates: dict[int, Update] = {}
 
     @property
@@ -66,8 +67,10 @@ class Mailbox:
         except RefusedError:
             raise
         except FederationError as error:
+            self.unreadable[slot] = str(error)
             raise RefusedError("malformed", str(error)) from None
         self._digests[slot] = digest
+        self.unreadable.pop(slot, None)
         self._tell(slot)
 
     def _tell(self, slot: int) -> None:

@@ -20,8 +20,9 @@ def recommend(
     secret: Words,
     k: int,
     answer: Arrays | None = None,
+    people: int = 1,
 ) -> list[Ints]:
-    """For everyone of the device the k best items on offer that she does not have, the best first.
+    """For all `people` of the device the k best items on offer that each does not have, the best first.
 
     A device that has learned nothing yet is someone who comes later: her part is made from the model as it
     stands. Ties go to the lower number.
@@ -36,7 +37,7 @@ def recommend(
     scores = np.asarray(algorithm.client_score(model, ready, history), np.float64)
     whose = np.zeros(len(history), np.int32) if history.person is None else history.person
     best = []
-    for person in range(int(whose.max(initial=0)) + 1):
+    for person in range(people):
         offered = np.setdiff1d(public.listed, history.item[whose == person])
         order = np.argsort(-scores[person, offered], kind="stable")
         best.append(offered[order[:k]].astype(np.int32))

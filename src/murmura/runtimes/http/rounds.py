@@ -194,7 +194,8 @@ class Rounds:
             live.reports = live.mailbox.count
             if live.reports >= m.called or self._clock() > m.deadline:
                 self._require(live.mailbox.used, m)
-                self._commit(live, live.mailbox.inbox(), live.mailbox.used, live.mailbox.left_out)
+                without = {**live.mailbox.unreadable, **live.mailbox.left_out}
+                self._commit(live, live.mailbox.inbox(), live.mailbox.used, without)
             return
         pair = self._helpers(m)
         try:
