@@ -141,18 +141,37 @@ def _passes(
     own = np.zeros(2 * factors.W.shape[1])
     lowest, power = np.inf, 1.0
     for n in range(len(errors)):
-        sums[:] = 0.0
-        for i in range(factors.W.shape[0] if n >= done else 0):
-            own[:] = 0.0
-            errors[n] += _user_pass(i, ratings, factors, rates, frame, own, sums)
-            if frame.users:  # nobody but i reads W_i, so it may move before the pass is over
-                _multiply(factors.W[i], own, rates.alpha * (ratings.start[i + 1] - ratings.start[i]), power)
-        for j in range(factors.H.shape[0] if n >= done and frame.items else 0):
-            factors.b_h[j] = min(max(factors.b_h[j], -frame.limit), frame.limit)
-            _multiply(factors.H[j], sums[j], rates.beta * counts[j], power)
+        if n >= done:
+            errors[n] = _pass(ratings, factors, rates, frame, counts, sums, own, power)
         if errors[n] > RISE * lowest:
             lowest, power = errors[n], 0.5 * power
         lowest = min(lowest, errors[n])
+
+
+@compiled(fast=True)
+def _pass(
+    ratings: Sparse,
+    factors: Factors,
+    rates: Rates,
+    frame: _Frame,
+    counts: Floats,
+    sums: Floats,
+    own: Floats,
+    power: float,
+) -> float:
+    """All ratings once; the squared errors met."""
+    sums[:] = 0.0
+    total = 0.0
+    for i in range(factors.W.shape[0]):
+        own[:] = 0.0
+        total += _user_pass(i, ratings, factors, rates, frame, own, sums)
+        if frame.users:  # nobody but i reads W_i, so it may move before the pass is over
+            _multiply(factors.W[i], own, rates.alpha * (ratings.start[i + 1] - ratings.start[i]), power)
+    if frame.items:
+        for j in range(factors.H.shape[0]):
+            factors.b_h[j] = min(max(factors.b_h[j], -frame.limit), frame.limit)
+            _multiply(factors.H[j], sums[j], rates.beta * counts[j], power)
+    return total
 
 
 @compiled(fast=True)
