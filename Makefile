@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo federation test test-neural test-faults check lint types imports suite bench docs clean
+.PHONY: demo federation test test-neural test-faults test-properties check lint types imports suite bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -20,6 +20,10 @@ test-neural: $(VENV)/.neural
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
 	MURMURA_FAULT_POINTS=all $(BIN)/pytest -n 2 --dist loadfile tests/faults
+
+# Every property on examples that nobody has tried; the suite always takes the same.
+test-properties: $(VENV)/.test
+	HYPOTHESIS_PROFILE=new $(BIN)/pytest -n 2 -m hypothesis --ignore=tests/neural
 
 check: lint types imports
 

@@ -57,7 +57,7 @@ def step(method: Variant, asked: Call, own: History) -> tuple[Any, Update]:
 
 
 @pytest.mark.parametrize("method", VARIANTS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     items=st.sets(st.integers(0, ITEMS - 2), max_size=ITEMS - 1),
     seed=st.integers(0, 1000),

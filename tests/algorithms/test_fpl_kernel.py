@@ -50,7 +50,7 @@ consents = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(federations(), methods, consents, st.data())
 def test_both_paths_agree(data: Interactions, chosen: Any, consent: Consent, more: st.DataObject) -> None:
     clients = more.draw(st.sampled_from([1, data.n_users, (data.n_users + 1) // 2]))

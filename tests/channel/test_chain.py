@@ -100,7 +100,7 @@ def test_rounding_is_right_on_average() -> None:
 @given(
     st.integers(2, 24), st.sampled_from([24, 32]), st.integers(1, 100_000), st.floats(1e-3, 1e6), st.booleans()
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_overflow_is_refused_at_the_start_or_impossible(
     bits: int, ring: int, cohort: int, clip: float, negative: bool
 ) -> None:

@@ -37,7 +37,7 @@ def test_what_is_written_is_read_and_every_head_is_new(tmp_path: Path) -> None:
     assert journal.verify(heads[1]).head == heads[-1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_changed_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     journal = filled(tmp_path_factory.mktemp("journal"), 4)

@@ -83,7 +83,7 @@ class Device(RuleBasedStateMachine):
         assert self.ever <= set(self.record.joined)
 
 
-Device.TestCase.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+Device.TestCase.settings = settings(max_examples=120, stateful_step_count=30)
 TestDevice = Device.TestCase
 
 

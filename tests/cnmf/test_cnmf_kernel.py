@@ -159,7 +159,7 @@ box = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     box, st.integers(1, 30), st.integers(0, 2**32 - 1), st.floats(0.5, 2), st.sampled_from([1e-3, 1.0, 100.0])
 )

@@ -31,7 +31,7 @@ def test_equals_its_plain_twin() -> None:
     assert found.errors == [pytest.approx(direct, abs=1e-12)]
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.booleans())
 def test_the_error_never_rises_and_nothing_is_negative(seed: int, K: int, masked: bool) -> None:
     rng = np.random.default_rng(seed)

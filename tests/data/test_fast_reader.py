@@ -55,7 +55,7 @@ def files(draw: st.DrawFn) -> tuple[Kind, str, list[list[str]]]:
     return time, draw(st.sampled_from(["\t", "::", ","])), rows
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(
     file=files(),
     ending=st.sampled_from(["\n", "\r\n"]),

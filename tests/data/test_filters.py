@@ -23,7 +23,7 @@ from murmura.data.filters import (
 )
 from tests.data.histories import Row, histories, interactions, rows_of
 
-PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
+PROPERTY = settings(max_examples=100)
 
 
 @PROPERTY

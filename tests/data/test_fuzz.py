@@ -22,8 +22,6 @@ from murmura.data.split_files import load_split
 
 FUZZ = settings(
     max_examples=80,
-    deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 CSV = b"user,item,value,time\n1,10,3.5,100\n1,11,4,101\n2,10,1,99\n3,12,5,5\n"

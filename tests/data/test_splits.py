@@ -31,7 +31,7 @@ from murmura.data.splits import (
 )
 from tests.data.histories import Row, histories, interactions
 
-PROPERTY = settings(max_examples=80, deadline=None, derandomize=True)
+PROPERTY = settings(max_examples=80)
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9])
 Places = Iterable[int]  # positions of rows
 

@@ -23,7 +23,7 @@ def own_share(taste: float, groups: int = 8) -> float:
     return float(counts.max(axis=1).sum() / len(data))
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     users=st.integers(1, 60),
     items=st.integers(4, 60),

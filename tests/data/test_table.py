@@ -132,7 +132,7 @@ IDS = st.lists(TEXTS, min_size=1, max_size=6, unique=True) | st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     users=IDS,
     items=IDS,

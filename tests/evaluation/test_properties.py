@@ -14,7 +14,7 @@ from tests.evaluation.worlds import World, worlds
 
 IN_UNIT = ("P", "R", "F1", "F1u", "HR", "nDCG", "nDCGg", "MRR", "MAP", "G", "Gini", "PopREO", "PopRSP")
 ACCURACY = ("P", "R", "F1u", "HR", "nDCG", "nDCGg", "nDCGt", "MRR", "MAP")
-many = settings(max_examples=100, deadline=None, derandomize=True)
+many = settings(max_examples=100)
 
 
 def scored(world: World, lists: Lists | None = None) -> Evaluation:

@@ -32,7 +32,7 @@ def test_by_hand() -> None:
     assert found.per_user["MSE"].tolist() == [0.0, 2.5]
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(rows=ROWS)
 def test_against_plain_python(rows: list[tuple[float, float, int]]) -> None:
     predicted, actual, user = (np.array(column) for column in zip(*rows))

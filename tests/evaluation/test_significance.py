@@ -52,7 +52,7 @@ def test_t_by_hand() -> None:
     assert found.p == pytest.approx(1 - t / math.sqrt(t * t + 2))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(tenths=st.lists(st.integers(-5, 5), min_size=2, max_size=9).filter(any))
 def test_wilcoxon_with_ties_and_zeros_equals_counting_out(tenths: list[int]) -> None:
     differences = [n / 10 for n in tenths]
@@ -178,7 +178,7 @@ def test_a_nan_is_no_test() -> None:
     assert len(holm([])) == 0
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_between_p_and_bonferroni_and_equals_its_definition(p: list[float]) -> None:
     adjusted = holm(p)

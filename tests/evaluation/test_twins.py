@@ -20,7 +20,7 @@ def test_every_metric_has_a_twin() -> None:
     assert set(METRICS) == {*plain.PER_USER, *plain.SYSTEM, *plain.LABELLED}
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(world=worlds())
 def test_averages_equal_the_twins(world: World) -> None:
     found = evaluate(
@@ -39,7 +39,7 @@ def test_averages_equal_the_twins(world: World) -> None:
         assert same(found[f"{key}@{world.k}"], twin), (key, found[f"{key}@{world.k}"], twin)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_per_user_values_equal_the_twins_and_are_nan_where_undefined(world: World) -> None:
     found = evaluate(
@@ -54,7 +54,7 @@ def test_per_user_values_equal_the_twins_and_are_nan_where_undefined(world: Worl
             assert same(value, twin(world, user) if defined else math.nan), (key, user)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_gini_over_training_items_equals_its_twin(world: World) -> None:
     found = evaluate(
@@ -65,7 +65,7 @@ def test_gini_over_training_items_equals_its_twin(world: World) -> None:
     assert same(found.values[f"G@{world.k}"], 1 - twin)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(world=worlds())
 def test_several_cutoffs_at_once_equal_each_alone(world: World) -> None:
     together = evaluate(world.lists, world.split, cutoffs=tuple(range(1, world.k + 1)), metrics=ALL_METRICS)

@@ -139,7 +139,7 @@ def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_p
     asyncio.run(scenario())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     bits=st.integers(2, 24),
     ring=st.sampled_from([24, 32]),

@@ -135,7 +135,7 @@ def test_groups_that_predict_badly_count_less_or_not_at_all() -> None:
     assert (weighed.model["patterns"] != trained(FedSplit(**SMALL)).model["patterns"]).any()
 
 
-@checked(max_examples=15, deadline=None)
+@checked(max_examples=15)
 @given(k=st.integers(2, 20), rate=st.sampled_from([0.002, 0.009]), weight=st.sampled_from([0.04, 0.08]))
 def test_no_setting_of_the_search_box_blows_up(k: int, rate: float, weight: float) -> None:
     data = raters(people=26, items=30, seed=k, share=0.4)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.kernels import philox
@@ -32,7 +32,6 @@ def test_known_answers(counter: tuple[int, ...], key: tuple[int, ...], answer: t
     assert plain_block(counter, key) == answer
 
 
-@settings(deadline=None)  # the first call compiles
 @given(st.tuples(word, word, word, word), st.tuples(word, word))
 def test_block_equals_its_plain_twin(counter: tuple[int, ...], key: tuple[int, ...]) -> None:
     assert compiled_block(counter, key) == plain_block(counter, key)
@@ -47,7 +46,6 @@ def test_a_stream_can_be_entered_anywhere() -> None:
     assert out.tolist() == [plain.word() for _ in range(64)]
 
 
-@settings(deadline=None)  # the first call compiles
 @given(word, st.integers(1, 2**32 - 1))
 def test_bounded_numbers_lie_below_their_bound(w: int, n: int) -> None:
     value, fair = philox.bounded(np.uint64(w), np.uint64(n))

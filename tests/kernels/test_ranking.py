@@ -25,7 +25,7 @@ def history(rng: np.random.Generator, users: int, items: int) -> Interactions:
     return data.rows(data.user < users)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**31), st.integers(1, 9), st.integers(1, 30), st.integers(1, 12), st.booleans())
 def test_rank_equals_sorting_everything(seed: int, users: int, items: int, k: int, double: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -55,7 +55,7 @@ def matrix(seed: int, rows: int, columns: int, signed: bool = False) -> Matrix:
     return np.where(rng.random((rows, columns)) < 0.4, values, 0).astype(float)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 12), st.integers(1, 6),
     st.sampled_from([0.0, 0.5, 0.7, 1.0]), st.sampled_from([0.0, 3.0]), st.booleans(),

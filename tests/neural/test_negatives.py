@@ -25,7 +25,7 @@ def histories_of(rows: list[list[int]], n_items: int) -> Histories:
     return Histories(np.arange(n_items, dtype=np.int32), start, column)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.integers(1, 12).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.sets(st.integers(0, n - 1)), min_size=1))

@@ -181,7 +181,7 @@ def test_methods_that_draw_nothing_say_so() -> None:
     assert method("fcf", {}).drawn_negatives(ready().split.train, 0, 1) is None  # type: ignore[attr-defined]
 
 
-@examples(max_examples=60, deadline=None)
+@examples(max_examples=60)
 @given(st.integers(1, 60), st.floats(0.02, 0.98), st.data())
 def test_the_bound_is_one(n: int, p: float, data: st.DataObject) -> None:
     """Against the exact binomial: never below it, and 1 at the mean."""
