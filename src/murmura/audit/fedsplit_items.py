@@ -12,17 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.audit.attack import Claims, ItemAttack, Known, Observed
+from murmura.audit.letters import letter_table
 from murmura.core.arrays import Floats
 from murmura.core.record import Letter
 from murmura.core.rng import Stream
-
-
-def letter_table(letter: Letter, items: int) -> Floats:
-    """What a letter says of every item: (items, factors + 1), the bias last; zero where it says nothing."""
-    rows = letter.update.tables["items"]
-    table = np.zeros((items, rows.values.shape[1]))
-    table[rows.index] = rows.values
-    return table
 
 
 def moves(letter: Letter, items: int, factors: int) -> Floats:

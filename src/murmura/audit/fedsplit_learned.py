@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.audit.attack import Claims, ItemAttack, Known, Observed
-from murmura.audit.fedsplit_items import letter_table
+from murmura.audit.letters import letter_table
 from murmura.core.arrays import Floats, Ints
 from murmura.core.record import Letter
 from murmura.core.rng import Stream

@@ -1,7 +1,8 @@
 """What a FedSPLIT group's letter adds to ratings somebody knows already (the paper's section 4.4).
 
 The adversary has H, b_H and mu, knows how many people are in the group and some of their ratings, and fits W
-and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others.
+and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others. A letter
+with counts, and mean ratings in place of b_H, says more: what the ratings of an item add up to.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
-from murmura.audit.fedsplit_items import letter_table
+from murmura.audit.letters import balanced, letter_table
 from murmura.core.arrays import Floats, Ints
 from murmura.kernels.cnmf import Factors, Rates, factorise, predict
 from murmura.kernels.sparse import Sparse
@@ -38,7 +39,11 @@ class FedSplitRatings(RatingAttack):
         start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), table[:, :k], np.zeros(people), table[:, k])
         rates = Rates(*(float(known.settings[name]) for name in Rates._fields))
         found, _ = factorise(by_person(hints, people), start, mu, rates, PASSES, items=False)
-        return predict(found, mu, person, item)
+        guesses = predict(found, mu, person, item)
+        if known.settings.get("bias") != "means":
+            return guesses
+        counts = table[:, k + 1]
+        return balanced(guesses, person, item, hints, counts * (mu + table[:, k]), counts)
 
 
 class HintsAlone(RatingAttack):

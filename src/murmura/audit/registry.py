@@ -19,6 +19,7 @@ ATTACKS: dict[str, str] = {
     "fedsplit-learned": "fedsplit_learned:FedSplitLearned",
     "fedsplit-members": "fedsplit_members:FedSplitMembers",
     "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
+    "fedsplit-svd-ratings": "fedsplit_svd_ratings:FedSplitSvdRatings",
     "fpl-signs": "fpl_signs:FplSigns",
     "fpl-absence": "fpl_absence:FplAbsence",
     "fpl-inversion": "fpl_inversion:FplInversion",

@@ -1,0 +1,117 @@
+"""Letters with sums: what they say about ratings of which nothing was known before."""
+
+import numpy as np
+import pytest
+
+from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
+from murmura.audit.fedsplit_members import FedSplitMembers
+from murmura.audit.fedsplit_ratings import FedSplitRatings
+from murmura.audit.fedsplit_svd_ratings import FedSplitSvdRatings
+from murmura.audit.letters import balanced
+from murmura.core.arrays import Floats, Ints
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.runtimes.simulation import Simulated
+from murmura.studies.attacking import Attacked, attacked
+from murmura.studies.methods import method
+
+SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
+
+
+class Misled:
+    """An impostor: the letter of the group after this one."""
+
+    def estimates(
+        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+    ) -> Floats:
+        other = (client + 1) % known.public.clients
+        return super().estimates(observed, known, other, hints, person, item)  # type: ignore[misc, no-any-return]
+
+
+class MisledBySvd(Misled, FedSplitSvdRatings):
+    name = "misled"
+
+
+class MisledByMeans(Misled, FedSplitRatings):
+    name = "misled"
+
+
+def stars(people: int = 40, items: int = 60, share: float = 0.5) -> Interactions:
+    """Ratings from 1 to 5 without any taste: nothing but a letter can tell them."""
+    rng = np.random.default_rng(7)
+    user, item = (place.astype(np.int32) for place in np.nonzero(rng.random((people, items)) < share))
+    values = rng.integers(1, 6, len(user)).astype(np.float64)
+    return Interactions(Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), user, item, values)
+
+
+def exact(found: Attacked, attack: str, share: float, kind: str = "ratings") -> Floats:
+    """The share of unknown ratings each group's attacker guessed to the star."""
+    return next(
+        one.per_client["exact/unknown"]
+        for one in found.guessed
+        if (one.attack, one.kind, one.share) == (attack, kind, share)
+    )
+
+
+def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: object) -> Attacked:
+    ready = method(name, {"precision": "float64", **settings})
+    assert isinstance(ready, Simulated)
+    return attacked(ready, data, 0, attacks)
+
+
+def test_estimates_are_moved_to_the_sum_of_an_item_but_known_ratings_are_not() -> None:
+    person, item = np.array([0, 1, 2, 0, 1, 0], np.int32), np.array([0, 0, 0, 1, 1, 2], np.int32)
+    hints = Ratings(np.array([2], np.int32), np.array([0], np.int32), np.array([5.0]))
+    estimates = np.array([3.0, 4.0, 1.0, 2.0, 2.0, 3.0])
+    totals, counts = np.array([10.0, 7.0, 9.0]), np.array([3.0, 2.0, 2.0])
+    # 5 is known of item 0: the others share 10 - 5 - 7. Of item 2 the letter counts a rating nobody asked for.
+    assert balanced(estimates, person, item, hints, totals, counts).tolist() == [2, 3, 1, 3.5, 3.5, 3]
+
+
+@pytest.mark.parametrize("mask_scale", [1.0, 0.4])
+def test_singular_vectors_of_a_small_group_are_its_ratings(mask_scale: float) -> None:
+    attacks = (FedSplitSvdRatings(), MisledBySvd())
+    found = audited(stars(), "fedsplit-svd", *attacks, largest=6, factors=6, mask_scale=mask_scale)
+    assert exact(found, "fedsplit-svd-ratings", 0.0).min() == 1
+    assert np.mean(exact(found, "misled", 0.0)) < 0.4
+
+
+def test_singular_vectors_of_a_large_group_still_tell_many_of_its_ratings() -> None:
+    data = stars(people=60)
+    found = audited(
+        data, "fedsplit-svd", FedSplitSvdRatings(), MisledBySvd(), smallest=20, largest=20, factors=6
+    )
+    for share, least in ((0.0, 0.25), (0.5, 0.4)):
+        told = float(np.mean(exact(found, "fedsplit-svd-ratings", share)))
+        assert least < told < 0.9
+        assert told > 1.1 * float(np.mean(exact(found, "hints", share)))
+        assert told > 1.1 * float(np.mean(exact(found, "misled", share)))
+
+
+def test_who_knows_all_members_but_one_reads_the_last_one_off_the_sums() -> None:
+    data = stars()
+    settings = {**SHORT, "smallest": 5, "largest": 5, "bias": "means"}
+    found = audited(data, "fedsplit", FedSplitRatings(), MisledByMeans(), **settings)
+    assert exact(found, "fedsplit-ratings", 0.95, "people").min() == 1
+    assert np.mean(exact(found, "misled", 0.95, "people")) < 0.4
+    plain = audited(data, "fedsplit", FedSplitRatings(), **{**settings, "bias": "all"})
+    assert np.mean(exact(plain, "fedsplit-ratings", 0.95, "people")) < 0.8
+
+
+def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
+    """Nobody shares an item with anybody: every mean is one rating."""
+    data = stars(people=9)
+    apart = Interactions(
+        data.users, Vocabulary(np.arange(540)), data.user, data.user * 60 + data.item, data.value
+    )
+    settings = {**SHORT, "smallest": 3, "largest": 3}
+    found = audited(apart, "fedsplit", FedSplitRatings(), **settings, bias="means")
+    assert exact(found, "fedsplit-ratings", 0.0).min() == 1
+
+
+def test_counts_rank_the_items_of_a_member() -> None:
+    ready = method("fedsplit-svd", {"smallest": 8, "largest": 8})
+    assert isinstance(ready, Simulated)
+    found = attacked(ready, stars(people=80), 0, [FedSplitMembers()])
+    members, popular = (one.verdict.per_client["pm-AUC"] for one in found.judged[:2])
+    assert found.judged[1].attack.name == "popularity"
+    assert np.nanmean(members) > np.nanmean(popular) + 0.1
