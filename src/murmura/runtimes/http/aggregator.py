@@ -12,7 +12,7 @@ coordinator gives it up. What has been released is written down first and is fin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -49,6 +49,15 @@ class _Open:
         self.total = np.zeros(self.ring.words, np.uint32)
 
 
+@dataclass(frozen=True)
+class _Taken:
+    """What the last released round has counted: a receipt that was lost on the way is given again."""
+
+    manifest: bytes = b""  # hash
+    payload_bytes: int = 0
+    digests: Mapping[bytes, bytes] = field(default_factory=dict)  # report -> hash of its share
+
+
 class Aggregator:
     """The state machine of one aggregator."""
 
@@ -63,11 +72,9 @@ class Aggregator:
             )
         self.coordinator = pinned or coordinator
         self.accepted = self.refused = 0
-        self._payload_bytes = (
-            0  # of the last round's shares: a late one is still read, and told that it is late
-        )
+        self._payload_bytes = 0  # of the last round's shares: a late one is read, and told that it is late
         self._open: _Open | None = None
-        self._taken: tuple[bytes, dict[bytes, bytes]] = b"", {}  # of the last released round: see _Open.digests
+        self._taken = _Taken()
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
@@ -128,13 +135,13 @@ class Aggregator:
 
     @property
     def share_bytes(self) -> int:
-        """The exact length of a share of the last round; nothing longer is read."""
-        return wire.SHARE_HEADER + self._payload_bytes
+        """The length of a share of the last round, or of the one before it; nothing longer is read."""
+        return wire.SHARE_HEADER + max(self._payload_bytes, self._taken.payload_bytes)
 
     @property
     def release_bytes(self) -> int:
         """The longest request for a sum: two signatures, and every report that was taken."""
-        taken = self._taken[1] if self._open is None else self._open.digests
+        taken = self._taken.digests if self._open is None else self._open.digests
         listed = 0 if taken else self._listed()
         return 2 * wire.SIGNATURE_BYTES + max(wire.ID_BYTES * len(taken), listed)
 
@@ -156,18 +163,20 @@ class Aggregator:
     def _take(self, message: bytes) -> bytes:
         if self._payload_bytes == 0:
             raise RefusedError("paused", "no round is open here.")
-        kind, o = SEED if self.role == "seed" else VECTOR, self._open
-        share = Share.decode(message, kind, self._payload_bytes)
-        if share.manifest == self._taken[0] and self._taken[1].get(share.report) == _digest(message):
-            return self._receipt(share)  # its first receipt was lost on the way
+        kind, o, taken = SEED if self.role == "seed" else VECTOR, self._open, self._taken
+        now = o is not None and wire.share_manifest(message) == o.hash
+        any_length = max(0, len(message) - wire.SHARE_HEADER)  # a share of another round is never added up
+        share = Share.decode(message, kind, self._payload_bytes if now else any_length)
+        digest = _digest(message)
+        if share.manifest == taken.manifest and taken.digests.get(share.report) == digest:
+            return self._receipt(share)
         if o is None:
             raise RefusedError("late", "no round is open here; the share was not counted.")
-        if share.manifest != o.hash:
+        if not now:
             raise RefusedError("replay", "a share must be of the open round's manifest, but is of another.")
-        digest = _digest(message)
-        before = o.digests.get(share.report)
-        if before is not None:
-            if before != digest:
+        accepted = o.digests.get(share.report)
+        if accepted is not None:
+            if accepted != digest:
                 raise RefusedError("duplicate", "another share was accepted under this report id before.")
             return self._receipt(share)
         if o.closed or self._clock() > o.manifest.deadline:
@@ -235,7 +244,7 @@ class Aggregator:
             [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
             durable=True,
         )
-        self._open, self._taken = None, (name, o.digests)
+        self._open, self._taken = None, _Taken(name, self._payload_bytes, o.digests)
         return self._signed_total(name, ids, packed)
 
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:

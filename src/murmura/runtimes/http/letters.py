@@ -7,6 +7,8 @@ Updates live in memory until the round ends; none is written down.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +20,23 @@ from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Manifest
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.wire import LETTER_HEADER, Letter
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Whose updates a round that is over has counted: a receipt that was lost on the way is given again."""
+
+    manifest: bytes  # hash
+    largest: int  # bytes of a letter
+    digests: Mapping[bytes, bytes]  # report -> hash of its update
+    left_out: Mapping[bytes, str]  # report -> why its letter was not used
+
+    def check(self, letter: Letter) -> None:
+        """Refuse an update that was not counted, or not used."""
+        if self.digests.get(letter.report) != hashlib.sha256(letter.update).digest():
+            raise RefusedError("late", "the round of this update is over; it was not counted.")
+        if letter.report in self.left_out:
+            raise RefusedError("left-out", self.left_out[letter.report])
 
 
 class Mailbox:
@@ -32,6 +51,7 @@ class Mailbox:
         longest = self._chain.ring.message_bytes if self._chain else self._phase.sends.message_bytes(rows)
         self.largest = LETTER_HEADER + longest  # bytes of a letter
         self._digests: dict[int, bytes] = {}
+        self._reports: dict[int, bytes] = {}
         self.left_out: dict[int, str] = {}  # slot -> why its letter is not used
         self.unreadable: dict[int, str] = {}  # slot -> why no letter of it could be read so far
         self._updates: dict[int, Update] = {}
@@ -69,9 +89,15 @@ class Mailbox:
         except FederationError as error:
             self.unreadable[slot] = str(error)
             raise RefusedError("malformed", str(error)) from None
-        self._digests[slot] = digest
+        self._digests[slot], self._reports[slot] = digest, letter.report
         self.unreadable.pop(slot, None)
         self._tell(slot)
+
+    def counted(self) -> Counted:
+        """What is kept of the updates when the round is over: who answered, and with which hash."""
+        digests = {self._reports[slot]: digest for slot, digest in self._digests.items()}
+        left_out = {self._reports[slot]: why for slot, why in self.left_out.items()}
+        return Counted(self._hash, self.largest, digests, left_out)
 
     def _tell(self, slot: int) -> None:
         """Say no to a device whose letter is left out, and why; the round knows that it has answered."""

@@ -19,7 +19,7 @@ from murmura.core.settings import as_dict
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.book import Book
 from murmura.runtimes.http.keys import Key
-from murmura.runtimes.http.letters import Mailbox
+from murmura.runtimes.http.letters import Counted, Mailbox
 from murmura.runtimes.http.manifest import Helper, Manifest
 from murmura.runtimes.http.pair import Pair, fetch_key
 from murmura.runtimes.http.refusals import RefusedError, UnreachableError
@@ -66,6 +66,7 @@ class Rounds:
         self.counters = Counters()
         self.state, self.now = self.book.state, self.book.standing()
         self.live: Live | None = None
+        self._counted: Counted | None = None  # in the round before this one, in readable mode
         self._go_on()
 
     def _go_on(self) -> None:
@@ -225,6 +226,7 @@ class Rounds:
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         self.book.commit(live.manifest.serial, progress, server, answers, count, self._clock(), said)
         self.counters.committed += 1
+        self._counted = live.mailbox.counted() if live.mailbox else None
         self.live, self.now = None, self.book.standing()
 
     def _step(self, manifest: Manifest, inbox: Total | Letters) -> tuple[ServerState, Answers]:
@@ -250,20 +252,24 @@ class Rounds:
 
     @property
     def letter_bytes(self) -> int:
-        """The longest letter that can be taken now."""
-        live = self.published
-        return LETTER_HEADER if live is None or live.mailbox is None else live.mailbox.largest
+        """The longest letter that is read now: of the open round, or once more of the one before."""
+        live, before = self.published, self._counted
+        now = LETTER_HEADER if live is None or live.mailbox is None else live.mailbox.largest
+        return now if before is None else max(now, before.largest)
 
     def take_letter(self, message: bytes) -> bytes:
-        """An update that the server can read."""
-        live = self.published
-        if live is None:
-            raise RefusedError("paused", "no round is open here.")
-        if live.mailbox is None:
+        """An update that the server can read; answers with a receipt, the same one when it comes again."""
+        live, before = self.published, self._counted
+        if live is not None and live.mailbox is None:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         letter = wire.Letter.decode(message)
-        slot = self.book.ticket_holder(live.manifest.serial, letter.report)
-        live.mailbox.take(letter, slot, self._key, self._clock())
+        if before is not None and letter.manifest == before.manifest:
+            before.check(letter)
+        elif live is None or live.mailbox is None:
+            raise RefusedError("paused", "no round is open here.")
+        else:
+            slot = self.book.ticket_holder(live.manifest.serial, letter.report)
+            live.mailbox.take(letter, slot, self._key, self._clock())
         return self._key.sign("receipt", letter.manifest + letter.report)
 
     def answer(self, slot: int) -> bytes:

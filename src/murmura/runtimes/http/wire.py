@@ -65,6 +65,11 @@ class Share:
         return Share(kind, manifest, report, ticket, receipt, message[SHARE_HEADER:])
 
 
+def share_manifest(message: bytes) -> bytes:
+    """The hash of the manifest a share names, before the rest of it is read."""
+    return message[4 : 4 + HASH_BYTES]
+
+
 def with_receipt(message: bytes, receipt: bytes) -> bytes:
     """The share with the receipt of its twin in its place."""
     return message[: SHARE_HEADER - SIGNATURE_BYTES] + receipt + message[SHARE_HEADER:]
