@@ -12,7 +12,8 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.engine.run import Run
 from murmura.report import build
-from murmura.studies.audit import audit_run, read_audit
+from murmura.studies.audit import audit_run, read_audits
+from murmura.studies.audit_entries import audit_folder
 
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 SMALL = ["-S", "largest=5", "-S", "factors=3", "-S", "patterns=5", "-S", "epochs=40", "-S", "joint_epochs=50"]
@@ -50,8 +51,7 @@ def folder(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_folder_keeps_what_was_found_and_no_letter(folder: Path) -> None:
-    found = read_audit(Run.open(folder))
-    assert found is not None
+    (found,) = read_audits(Run.open(folder)).values()
     assert {one.attack for one in found.findings} == {
         "fedsplit-items", "fedsplit-learned", "fedsplit-members", "popularity", "random",
     }  # fmt: skip
@@ -85,6 +85,66 @@ def test_seeds_are_pooled(folder: Path) -> None:
     audit_run(folder)
 
 
+@pytest.fixture(scope="module")
+def compared(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two FedSPLITs, one with decoys, letters of another kind, and two that send none."""
+    out = tmp_path_factory.mktemp("runs") / "compared"
+    settings = [f"{label}.{one}" for label in ("plain", "covered") for one in SMALL if one != "-S"]
+    settings += ["covered.unrated=decoys", "fedsplit-svd.largest=5"]
+    flags = [word for one in settings for word in ("-S", one)]
+    models = "plain=fedsplit,covered=fedsplit,fedsplit-svd,item-means,cnmf"
+    words = (
+        "compare",
+        "--data",
+        str(table),
+        "--protocol",
+        "ratings",
+        "--models",
+        models,
+        "--seeds",
+        "2",
+        *flags,
+    )
+    code, _, why = murmura(*words, "--out", str(out))
+    assert code == 0, why
+    return out
+
+
+def test_a_comparison_is_audited_entry_by_entry_beside_its_accuracy(compared: Path) -> None:
+    code, text, why = murmura("audit", str(compared), "--json")
+    assert code == 0, why
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert {row["method"] for row in rows} == {"plain", "covered", "fedsplit-svd"}
+    exact = {row["method"]: row["pm-AUC"] for row in rows if row["attack"] == "fedsplit-items"}
+    assert exact["plain"] == exact["fedsplit-svd"] == 1 > exact["covered"]
+    lines = (compared / "report-tables" / "audit.csv").read_text().splitlines()
+    assert lines[0].startswith("model,MSE,RMSE/ratings,kB up/client,fedsplit-items pm-AUC")
+    assert [line.split(",")[0] for line in lines[1:]] == ["plain", "covered", "fedsplit-svd", "no letter read"]
+    assert 'id="audit-leaks"' in (compared / "report.html").read_text()
+
+
+def test_entries_that_were_audited_are_kept_and_a_stopped_audit_goes_on(compared: Path) -> None:
+    murmura("audit", str(compared))
+    run = Run.open(compared)
+    whole = run.read("audit.json")
+    part = {**whole, "entries": {"plain": {**whole["entries"]["plain"], "letters": -1}}}  # as if stopped
+    run.write_json("audit.json", part)
+    found = audit_folder(compared)
+    assert found["plain"].letters == -1
+    assert run.read("audit.json")["entries"]["covered"] == whole["entries"]["covered"]
+    other = audit_folder(compared, ["fedsplit-items"])  # other attacks: everything anew
+    assert {one.attack for one in other["plain"].findings} == {"fedsplit-items", "popularity", "random"}
+    assert other["plain"].letters > 0
+
+
+def test_comparisons_that_cannot_be_audited_are_refused(compared: Path) -> None:
+    with pytest.raises(SettingError, match="the attacks fpl-signs can be made on"):
+        audit_folder(compared, ["fpl-signs"])
+    code, _, why = murmura("audit", str(compared), "--seeds", "3")
+    assert code != 0
+    assert "has the comparison's seeds" in str(why)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -108,7 +168,7 @@ def test_wrong_attacks_and_damaged_files_are_refused(folder: Path) -> None:
     kept = run.read("audit.json")
     run.write_json("audit.json", {**kept, "findings": [{"attack": 1}]})
     with pytest.raises(RunError, match=r"audit\.json is damaged"):
-        read_audit(run)
+        read_audits(run)
     run.write_json("audit.json", kept)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.report import build
-from murmura.report.plots import bin_shares
+from murmura.report.plots import EDGES, bin_shares
 from tests.report.folders import Made, drawn, federation, write_comparison
 from tests.report.test_table import html_rows, markdown_rows
 
@@ -211,4 +211,4 @@ def test_without_matplotlib_the_extra_is_named(folder: Path, monkeypatch: pytest
 
 def test_shares_of_users() -> None:
     values = np.array([0, 0, 0.1, 0.1 + 1e-16, 0.15, 0.2, 0.3, 0.4, 0.5, np.nan])
-    assert bin_shares(values) == pytest.approx([2 / 9, 2 / 9, 2 / 9, 2 / 9, 1 / 9])
+    assert bin_shares(values, EDGES) == pytest.approx([2 / 9, 2 / 9, 2 / 9, 2 / 9, 1 / 9])

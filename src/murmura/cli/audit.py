@@ -11,6 +11,7 @@ import typer
 from murmura.cli import options
 from murmura.cli.console import progress, say
 from murmura.core.errors import SettingError
+from murmura.engine.run import Run
 
 if TYPE_CHECKING:
     from murmura.studies.audit import Audit
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 def audit(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[RUN]", help="A folder `murmura fit` wrote of a federated method.")
+        Path | None,
+        typer.Argument(metavar="[RUN]", help="A folder of `murmura fit`; of `murmura compare`: all entries."),
     ] = None,
     data: options.Data = "",
     model: Annotated[str, typer.Option("--model", help="Without RUN: the federated method.")] = "fedsplit",
@@ -37,12 +39,14 @@ def audit(
 ) -> None:
     """Train again with every message recorded in memory, attack the messages, judge, and write the report.
 
-    With RUN its own data, settings and seed are used; with --data a model is fitted first. The run folder keeps
-    what was found (audit.json), never the messages.
+    With RUN its own data, settings and seed are used; with --data a model is fitted first. Of a comparison all
+    federated entries are attacked, with all their seeds, and shown beside how well they predict. The folder
+    keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
     from murmura.cli.analyse import page, show
-    from murmura.report.audit_tables import findings_table, hints_table
+    from murmura.report.analyses import analyses
     from murmura.studies.audit import audit_run
+    from murmura.studies.audit_entries import audit_folder
 
     if (folder is None) == (not data):
         raise SettingError(
@@ -50,15 +54,24 @@ def audit(
             f"but has {'none of them' if folder is None else 'both'}."
         )
     place = folder or _fitted(data, model, protocol, settings, seed, data_dir, out)
+    several = "models" in Run.open(place).config
+    if several and seeds != 1:
+        raise SettingError("an audit of a comparison has the comparison's seeds; leave --seeds out.")
     with progress() as listener:
-        found = audit_run(place, attack, data_dir, listener, seeds)
+        if several:
+            found = audit_folder(place, attack, data_dir, listener)
+        else:
+            one = audit_run(place, attack, data_dir, listener, seeds)
+            found = {one.method: one}
     if as_json:
-        for line in lines(found):
-            typer.echo(json.dumps(line, ensure_ascii=False))
+        for label, audited in found.items():
+            for line in lines(label, audited):
+                typer.echo(json.dumps(line, ensure_ascii=False))
     else:
-        for table in (findings_table(found), hints_table(found)):
-            if table is not None:
-                show(table)
+        for section in analyses(place):
+            if section.name == "audit":
+                for table in section.tables:
+                    show(table)
     say(f"run folder: {place}")
     page(place)
 
@@ -89,12 +102,12 @@ def _fitted(
     return place
 
 
-def lines(found: Audit) -> list[dict[str, Any]]:
+def lines(label: str, found: Audit) -> list[dict[str, Any]]:
     """One flat object per finding and per share of hints."""
     kept = found.plain()
     flat = []
     for one in (*kept["findings"], *kept["points"]):
-        row = {"method": found.method, "seed": found.seed}
+        row = {"method": label, "seed": found.seed}
         row |= {key: value for key, value in one.items() if key not in ("values", "title")}
         for key, (mean, low, high) in one["values"].items():
             row |= {key: mean, f"{key} low": low, f"{key} high": high}

@@ -15,10 +15,13 @@ from murmura.report.frequency_plots import panels, recommendation_picture, updat
 from murmura.report.freshness_plot import freshness_picture
 from murmura.report.group_plot import gain_picture
 from murmura.report.group_tables import error_table, improvement_table
+from murmura.report.leaks import leaks_picture, leaks_table
+from murmura.report.read import read_folder
+from murmura.report.summary import summarise
 from murmura.report.sweep_costs import cost_picture
 from murmura.report.sweep_plots import accuracy_picture, coverage_picture
 from murmura.report.table import Table
-from murmura.studies.audit import Audit, read_audit
+from murmura.studies.audit import Audit, read_audits
 from murmura.studies.bias import Bias, bias
 from murmura.studies.frequency import Frequencies, frequencies
 from murmura.studies.freshness import freshness
@@ -47,8 +50,8 @@ class Analysis:
 def analyses(folder: Path) -> list[Analysis]:
     """What the folder of a comparison has to say beyond its results, and what an audit found."""
     run = Run.open(folder)
-    audited = read_audit(run)
-    attacked = [_audit(audited)] if audited else []
+    audited = read_audits(run)
+    attacked = [_audit(folder, audited)] if audited else []
     if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
         return attacked
     kept = Kept(run, config)
@@ -67,9 +70,14 @@ def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:
     return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
 
 
-def _audit(found: Audit) -> Analysis:
-    tables = [findings_table(found), hints_table(found)]
-    return _of("audit", "What the letters give away", [hints_picture(found)], tables)
+def _audit(folder: Path, found: dict[str, Audit]) -> Analysis:
+    """One audit with all it says, or several side by side."""
+    title = "What the letters give away"
+    if len(found) > 1:
+        results = summarise(read_folder(folder))
+        return _of("audit", title, [leaks_picture(found, results)], [leaks_table(found, results)])
+    (one,) = found.values()
+    return _of("audit", title, [hints_picture(one)], [findings_table(one), hints_table(one)])
 
 
 def _groups(found: GroupTable) -> Analysis:

@@ -38,7 +38,7 @@ def findings_table(found: Audit) -> Table | None:
         (
             text_cell(one.attack),
             text_cell(f"{one.victims:,} {_victims(found, one.of)}"),
-            *(_cell(one.values[key]) for key in keys),
+            *(interval_cell(one.values[key]) for key in keys),
         )
         for one in found.findings
     )
@@ -52,7 +52,7 @@ def findings_table(found: Audit) -> Table | None:
     notes = (
         *titles,
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
-        f"{_seeds(found)}. "
+        f"{seeds_said(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     )
     if found.summed:
@@ -70,8 +70,8 @@ def hints_table(found: Audit) -> Table | None:
         (
             text_cell(one.kind),
             Cell(one.share, f"{100 * one.share:.0f} %"),
-            *(_cell(one.values[key]) for key in GUESSES),
-            *(_cell(alone[one.kind, one.share].values[key]) for key in GUESSES if key != "error/all"),
+            *(interval_cell(one.values[key]) for key in GUESSES),
+            *(interval_cell(alone[one.kind, one.share].values[key]) for key in GUESSES if key != "error/all"),
         )
         for one in shown
         if one.attack != HINTS
@@ -89,7 +89,8 @@ def hints_table(found: Audit) -> Table | None:
     return Table("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
 
 
-def _seeds(found: Audit) -> str:
+def seeds_said(found: Audit) -> str:
+    """Which seeds were trained with."""
     last = found.seed + found.seeds - 1
     return f"seed {found.seed}" if found.seeds == 1 else f"seeds {found.seed} to {last}"
 
@@ -98,9 +99,12 @@ def _victims(found: Audit, of: str) -> str:
     return VICTIMS["client"] if of == "client" and found.grouped else VICTIMS["person"]
 
 
-def _cell(interval: Interval) -> Cell:
+def interval_cell(interval: Interval) -> Cell:
+    """A mean with its interval."""
     if not math.isfinite(interval.mean):
         return Cell(None, NONE)
     low, high = interval.low, interval.high
+    if not math.isfinite(low):
+        return Cell(interval.mean, number(interval.mean, 3))
     text = f"{number(low, 3)} to {number(high, 3)}"
     return Cell(interval.mean, number(interval.mean, 3), low, high, text)

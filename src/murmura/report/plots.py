@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.core.arrays import Floats
+from murmura.evaluation.registry import is_error
 from murmura.report.drawing import (
     CENTRAL,
     FEDERATED,
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PER_ROW = 5  # metrics side by side
-SHARES = ("0", "up to 0.1", "up to 0.2", "up to 0.4", "above 0.4")
-EDGES = (0.0, 0.1, 0.2, 0.4)
+EDGES = (0.0, 0.1, 0.2, 0.4)  # of a metric of lists, user by user
+ERROR_EDGES = (0.5, 0.75, 1.0, 1.25)  # of an error, in stars
 
 
 def colour(line: Line) -> str:
@@ -135,36 +136,41 @@ def people_shares(results: Results) -> Picture | None:
     lines = [line for line in in_order(results) if key in line.people.per_user]
     if key is None or not lines:
         return None
-    shares = [bin_shares(line.people.per_user[key]) for line in lines]
+    edges = ERROR_EDGES if is_error(key) else EDGES
+    shares = [bin_shares(line.people.per_user[key], edges) for line in lines]
 
     def paint(figure: Figure) -> None:
-        _paint_shares(figure, lines, shares)
+        _paint_shares(figure, lines, shares, edges)
 
     name = "people"
-    nothing = ", ".join(f"{line.label} {100 * share[0]:.0f} %" for line, share in zip(lines, shares))
+    first = "the smallest errors" if is_error(key) else "the users without a single hit"
+    those = ", ".join(f"{line.label} {100 * share[0]:.0f} %" for line, share in zip(lines, shares))
     return Picture(
         name,
         f"Who gets what: {key} user by user",
-        f"The share of users by their own {key}. The first part of a bar are the users without a single hit.",
-        f"Share of users with {key} of 0: {nothing}.",
+        f"The share of users by their own {key}. The first part of a bar are {first}.",
+        f"Share of users with {key} of {'at most ' if edges[0] else ''}{edges[0]:g}: {those}.",
         draw(name, 0.8 + ROW * len(lines), paint),
     )
 
 
-def bin_shares(values: Floats) -> list[float]:
-    """The share of users in each of SHARES; users without a value take no part."""
+def bin_shares(values: Floats, edges: Sequence[float]) -> list[float]:
+    """The share of users up to each edge, and above the last; users without a value take no part."""
     known = values[~np.isnan(values)]
-    places = np.searchsorted(np.array(EDGES), np.round(known, 12), side="left")
-    return [int(count) / max(1, len(known)) for count in np.bincount(places, minlength=len(SHARES))]
+    places = np.searchsorted(np.array(edges), np.round(known, 12), side="left")
+    return [int(count) / max(1, len(known)) for count in np.bincount(places, minlength=len(edges) + 1)]
 
 
-def _paint_shares(figure: Figure, lines: Sequence[Line], shares: Sequence[Sequence[float]]) -> None:
+def _paint_shares(
+    figure: Figure, lines: Sequence[Line], shares: Sequence[Sequence[float]], edges: Sequence[float]
+) -> None:
     height = 0.8 + ROW * len(lines)
     axes = figure.subplots()
     figure.subplots_adjust(label_space([line.label for line in lines]), 0.32 / height, 0.985, 1 - 0.38 / height)
     name_rows(axes, [line.label for line in lines])
     start = np.zeros(len(lines))
-    for place, (what, shade) in enumerate(zip(SHARES, SHADES)):
+    parts = [*(f"up to {edge:g}" if edge else "0" for edge in edges), f"above {edges[-1]:g}"]
+    for place, (what, shade) in enumerate(zip(parts, SHADES, strict=True)):
         widths = np.array([100 * share[place] for share in shares])
         axes.barh(
             range(len(lines)), widths, left=start, height=0.72, color=shade, edgecolor=PAPER, linewidth=0.8

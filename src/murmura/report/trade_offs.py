@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from murmura.report.drawing import INK, MUTED, PAPER, Picture, draw, short
 from murmura.report.lines import Line
 from murmura.report.plots import colour, kinds, shape, words
-from murmura.report.summary import Results, badness, is_number, title
+from murmura.report.summary import Results, badness, better, is_number, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 HEIGHT = 3.4
+LABEL = 48  # characters of an axis' label
 
 
 def coverage_plot(results: Results) -> Picture | None:
@@ -36,7 +37,7 @@ def coverage_plot(results: Results) -> Picture | None:
     return Picture(
         "coverage",
         f"{key} against {other}",
-        f"Up is more accurate, right covers more of the catalogue.{kinds(results)}",
+        f"{upwards(key)}, right covers more of the catalogue.{kinds(results)}",
         f"{words(results, key)} {words(results, other)}",
         draw("coverage", HEIGHT, paint),
     )
@@ -68,11 +69,16 @@ def cost_plot(results: Results) -> Picture | None:
     return Picture(
         "costs",
         f"{key} against what it costs",
-        "Up is more accurate, left costs less. The stepped line is the Pareto front: none is better in both."
+        f"{upwards(key)}, left costs less. The stepped line is the Pareto front: none is better in both."
         + compared,
         f"On the Pareto front of {key} and {costs[0]}: {names}.",
         draw("costs", HEIGHT, paint),
     )
+
+
+def upwards(key: str) -> str:
+    """Where the accurate ones are in a plot with this metric upwards."""
+    return f"{'Up' if better(key) == 'higher' else 'Down'} is more accurate"
 
 
 def _differs(lines: Sequence[Line], cost: str) -> bool:
@@ -120,12 +126,18 @@ def scatter(axes: Axes, lines: Sequence[Line], x: str, y: str, name_y: bool = Tr
             axes.vlines(here, there.low, there.high, colors=colour(line), linewidth=1)
         axes.plot([here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=PAPER)
     axes.margins(x=0.09, y=0.12)
-    axes.set_xlabel(f"{x}: {title(x)}" if title(x) != x else x, labelpad=3)
+    axes.set_xlabel(_named(x), labelpad=3)
     if name_y:
-        axes.set_ylabel(f"{y}: {title(y)}" if title(y) != y else y)
+        axes.set_ylabel(_named(y))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     _names(axes, lines, x, y, lift)
+
+
+def _named(key: str) -> str:
+    """A metric with what it is, where that fits beside the axis."""
+    whole = f"{key}: {title(key)}"
+    return whole if title(key) != key and len(whole) <= LABEL else key
 
 
 def _names(axes: Axes, lines: Sequence[Line], x: str, y: str, lift: float) -> None:

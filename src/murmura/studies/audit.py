@@ -24,11 +24,11 @@ from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import Simulated
 from murmura.studies.attacking import attacked, chosen_attacks
-from murmura.studies.compare import Comparison
 from murmura.studies.methods import method
 from murmura.studies.single import prepare_run, read_config
 
 FILE = "audit.json"
+ENTRIES = "entries"  # in the file of a comparison: label -> what was found
 LEVEL = 0.95
 HINTS = HintsAlone.name  # the reference of guessed ratings
 
@@ -107,18 +107,6 @@ def audit_run(
     return found
 
 
-def audit_comparison(plan: Comparison, folder: Path) -> Audit | None:
-    """Audit the first entry of a comparison that can be attacked, with all its seeds; kept, not repeated."""
-    run = Run.open(folder)
-    for entry in plan.entries:
-        if entry.model in ALGORITHMS and read_audit(run) is None:
-            ready = method(entry.model, entry.settings)
-            assert isinstance(ready, Simulated)
-            found = audit(ready, plan.prepared.split.train, plan.seed, seeds=plan.seeds)
-            run.write_json(FILE, found.plain())
-    return read_audit(run)
-
-
 def require_attackable(name: str) -> None:
     """Refuse a method whose data never leaves in messages."""
     if name not in ALGORITHMS:
@@ -180,19 +168,24 @@ def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, In
     return bootstrap_intervals(made)
 
 
-def read_audit(run: Run) -> Audit | None:
-    """The audit a run folder keeps, if it has one."""
+def read_audits(run: Run) -> dict[str, Audit]:
+    """What a folder keeps of audits: of its method, or of every entry of a comparison by its label."""
     if not run.has(FILE):
-        return None
+        return {}
     kept = run.read(FILE)
     try:
-        findings = tuple(Finding(**{**one, "values": _intervals(one["values"])}) for one in kept["findings"])
-        points = tuple(Point(**{**one, "values": _intervals(one["values"])}) for one in kept["points"])
-        return Audit(**{**kept, "findings": findings, "points": points})
+        entries = kept[ENTRIES] if ENTRIES in kept else {str(kept["method"]): kept}
+        return {label: _read(one) for label, one in entries.items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RunError(
-            f"{run.path / FILE} is damaged ({error}); run `murmura audit {run.path}` again."
+            f"{run.path / FILE} is damaged ({error}); delete it and run `murmura audit {run.path}` again."
         ) from None
+
+
+def _read(kept: dict[str, Any]) -> Audit:
+    findings = tuple(Finding(**{**one, "values": _intervals(one["values"])}) for one in kept["findings"])
+    points = tuple(Point(**{**one, "values": _intervals(one["values"])}) for one in kept["points"])
+    return Audit(**{**kept, "findings": findings, "points": points})
 
 
 def _flat(one: Finding | Point) -> dict[str, Any]:

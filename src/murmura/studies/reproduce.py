@@ -30,9 +30,10 @@ from murmura.data.sources import load
 from murmura.engine.protocol import Prepared, Selection, prepare, protocol
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.studies.audit import audit_comparison
+from murmura.studies.audit_entries import audit_entries
 from murmura.studies.compare import Comparison, Entry, compare, one_run, run_name
 from murmura.studies.experiments import Experiment, Row, candidates
+from murmura.studies.kept import Kept
 from murmura.studies.methods import method, method_class
 from murmura.studies.pool import Steps, carry_out, processes
 from murmura.studies.stopping import Tried, attempt
@@ -95,7 +96,7 @@ def reproduce(place: Place, workers: int, heard: Heard) -> Run:
             carry_out(pool, _test, [_finals(place, plan)], log.tested)
         list(compare(plan, place.runs))  # everything is there: it only adds up
         if "audit" in place.experiment.analyses:
-            audit_comparison(plan, place.runs)
+            audit_entries(Kept.open(place.runs), plan.prepared)
     except BaseException as error:
         folder.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise

@@ -1,0 +1,71 @@
+"""An audit of every federated entry of a comparison: what its letters give away, beside what it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from murmura.algorithms import ALGORITHMS
+from murmura.audit.registry import attack, attacks_on
+from murmura.core.errors import RunError, SettingError
+from murmura.core.progress import SILENT, Progress
+from murmura.data.sources import load
+from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.runtimes.simulation import Simulated
+from murmura.studies.audit import ENTRIES, FILE, Audit, audit, read_audits
+from murmura.studies.kept import Kept
+from murmura.studies.methods import method
+
+
+def audit_folder(
+    folder: Path, names: Sequence[str] = (), data_dir: Path | None = None, progress: Progress = SILENT
+) -> dict[str, Audit]:
+    """Audit the entries of the comparison in a folder, on its data and with its seeds."""
+    kept = Kept.open(folder)
+    source, rules = kept.config["data"], kept.config["protocol"]
+    dataset = load(kept.data, data_dir, skip_bad=bool(source.get("skip_bad")))
+    prepared = prepare(dataset, protocol(str(rules["name"]), dataset))
+    before = kept.run.read("data.json")["fingerprint"] if kept.run.has("data.json") else None
+    if before != prepared.describe()["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was made from, but its fingerprint differs; fix --data-dir."
+        )
+    return audit_entries(kept, prepared, names, progress)
+
+
+def audit_entries(
+    kept: Kept, prepared: Prepared, names: Sequence[str] = (), progress: Progress = SILENT
+) -> dict[str, Audit]:
+    """Audit every entry there is an attack against; one that was audited with the same attacks is kept."""
+    chosen = [(label, *_attackable(label, given, names)) for label, given in kept.models.items()]
+    if not any(attacks for *_, attacks in chosen):
+        those = f"the attacks {', '.join(names)}" if names else "an attack"
+        raise SettingError(
+            f"a comparison must have an entry that {those} can be made on to be audited, "
+            f"but has {', '.join(kept.models)}."
+        )
+    run, found = kept.run, dict[str, Any]()
+    if run.has(FILE) and run.read(FILE).get("attacks") == sorted(names):
+        found = dict(run.read(FILE)[ENTRIES])
+    for label, ready, attacks in chosen:
+        if attacks and label not in found:
+            seed, seeds = int(kept.config["seed"]), int(kept.config["seeds"])
+            assert isinstance(ready, Simulated)
+            made = audit(ready, prepared.split.train, seed, attacks, progress, seeds)
+            found[label] = made.plain()
+            run.write_json(FILE, {"attacks": sorted(names), ENTRIES: found})
+    return read_audits(run)
+
+
+def _attackable(label: str, given: dict[str, Any], names: Sequence[str]) -> tuple[Simulated | None, list[str]]:
+    """An entry's method, and which of these attacks (none named: of all) are against it."""
+    name = str(given.pop("name", label))
+    if name not in ALGORITHMS:
+        return None, []
+    ready = method(name, given)
+    assert isinstance(ready, Simulated)
+    algorithm = ready.preset.algorithm().name
+    if names:
+        return ready, [one for one in names if algorithm in attack(one).against]
+    return ready, [one.name for one in attacks_on(algorithm)]
