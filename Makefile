@@ -21,7 +21,7 @@ test-neural: $(VENV)/.neural
 test-faults: $(VENV)/.test
 	MURMURA_FAULT_POINTS=all $(BIN)/pytest -n 2 --dist loadfile tests/faults
 
-# Every property on examples that nobody has tried; the suite always takes the same.
+# Every property of the core on examples that nobody has tried; the suite always takes the same.
 test-properties: $(VENV)/.test
 	HYPOTHESIS_PROFILE=new $(BIN)/pytest -n 2 -m hypothesis --ignore=tests/neural
 

@@ -8,7 +8,7 @@ from hypothesis import settings
 
 # The same examples on every machine, however slow it is; `make test-properties` draws new ones.
 settings.register_profile("same", derandomize=True, deadline=None)
-settings.register_profile("new", deadline=None)
+settings.register_profile("new", derandomize=False, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 

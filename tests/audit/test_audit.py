@@ -132,12 +132,26 @@ def test_entries_that_were_audited_are_kept_and_a_stopped_audit_goes_on(compared
     found = audit_folder(compared)
     assert found["plain"].letters == -1
     assert run.read("audit.json")["entries"]["covered"] == whole["entries"]["covered"]
-    other = audit_folder(compared, ["fedsplit-items"])  # other attacks: everything anew
+    whole = (compared / "audit.json").read_bytes()
+    other = audit_folder(compared, ["fedsplit-items"])
     assert {one.attack for one in other["plain"].findings} == {"fedsplit-items", "popularity", "random"}
-    assert other["plain"].letters > 0
+    assert (compared / "audit.json").read_bytes() == whole  # a whole audit is not lost to a part of it
 
 
-def test_comparisons_that_cannot_be_audited_are_refused(compared: Path) -> None:
+@pytest.mark.parametrize("kept", ["[]", '{"attacks": []}', '{"attacks": [], "entries": null}', "{"])
+def test_a_damaged_audit_of_a_comparison_is_refused(compared: Path, kept: str) -> None:
+    file = compared / "audit.json"
+    whole = file.read_bytes()
+    file.write_text(kept)
+    with pytest.raises(RunError, match=r"audit\.json"):
+        audit_folder(compared)
+    file.write_bytes(whole)
+
+
+def test_comparisons_that_cannot_be_audited_are_refused(compared: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("models: {a: {name: fedsplit}}\n")
+    with pytest.raises(RunError, match=r"a comparison that has begun"):
+        audit_folder(tmp_path)
     with pytest.raises(SettingError, match="the attacks fpl-signs can be made on"):
         audit_folder(compared, ["fpl-signs"])
     code, _, why = murmura("audit", str(compared), "--seeds", "3")

@@ -7,7 +7,7 @@ from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
 from murmura.audit.fedsplit_members import FedSplitMembers
 from murmura.audit.fedsplit_ratings import FedSplitRatings
 from murmura.audit.fedsplit_svd_ratings import FedSplitSvdRatings
-from murmura.audit.letters import balanced
+from murmura.audit.letters import balanced, known_values
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.runtimes.simulation import Simulated
@@ -85,6 +85,41 @@ def test_singular_vectors_of_a_large_group_still_tell_many_of_its_ratings() -> N
         assert least < told < 0.9
         assert told > 1.1 * float(np.mean(exact(found, "hints", share)))
         assert told > 1.1 * float(np.mean(exact(found, "misled", share)))
+
+
+def test_who_knows_all_members_but_one_reads_the_last_one_off_singular_vectors_too() -> None:
+    """The items' sums leave one unknown, her bias, and what X_u adds up to says it: whatever k is."""
+    data, attacks = stars(people=60), (FedSplitSvdRatings(), MisledBySvd())
+    found = audited(data, "fedsplit-svd", *attacks, smallest=12, largest=12, factors=2)
+    assert exact(found, "fedsplit-svd-ratings", 0.95, "people").min() == 1
+    assert np.mean(exact(found, "misled", 0.95, "people")) < 0.4
+
+
+def test_ratings_that_were_not_shared_do_not_mislead_who_knows_some() -> None:
+    """What is in the letter is exact without a hint, what is not is a guess; hints change neither."""
+    settings = {"smallest": 6, "largest": 6, "pi": 0.8}
+    found = audited(stars(people=60), "fedsplit-svd", FedSplitSvdRatings(), **settings)
+    none, *more = (np.mean(exact(found, "fedsplit-svd-ratings", share)) for share in (0.0, 0.05, 0.25, 0.75))
+    assert 0.4 < none < 0.7
+    assert more == pytest.approx([none] * 3, abs=0.03)
+
+
+def test_known_values_are_found_wherever_they_stand() -> None:
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(60)[:40]
+    person, item = (keys // 10).astype(np.int32), (keys % 10).astype(np.int32)
+    value, told = rng.random(40), rng.random(40) < 0.3
+    order = rng.permutation(np.flatnonzero(told))
+    hints = Ratings(person[order], item[order], value[order])
+    np.testing.assert_array_equal(known_values(hints, person, item), np.where(told, value, np.nan))
+    nothing = Ratings(person[:0], item[:0], value[:0])
+    assert np.isnan(known_values(nothing, person, item)).all()
+
+
+def test_a_mean_that_was_cut_off_is_no_sum() -> None:
+    settings = {**SHORT, "smallest": 5, "largest": 5, "bias": "means", "clip": 0.25}
+    found = audited(stars(), "fedsplit", FedSplitRatings(), **settings)
+    assert 0 < np.mean(exact(found, "fedsplit-ratings", 0.95, "people")) < 0.9
 
 
 def test_who_knows_all_members_but_one_reads_the_last_one_off_the_sums() -> None:

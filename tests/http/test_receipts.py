@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +33,8 @@ def federation(folder: Path, mode: str) -> World:
 class Losing:
     """A network that delivers the last message of a round, and loses the answer until the round is over."""
 
-    def __init__(self, world: World) -> None:
-        self.world, self.lost = world, list[tuple[str, bytes]]()
+    def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.world, self.lost, self.meanwhile = world, list[tuple[str, bytes]](), meanwhile
 
     async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         reply = await self.world.network(method, url, body, headers)
@@ -42,10 +42,11 @@ class Losing:
         if last and (url, body) not in self.lost:
             assert reply.status == 200, reply
             self.lost.append((url, body))
-            serial = self.world.coordinator.rounds.now.progress.serial
-            while self.world.coordinator.rounds.now.progress.serial == serial:
-                await self.world.turn()
-            await self.world.turn()  # the next round, if there is one, has been opened
+            done = self.world.coordinator.rounds.now.progress.done
+            for _ in range(10):
+                await self.world.turn()  # the round ends, and the next one, if there is one, is opened
+            assert self.world.coordinator.rounds.now.progress.done == done + 1
+            self.meanwhile()
             raise UnreachableError("the line went dead.")
         return reply
 
@@ -77,6 +78,30 @@ def test_who_was_counted_hears_it_although_the_next_round_has_begun(tmp_path: Pa
     assert len({len(body) for _, body in losing.lost}) == 2
     for name, values in calm.coordinator.rounds.now.server.model.items():
         np.testing.assert_array_equal(values, world.coordinator.rounds.now.server.model[name], strict=True)
+
+
+@pytest.mark.parametrize("mode", ["secure-sum", "letters"])
+def test_after_a_restart_nobody_knows_but_what_may_have_been_counted_counts_as_shown(
+    tmp_path: Path, mode: str
+) -> None:
+    calm, world = (federation(tmp_path / name, mode) for name in ("calm", "lossy"))
+
+    def restart() -> None:
+        if mode == "secure-sum":
+            world.start_aggregator("vector")
+        else:
+            world.start_coordinator()
+
+    async def scenario() -> None:
+        whole, devices = await calm.everyone(), await world.everyone()
+        await all_rounds(calm, whole)
+        devices[0].send = Losing(world, restart)
+        assert "sent" not in await all_rounds(world, devices)
+        shown = whole[0].keeper.memory.sent
+        assert len(shown) > 0
+        assert devices[0].keeper.memory.sent == shown
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize("mode", ["secure-sum", "letters", "readable sums"])

@@ -42,8 +42,10 @@ class FedSplitRatings(RatingAttack):
         guesses = predict(found, mu, person, item)
         if known.settings.get("bias") != "means":
             return guesses
-        counts = table[:, k + 1]
-        return balanced(guesses, person, item, hints, counts * (mu + table[:, k]), counts)
+        counts, clip = table[:, k + 1], known.settings.get("clip")
+        totals = counts * (mu + table[:, k])
+        said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
+        return balanced(guesses, person, item, hints, totals, said)
 
 
 class HintsAlone(RatingAttack):

@@ -17,6 +17,19 @@ def letter_table(letter: Letter, items: int) -> Floats:
     return table
 
 
+def known_values(hints: Ratings, person: Ints, item: Ints) -> Floats:
+    """The known ratings among those asked for; NaN for the others."""
+    width = int(max(item.max(initial=0), hints.item.max(initial=0))) + 1
+    keys, known = person.astype(np.int64) * width + item, hints.person.astype(np.int64) * width + hints.item
+    values = np.full(len(keys), np.nan)
+    order = np.argsort(known)
+    place = np.minimum(np.searchsorted(known[order], keys), max(0, len(known) - 1))
+    if len(known):
+        found = known[order][place] == keys
+        values[found] = hints.value[order][place[found]]
+    return values
+
+
 def balanced(
     estimates: Floats, person: Ints, item: Ints, hints: Ratings, totals: Floats, counts: Floats
 ) -> Floats:
@@ -24,11 +37,9 @@ def balanced(
 
     Left as they are: known ratings, and items of which the letter counts other ratings than are asked for.
     """
-    items = len(totals)
-    keys, known = person.astype(np.int64) * items + item, hints.person.astype(np.int64) * items + hints.item
-    told = np.isin(keys, known)
-    rest = totals - np.bincount(hints.item, hints.value, minlength=items)
-    rest -= np.bincount(item[~told], estimates[~told], minlength=items)
+    items, known = len(totals), known_values(hints, person, item)
+    told = ~np.isnan(known)
+    rest = totals - np.bincount(item, np.where(told, known, estimates), minlength=items)
     unknown = np.bincount(item[~told], minlength=items)
     whole = (np.bincount(item, minlength=items) == np.rint(counts)) & (unknown > 0)
     shift = np.where(whole, rest / np.maximum(unknown, 1), 0.0)

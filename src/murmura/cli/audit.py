@@ -44,9 +44,9 @@ def audit(
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
     from murmura.cli.analyse import page, show
-    from murmura.report.analyses import analyses
+    from murmura.report.analyses import audit_section
     from murmura.studies.audit import audit_run
-    from murmura.studies.audit_entries import audit_folder
+    from murmura.studies.audit_entries import audit_folder, keeps_attacks
 
     if (folder is None) == (not data):
         raise SettingError(
@@ -68,10 +68,10 @@ def audit(
             for line in lines(label, audited):
                 typer.echo(json.dumps(line, ensure_ascii=False))
     else:
-        for section in analyses(place):
-            if section.name == "audit":
-                for table in section.tables:
-                    show(table)
+        for table in audit_section(place, found).tables:
+            show(table)
+    if several and not keeps_attacks(Run.open(place), attack):
+        say("the folder keeps its audit with other attacks; delete its audit.json to keep this one.")
     say(f"run folder: {place}")
     page(place)
 

@@ -51,7 +51,7 @@ def analyses(folder: Path) -> list[Analysis]:
     """What the folder of a comparison has to say beyond its results, and what an audit found."""
     run = Run.open(folder)
     audited = read_audits(run)
-    attacked = [_audit(folder, audited)] if audited else []
+    attacked = [audit_section(folder, audited)] if audited else []
     if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
         return attacked
     kept = Kept(run, config)
@@ -70,13 +70,14 @@ def _sweep(what: Sweep, found: list[Point], k: int) -> Analysis:
     return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
 
 
-def _audit(folder: Path, found: dict[str, Audit]) -> Analysis:
+def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
     """One audit with all it says, or several side by side."""
     title = "What the letters give away"
     if len(found) > 1:
         results = summarise(read_folder(folder))
         return _of("audit", title, [leaks_picture(found, results)], [leaks_table(found, results)])
-    (one,) = found.values()
+    ((label, one),) = found.items()
+    title = title if label == one.method else f"{title}: {label}"
     return _of("audit", title, [hints_picture(one)], [findings_table(one), hints_table(one)])
 
 

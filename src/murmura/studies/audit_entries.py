@@ -12,6 +12,7 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.data.sources import load
 from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.run import Run
 from murmura.runtimes.simulation import Simulated
 from murmura.studies.audit import ENTRIES, FILE, Audit, audit, read_audits
 from murmura.studies.kept import Kept
@@ -23,11 +24,15 @@ def audit_folder(
 ) -> dict[str, Audit]:
     """Audit the entries of the comparison in a folder, on its data and with its seeds."""
     kept = Kept.open(folder)
-    source, rules = kept.config["data"], kept.config["protocol"]
-    dataset = load(kept.data, data_dir, skip_bad=bool(source.get("skip_bad")))
-    prepared = prepare(dataset, protocol(str(rules["name"]), dataset))
-    before = kept.run.read("data.json")["fingerprint"] if kept.run.has("data.json") else None
-    if before != prepared.describe()["fingerprint"]:
+    rules = kept.config.get("protocol")
+    if not kept.run.has("data.json") or not isinstance(rules, dict):
+        raise RunError(
+            f"{folder} must be a comparison that has begun, but has no data.json or no protocol; "
+            "run `murmura compare` with this --out."
+        )
+    dataset = load(kept.data, data_dir, skip_bad=bool(dict(kept.config["data"]).get("skip_bad")))
+    prepared = prepare(dataset, protocol(str(rules.get("name")), dataset))
+    if kept.run.read("data.json")["fingerprint"] != prepared.describe()["fingerprint"]:
         raise RunError(
             f"the data must be what {folder} was made from, but its fingerprint differs; fix --data-dir."
         )
@@ -37,7 +42,10 @@ def audit_folder(
 def audit_entries(
     kept: Kept, prepared: Prepared, names: Sequence[str] = (), progress: Progress = SILENT
 ) -> dict[str, Audit]:
-    """Audit every entry there is an attack against; one that was audited with the same attacks is kept."""
+    """Audit every entry there is an attack against, and keep each in the folder as soon as it is done.
+
+    Those the folder has already are not repeated. Where it has an audit with other attacks, that one is kept.
+    """
     chosen = [(label, *_attackable(label, given, names)) for label, given in kept.models.items()]
     if not any(attacks for *_, attacks in chosen):
         those = f"the attacks {', '.join(names)}" if names else "an attack"
@@ -45,17 +53,22 @@ def audit_entries(
             f"a comparison must have an entry that {those} can be made on to be audited, "
             f"but has {', '.join(kept.models)}."
         )
-    run, found = kept.run, dict[str, Any]()
-    if run.has(FILE) and run.read(FILE).get("attacks") == sorted(names):
-        found = dict(run.read(FILE)[ENTRIES])
+    run, before = kept.run, read_audits(kept.run)  # refuses a damaged file
+    keeps = not before or keeps_attacks(run, names)
+    found = before if before and keeps else {}
     for label, ready, attacks in chosen:
-        if attacks and label not in found:
+        if ready is not None and attacks and label not in found:
             seed, seeds = int(kept.config["seed"]), int(kept.config["seeds"])
-            assert isinstance(ready, Simulated)
-            made = audit(ready, prepared.split.train, seed, attacks, progress, seeds)
-            found[label] = made.plain()
-            run.write_json(FILE, {"attacks": sorted(names), ENTRIES: found})
-    return read_audits(run)
+            found[label] = audit(ready, prepared.split.train, seed, attacks, progress, seeds)
+            if keeps:
+                entries = {each: one.plain() for each, one in found.items()}
+                run.write_json(FILE, {"attacks": sorted(names), ENTRIES: entries})
+    return found
+
+
+def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
+    """Whether what a comparison's folder keeps is an audit with these attacks; none named: with all."""
+    return bool(run.has(FILE) and run.read(FILE).get("attacks") == sorted(names))
 
 
 def _attackable(label: str, given: dict[str, Any], names: Sequence[str]) -> tuple[Simulated | None, list[str]]:

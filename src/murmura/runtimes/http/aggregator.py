@@ -51,7 +51,7 @@ class _Open:
 
 @dataclass(frozen=True)
 class _Taken:
-    """What the last released round has counted: a receipt that was lost on the way is given again."""
+    """What the last released round has taken: a receipt that was lost on the way is given again."""
 
     manifest: bytes = b""  # hash
     payload_bytes: int = 0

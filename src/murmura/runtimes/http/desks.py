@@ -205,7 +205,7 @@ class AggregatorDesk(Desk):
         self.machine = aggregator
 
     def largest(self, endpoint: Endpoint) -> int:
-        """A share has one exact length, a list of reports its own limit; nothing longer is read."""
+        """Shares and lists of reports have limits of their own; nothing longer is read."""
         exact = {"report": self.machine.share_bytes, "release": self.machine.release_bytes}
         return exact.get(endpoint.name, endpoint.largest)
 

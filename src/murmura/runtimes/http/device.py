@@ -357,15 +357,19 @@ class Device:
         """
         until = self._clock() + (manifest.deadline - manifest.opened)
         headers = bearer(self.identity.token) if url.startswith(self.identity.url + "/") else {}
+        unanswered = False
         while True:
             if work is not None:
                 self._require_consent(work)
             try:
                 return await ask(self.send, method, url, body, headers)
-            except (UnreachableError, RefusedError) as error:
-                waits = isinstance(error, UnreachableError) or error.code in ("rate", "full")
-                if not waits:
+            except UnreachableError:
+                unanswered = work is not None
+            except RefusedError as error:
+                if error.code not in ("rate", "full"):
+                    if unanswered and error.code != "left-out":  # who refuses now may have counted it before
+                        raise SilenceError(error.code, f"{error} An earlier attempt got no answer.") from None
                     raise
-                if self._clock() > until:
-                    raise SilenceError("late", f"{url} did not answer before the round was over.") from None
+            if self._clock() > until:
+                raise SilenceError("late", f"{url} did not answer before the round was over.") from None
             await self._sleep(RETRY)
