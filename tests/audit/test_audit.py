@@ -175,6 +175,12 @@ def test_what_cannot_be_audited_is_refused(words: tuple[str, ...], said: str) ->
     assert said in str(why)
 
 
+def test_what_only_a_new_fit_needs_is_refused_beside_a_run(folder: Path) -> None:
+    code, _, why = murmura("audit", str(folder), "--seed", "0", "-S", "epochs=3")
+    assert code != 0
+    assert "has the run's own model, settings and seed, but got settings, seed" in str(why)
+
+
 def test_wrong_attacks_and_damaged_files_are_refused(folder: Path) -> None:
     with pytest.raises(SettingError, match="did you mean 'fedsplit-items'"):
         audit_run(folder, ["fedsplit-item"])

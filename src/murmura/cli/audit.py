@@ -11,13 +11,16 @@ import typer
 from murmura.cli import options
 from murmura.cli.console import progress, say
 from murmura.core.errors import SettingError
-from murmura.engine.run import Run
 
 if TYPE_CHECKING:
     from murmura.studies.audit import Audit
 
 
+FITTING = ("model", "protocol", "settings", "seed", "out")  # what only a model that is fitted first needs
+
+
 def audit(
+    ctx: typer.Context,
     folder: Annotated[
         Path | None,
         typer.Argument(metavar="[RUN]", help="A folder of `murmura fit`; of `murmura compare`: all entries."),
@@ -44,6 +47,7 @@ def audit(
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
     from murmura.cli.analyse import page, show
+    from murmura.engine.run import Run
     from murmura.report.analyses import audit_section
     from murmura.studies.audit import audit_run
     from murmura.studies.audit_entries import audit_folder, keeps_attacks
@@ -52,6 +56,13 @@ def audit(
         raise SettingError(
             "an audit needs either a run folder or --data, "
             f"but has {'none of them' if folder is None else 'both'}."
+        )
+    sources = {name: ctx.get_parameter_source(name) for name in FITTING}
+    given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+    if folder is not None and given:
+        raise SettingError(
+            f"an audit of a run has the run's own model, settings and seed, but got {', '.join(given)}; "
+            "leave that out, or give --data instead of the run."
         )
     place = folder or _fitted(data, model, protocol, settings, seed, data_dir, out)
     several = "models" in Run.open(place).config
