@@ -1,5 +1,7 @@
 """Letters with sums: what they say about ratings of which nothing was known before."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,12 +9,15 @@ from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
 from murmura.audit.fedsplit_members import FedSplitMembers
 from murmura.audit.fedsplit_ratings import FedSplitRatings
 from murmura.audit.fedsplit_svd_ratings import FedSplitSvdRatings
+from murmura.audit.hints import ratings_of
 from murmura.audit.letters import balanced, known_values
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.update import SparseRows, Update
 from murmura.runtimes.simulation import Simulated
 from murmura.studies.attacking import Attacked, attacked
 from murmura.studies.methods import method
+from tests.audit.worlds import world
 
 SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 
@@ -117,9 +122,30 @@ def test_known_values_are_found_wherever_they_stand() -> None:
 
 
 def test_a_mean_that_was_cut_off_is_no_sum() -> None:
-    settings = {**SHORT, "smallest": 5, "largest": 5, "bias": "means", "clip": 0.25}
-    found = audited(stars(), "fedsplit", FedSplitRatings(), **settings)
-    assert 0 < np.mean(exact(found, "fedsplit-ratings", 0.95, "people")) < 0.9
+    """Of items at the bound the letter says no sum: they are guessed as without one, the others add up."""
+    letters, bound = world(users=60, items=200, rows=4000), 0.25
+    ratings = ratings_of(letters.people, 0)
+    rated, counts = np.unique(ratings.item, return_counts=True)
+    sent = letters.observed.letters[0]
+    H, mu = sent.update.tables["items"].values[:, :-1], float(sent.model["mu"][0])
+    means = np.bincount(ratings.item, ratings.value)[rated] / counts - mu
+    values = np.column_stack([H, np.clip(means, -bound, bound), counts])
+    update = Update({"items": SparseRows(rated.astype(np.int32), values)})
+    observed = Observed((replace(sent, update=update),))
+
+    def guessed(**settings: object) -> Floats:
+        known = replace(letters.known, settings={**letters.known.settings, **settings})
+        return FedSplitRatings().estimates(
+            observed, known, 0, ratings.rows(nobody), ratings.person, ratings.item
+        )
+
+    nobody = np.zeros(len(ratings), np.bool_)
+    plain, summed = guessed(bias="all"), guessed(bias="means", clip=bound)
+    cut = np.isin(ratings.item, rated[np.abs(means) >= bound])
+    assert 0 < cut.sum() < len(cut)
+    np.testing.assert_array_equal(summed[cut], plain[cut])
+    totals = np.bincount(ratings.item[~cut], (summed - ratings.value)[~cut])
+    np.testing.assert_allclose(totals, 0, atol=1e-9)
 
 
 def test_who_knows_all_members_but_one_reads_the_last_one_off_the_sums() -> None:

@@ -180,13 +180,17 @@ class World:
     async def turn(self) -> None:
         await self.coordinator.rounds.turn(self.network)
 
+    async def one_round(self, devices: list[Device]) -> None:
+        """A round is opened, everyone visits in this order, and it ends."""
+        await self.turn()
+        for device in devices:
+            await device.visit()
+        await self.turn()
+
     async def play(self, devices: list[Device], most: int = 100) -> None:
         """Rounds until the federation is finished."""
         for _ in range(most):
-            await self.turn()
-            for device in devices:
-                await device.visit()
-            await self.turn()
+            await self.one_round(devices)
             if self.coordinator.about()["state"] == "finished":
                 return
         raise AssertionError("it did not finish")

@@ -197,10 +197,7 @@ def test_a_two_faced_coordinator_is_found(tmp_path: Path, change: dict[str, obje
 
     async def scenario() -> None:
         devices = await world.everyone()
-        await world.turn()
-        for device in devices:
-            await device.visit()
-        await world.turn()
+        await world.one_round(devices)
         await world.turn()
         await devices[0].visit()  # round 1, manifest 1: done
         with pytest.raises(RefusedError) as refused:

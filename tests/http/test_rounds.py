@@ -159,10 +159,7 @@ def test_an_aggregator_asks_for_its_own_minimum(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         devices = await world.everyone()
-        await world.turn()
-        for device in devices:
-            await device.visit()
-        await world.turn()
+        await world.one_round(devices)
 
     asyncio.run(scenario())
     assert strict.minimum == 11
