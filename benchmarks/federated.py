@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from benchmarks import bpr, world
 from benchmarks.sides import Benchmark, Side, Work
 from murmura.algorithms import algorithm
-from murmura.core.compiled_path import Kernel, Stretch
 from murmura.core.federation import Algorithm, Phase
 from murmura.core.interactions import Interactions
+from murmura.core.kernel import Kernel
 from murmura.core.rng import client_secrets
 from murmura.core.settings import from_dict
 from murmura.engine.federation import Federation
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.kernels.draws import initial_rows
 from murmura.runtimes.inprocess import InProcess
 
@@ -51,17 +52,13 @@ class Clocked:
     inner: InProcess
     seconds: list[float] = field(default_factory=list)
 
-    @property
-    def workers(self) -> int:
-        return self.inner.workers
+    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
+        return self.inner.kernel_for(algorithm, through)
 
-    def kernel_for(self, algorithm: Algorithm, carried: tuple[Phase, ...] = ()) -> Kernel | None:
-        return self.inner.kernel_for(algorithm, carried)
-
-    def run(self, federation: Federation, stretch: Stretch) -> None:
-        assert stretch.rounds == 1
+    def run(self, federation: Federation, rounds: range) -> None:
+        assert len(rounds) == 1
         start = time.perf_counter()
-        self.inner.run(federation, stretch)
+        self.inner.run(federation, rounds)
         self.seconds.append(time.perf_counter() - start)
 
 
@@ -70,7 +67,7 @@ def train_on(
 ) -> Fitted:
     """So many rounds of a named configuration."""
     preset = from_dict(algorithm(name), {"factors": bpr.FACTORS, "rounds": rounds, **settings})
-    return fit(preset.algorithm(), None, data, preset.schedule(), runtime=runtime, disclosure=preset.consent())
+    return fit(Plan(preset.algorithm(), data, preset.schedule(), consent=preset.consent()), runtime=runtime)
 
 
 def learned(fitted: Fitted, triples: int, calls: int = 0) -> Learned:

@@ -26,6 +26,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.settings import from_dict
 from murmura.data.synth import synth
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 
@@ -59,9 +60,9 @@ def train(data: Interactions) -> tuple[float, float, Any]:
     preset = from_dict(algorithm("pfpl+"), settings)
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit(
-        preset.algorithm(), None, data, preset.schedule(), runtime=InProcess(path="kernel"),
-        disclosure=preset.consent(),
-    )  # fmt: skip
+        Plan(preset.algorithm(), data, preset.schedule(), consent=preset.consent()),
+        runtime=InProcess(path="kernel"),
+    )
     return time.perf_counter() - wall, time.process_time() - cpu, fitted
 
 

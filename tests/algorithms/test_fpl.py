@@ -17,6 +17,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 from murmura.testing.checks import assert_close
@@ -26,7 +27,7 @@ SEED = 4
 
 def train(method: FPL, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> Fitted:
     runtime = InProcess(path=path)  # type: ignore[arg-type]
-    return fit(method, None, crowd(), schedule, runtime=runtime, disclosure=Consent(pi=pi), seed=SEED)
+    return fit(Plan(method, crowd(), schedule, consent=Consent(pi=pi), seed=SEED), runtime=runtime)
 
 
 def sequential_bpr(data: Interactions, steps: int, factors: int) -> tuple[Floats, ...]:
@@ -119,8 +120,10 @@ def test_the_prior_counts_shared_positives_and_nothing_else() -> None:
     schedule = Schedule(clients="all", rounds=1)
     for path in ("plain", "kernel"):
         for pi in (0.0, 0.5, 1.0):
-            fitted = fit(FPL(prior=True, precision="float64"), None, data, schedule, seed=SEED,
-                         disclosure=Consent(pi=pi), runtime=InProcess(path=path))  # fmt: skip
+            fitted = fit(
+                Plan(FPL(prior=True, precision="float64"), data, schedule, seed=SEED, consent=Consent(pi=pi)),
+                runtime=InProcess(path=path),
+            )
             people = fitted.plan.people
             counts = np.bincount(people.item[people.share == 1.0], minlength=data.n_items)
             logs = np.log(counts + 5.0)
@@ -134,7 +137,7 @@ def test_the_prior_counts_shared_positives_and_nothing_else() -> None:
 def test_a_guest_is_ranked_like_a_client_with_the_same_items() -> None:
     data = crowd(200, 60, seed=3)
     fitted = fit(
-        FPL(triples="own", refresh=3), None, data, Schedule(clients="all", rounds=80), runtime=InProcess()
+        Plan(FPL(triples="own", refresh=3), data, Schedule(clients="all", rounds=80)), runtime=InProcess()
     )
     agree = []
     for u in range(3, 40):

@@ -14,6 +14,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.kernels.triples import draw_triples as compiled_triples
 from murmura.kernels.triples import holds, mark_own
 from murmura.runtimes.inprocess import InProcess
@@ -57,7 +58,7 @@ def test_both_paths_agree(data: Interactions, chosen: Any, consent: Consent, mor
     method = FPL(precision="float64", **chosen)
     schedule = Schedule(clients=clients, rounds_per_epoch=4, epochs=2)
     plain, compiled = (
-        fit(method, None, data, schedule, runtime=InProcess(path=path), disclosure=consent, seed=7)
+        fit(Plan(method, data, schedule, consent=consent, seed=7), runtime=InProcess(path=path))
         for path in ("plain", "kernel")
     )
     assert_same_ledger(plain.ledger, compiled.ledger)
@@ -87,7 +88,7 @@ def test_a_federation_too_large_for_bits_trains_the_same(monkeypatch: pytest.Mon
     for room in (2**28, 0):
         monkeypatch.setattr(fpl_kernel, "BITS", room)
         fitted = fit(
-            FPL(triples=5), None, crowd(50, 70), Schedule(clients="all", rounds=4), runtime=InProcess()
+            Plan(FPL(triples=5), crowd(50, 70), Schedule(clients="all", rounds=4)), runtime=InProcess()
         )
         found.append(fitted.model["Q"].tobytes())
     assert found[0] == found[1]

@@ -7,8 +7,8 @@ import numpy as np
 
 from murmura.audit.attack import Known, Observed
 from murmura.core.arrays import Longs
-from murmura.core.compiled_path import Population
 from murmura.core.federation import Public
+from murmura.core.population import Population
 from murmura.core.record import Letter
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.update import SparseRows, Update

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
-from murmura.baselines.base import Model
 from murmura.baselines.persistence import load_model, save_model
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.lists import NO_ITEM
+from murmura.core.model import Model
 from murmura.core.progress import Silent
 from murmura.core.settings import as_dict, from_dict
 from murmura.kernels import ranking

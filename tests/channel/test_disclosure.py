@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from murmura.channel.disclosure import Choices, never_share
-from murmura.core.compiled_path import Population
 from murmura.core.consent import Consent, Mode
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.population import Population
 from murmura.core.rng import client_secrets
 from murmura.testing import crowd
 

@@ -13,6 +13,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
 from murmura.core.update import Update
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 
@@ -66,9 +67,9 @@ def test_the_ledger_counts_what_someone_listening_counts(mode: str) -> None:
     algorithm: Algorithm = Overheard(triples="own", prior=True)
     consent = Consent(pi=0.4, disclosure=mode)  # type: ignore[arg-type]
     fitted = fit(
-        algorithm, None, data, Schedule(clients=4, rounds_per_epoch=3, epochs=2), disclosure=consent,
-        runtime=InProcess(path="plain"), seed=2,
-    )  # fmt: skip
+        Plan(algorithm, data, Schedule(clients=4, rounds_per_epoch=3, epochs=2), consent=consent, seed=2),
+        runtime=InProcess(path="plain"),
+    )
     public, totals = fitted.plan.public, fitted.ledger.totals
     assert totals["visits"] == len(MESSAGES) == 12 + 6 * 4
     assert totals["bytes_up"] == sum(len(message) for _, message, _, _ in MESSAGES)

@@ -70,7 +70,7 @@ def test_fixed_point_is_close_to_the_float_sum(
     halfway: Fitted, updates: list[Update], bits: int, ring: int, most: float
 ) -> None:
     settings = ChannelSettings(channel="secure-sum", bits=bits, ring=ring)  # type: ignore[arg-type]
-    phase, public = halfway.plan.training[0], halfway.plan.public
+    phase, public = halfway.plan.itinerary.training[0], halfway.plan.public
     through = chain(settings, phase, public, COHORT)
     vectors = sent(through, updates, halfway)
     plain = through.ring.add_up(vectors)
@@ -89,7 +89,7 @@ def test_fixed_point_is_close_to_the_float_sum(
 
 
 def test_an_upload_of_ml_1m_is_as_large_as_documented(halfway: Fitted) -> None:
-    phase, public = halfway.plan.training[0], halfway.plan.public
+    phase, public = halfway.plan.itinerary.training[0], halfway.plan.public
     dense = chain(ChannelSettings(channel="secure-sum"), phase, public, COHORT)
     listed = len(public.listed)
     assert dense.upload_bytes == 32 + 4 * (1 + 21 * listed)

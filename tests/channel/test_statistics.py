@@ -15,6 +15,7 @@ from murmura.core.rng import client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_ledger
 from murmura.testing.data import crowd
@@ -28,7 +29,10 @@ def train(path: Literal["plain", "kernel"], counted: object = COUNTED, on: bool 
     channel = ChannelSettings(channel="secure-sum", minimum_cohort=1) if on else None
     schedule = Schedule(clients=8, rounds=1)
     method = FPL(prior=True, precision="float64", triples="own")
-    return fit(method, None, DATA, schedule, runtime=InProcess(path=path), disclosure=choices, channel=channel)
+    return fit(
+        Plan(method, DATA, schedule, consent=choices, channel=channel or ChannelSettings()),
+        runtime=InProcess(path=path),
+    )
 
 
 @pytest.mark.parametrize("on", [False, True])

@@ -10,12 +10,12 @@ import pytest
 from murmura.algorithms.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.errors import DataError, RunError, SettingError
-from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
 from murmura.core.schedule import Schedule
 from murmura.engine.checkpoint import NAME
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import simulated
 from murmura.testing import checkerboard, crowd
@@ -27,13 +27,8 @@ SHORT = Schedule(clients=4, rounds_per_epoch=3, epochs=3)
 def train(data: Interactions | None = None, **changes: Any) -> Fitted:
     given: dict[str, Any] = {"algorithm": FPL(triples=4), "schedule": SHORT, "runtime": InProcess(), "seed": 1}
     given |= changes
-    return fit(
-        given.pop("algorithm"),
-        given.pop("public", None),
-        crowd() if data is None else data,
-        given.pop("schedule"),
-        **given,
-    )
+    plan = {name: given.pop(name) for name in ("algorithm", "schedule", "consent", "seed") if name in given}
+    return fit(Plan(data=crowd() if data is None else data, **plan), **given)
 
 
 def test_there_is_a_line_per_round_and_the_last_has_the_totals() -> None:
@@ -83,13 +78,13 @@ def test_rounds_can_cut_the_last_epoch_short() -> None:
 
 def test_sticky_sharing_never_passes_its_limit_in_training() -> None:
     data, pi = crowd(60, 30), 0.3
-    fitted = train(data, disclosure=Consent(pi=pi), schedule=Schedule(clients="all", rounds=60))
+    fitted = train(data, consent=Consent(pi=pi), schedule=Schedule(clients="all", rounds=60))
     held = data.user_counts
     limit = np.floor(pi * held + 1e-9)
     ever = np.nan_to_num(fitted.ledger.disclosed) * held
     assert (ever <= limit + 1e-9).all()
     per_triple = train(
-        data, disclosure=Consent(pi=pi, disclosure="per-triple"), schedule=Schedule(clients="all", rounds=60)
+        data, consent=Consent(pi=pi, disclosure="per-triple"), schedule=Schedule(clients="all", rounds=60)
     )
     assert np.nanmean(per_triple.ledger.disclosed) > 0.95  # a coin at every use discloses nearly everything
 
@@ -99,7 +94,7 @@ def test_a_coin_at_every_use_discloses_what_the_closed_form_says() -> None:
     data, pi, rounds = checkerboard(400, 40)[0], 0.1, 8
     fitted = train(
         data, algorithm=FPL(triples="own"), schedule=Schedule(clients="all", rounds=rounds),
-        disclosure=Consent(pi=pi, disclosure="per-triple"),
+        consent=Consent(pi=pi, disclosure="per-triple"),
     )  # fmt: skip
     n = 19
     expected = 1 - (1 - pi / n) ** (n * rounds)
@@ -131,8 +126,8 @@ def one_row_less() -> Interactions:
         (lambda: {"seed": 2}, "seed"),
         (lambda: {"algorithm": FPL(triples=5)}, "settings"),
         (lambda: {"schedule": Schedule(clients=5, rounds_per_epoch=3, epochs=3)}, "schedule"),
-        (lambda: {"disclosure": Consent(pi=0.5)}, "choices"),
-        (lambda: {"disclosure": Consent(disclosure="per-triple")}, "disclosure"),
+        (lambda: {"consent": Consent(pi=0.5)}, "choices"),
+        (lambda: {"consent": Consent(disclosure="per-triple")}, "disclosure"),
         (lambda: {"data": one_row_less()}, "data"),
     ],
 )
@@ -158,7 +153,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["plain", "kernel"])
 def test_a_saved_federation_answers_the_same(tmp_path: Path, path: str) -> None:
     method = FPL(triples=4, refresh=2)
-    fitted = train(algorithm=method, runtime=InProcess(path=path), disclosure=Consent(pi=0.5))  # type: ignore[arg-type]
+    fitted = train(algorithm=method, runtime=InProcess(path=path), consent=Consent(pi=0.5))  # type: ignore[arg-type]
     fitted.save(tmp_path / "federation.npz")
     loaded = Fitted.load(tmp_path / "federation.npz", fitted.train, method)
     users = np.arange(12, dtype=np.int32)
@@ -181,10 +176,8 @@ def test_recommending_gives_the_same_lists_for_any_number_of_workers() -> None:
 
 def test_bad_input_is_refused_in_one_sentence_and_nothing_is_lost(tmp_path: Path) -> None:
     data = crowd()
-    small = Public(5, np.arange(5, dtype=np.int32), data.n_users, len(data))
     cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
         (SettingError, "at most the 12 clients there are, but it is 13", {"schedule": Schedule(clients=13)}),
-        (DataError, "below the catalogue's 5, but one is 19", {"public": small}),
         (DataError, "at least one interaction", {"data": data.rows(np.zeros(0, np.int64))}),
         (
             DataError,

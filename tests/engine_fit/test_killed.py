@@ -14,13 +14,14 @@ from murmura.algorithms.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 
 folder = Path(sys.argv[1])
 fitted = fit(
-    FPL(triples=3), None, crowd(40, 30), Schedule(clients=6, rounds_per_epoch=20, epochs=4),
-    runtime=InProcess(path="plain"), disclosure=Consent(pi=0.5), seed=9, folder=folder, checkpoint_every=1,
+    Plan(FPL(triples=3), crowd(40, 30), Schedule(clients=6, rounds_per_epoch=20, epochs=4), Consent(pi=0.5), 9),
+    runtime=InProcess(path="plain"), folder=folder, checkpoint_every=1,
 )
 fitted.save(folder / "fitted.npz")
 """

@@ -30,6 +30,7 @@ from murmura.core.federation import Call, ClientState, History, Public, ServerSt
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.core.settings import from_dict
+from murmura.engine.visit import visit
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.device import Device, Outcome
@@ -188,26 +189,27 @@ class Plain:
         setup = Setup(
             from_dict(algorithm("cfpl"), SETTINGS), description, settings, Timing(), SEED, ("a", "b"), PEOPLE
         )
-        self.course, self.settings, self.public = setup.course(), settings, description.public
-        self.server: ServerState = self.course.algorithm.server_init(self.public, Rng(server_secret(SEED)))
+        self.itinerary, self.settings, self.public = setup.itinerary(), settings, description.public
+        self.server: ServerState = self.itinerary.algorithm.server_init(self.public, Rng(server_secret(SEED)))
         self.clients: dict[int, ClientState] = {}
 
     def model_hash(self) -> bytes:
-        publishes = self.settings.downloads(self.course.algorithm.publishes(self.public))
+        publishes = self.settings.downloads(self.itinerary.algorithm.publishes(self.public))
         return hashlib.sha256(encode_model(self.server.model, publishes, self.public.listed)).digest()
 
     def vector(self, m: Manifest, client: int, learn: bool = True) -> Words:
         """What one device adds to the sum of a round."""
-        rows, rng, method = likes(client), Rng(secret(client), m.round), self.course.algorithm
+        rows, rng, method = likes(client), Rng(secret(client), m.round), self.itinerary.algorithm
         history = History(rows.item, rows.value, np.ones(len(rows.item)))
         state = self.clients.get(client)
         if state is None:
             state = method.client_init(self.public, history, Rng(secret(client)))
         call = Call(self.public, m.phase, m.round, self.server.model)
-        state, update = method.client_step(call, state, history, rng)
+        made = visit(method, m.exchange(self.public), call, state, history, rng, self.chain(m))
         if learn:
-            self.clients[client] = state
-        return self.chain(m).device(update, rng, m.round)
+            self.clients[client] = made.state
+        assert made.vector is not None
+        return made.vector
 
     def chain(self, m: Manifest) -> Chain:
         return chain(self.settings, m.exchange(self.public), self.public, m.largest)
@@ -215,7 +217,7 @@ class Plain:
     def commit(self, m: Manifest, vectors: list[Words]) -> None:
         stages = self.chain(m)
         total = stages.server(stages.ring.add_up(vectors), m.round)
-        self.server, _ = self.course.algorithm.server_step(m.phase, self.server, total)
+        self.server, _ = self.itinerary.algorithm.server_step(m.phase, self.server, total)
 
 
 def replay(

@@ -151,7 +151,7 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
 ) -> None:
     """Everyone at the bound: the sum in the ring is the sum of whole numbers, or the chain is never made."""
     plain = Plain()
-    phase = plain.course.training[0]
+    phase = plain.itinerary.training[0]
     chosen = ChannelSettings(channel="secure-sum", bits=bits, ring=ring, minimum_cohort=1)  # type: ignore[arg-type]
     try:
         made = chain(chosen, phase, plain.public, cohort)

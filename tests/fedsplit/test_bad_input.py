@@ -20,6 +20,7 @@ from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import simulated
 from tests.fedsplit.worlds import fours, raters
@@ -33,7 +34,7 @@ METHODS = (
 
 def run(method: Algorithm, data: Interactions, groups: Any = None) -> Fitted:
     groups = fours(data) if groups is None else groups
-    fitted = fit(method, None, data, ONCE, runtime=InProcess(), groups=groups)
+    fitted = fit(Plan(method, data, ONCE, groups=groups), runtime=InProcess())
     values = fitted.predict(data.user, data.item)
     assert np.isfinite(values).all()  # whoever was left out is answered all the same
     return fitted
@@ -167,7 +168,7 @@ def test_ratings_that_are_all_the_same_are_refused_with_the_way_out() -> None:
 def test_a_federation_of_nobody_who_can_take_part() -> None:
     data = raters(people=6)
     with pytest.raises(FederationError, match="needs at least one letter, but all 6 were refused"):
-        fit(METHODS[0], None, data, ONCE, runtime=InProcess(), groups=np.arange(6, dtype=np.int32))
+        fit(Plan(METHODS[0], data, ONCE, groups=np.arange(6, dtype=np.int32)), runtime=InProcess())
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from murmura.core.record import Letter
 from murmura.core.schedule import Schedule
 from murmura.data.sources import load
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.engine.protocol import prepare, protocol
 from murmura.engine.rating_scores import score_ratings
 from murmura.runtimes.inprocess import InProcess
@@ -30,7 +31,7 @@ def test_with_as_many_vectors_as_people_the_letters_hold_all_co_statistics() -> 
     """Four vectors of four people: sums of the letters' products equal the plain sums over people."""
     data, seen = raters(), list[Letter]()
     method = FedSplitSvd(factors=4, **PATTERNS)
-    fitted = fit(method, None, data, ONCE, runtime=InProcess(), groups=fours(data), record=seen.append)
+    fitted = fit(Plan(method, data, ONCE, groups=fours(data)), runtime=InProcess(), record=seen.append)
     b, S, N = method._co_statistics([one.update.tables["items"] for one in seen if one.phase == "factors"], 18)
     mu = float(fitted.model["mu"][0])
     x, m = np.zeros((24, 18)), np.zeros((24, 18))
@@ -48,8 +49,8 @@ def test_with_as_many_vectors_as_people_the_letters_hold_all_co_statistics() -> 
 def test_summed_co_statistics_do_not_depend_on_who_shares_a_client() -> None:
     data = raters()
     method = CoStatistics(block=5, **PATTERNS)
-    whole = fit(method, None, data, ONCE, runtime=InProcess(), groups=fours(data))
-    single = fit(method, None, data, ONCE, runtime=InProcess())
+    whole = fit(Plan(method, data, ONCE, groups=fours(data)), runtime=InProcess())
+    single = fit(Plan(method, data, ONCE), runtime=InProcess())
     assert whole.rounds == single.rounds == 1 + 4
     one, other = (found.model["patterns"] @ found.model["patterns"].T for found in (whole, single))
     np.testing.assert_allclose(one, other, atol=1e-8)  # eigenvectors have no sign of their own
@@ -59,7 +60,7 @@ def test_summed_co_statistics_do_not_depend_on_who_shares_a_client() -> None:
 def test_item_means_are_means() -> None:
     data = raters()
     method = ItemMeans(precision="float64", shrink_bias=2.0, ridge_bias=3.0)
-    fitted = fit(method, None, data, ONCE, runtime=InProcess(), groups=fours(data))
+    fitted = fit(Plan(method, data, ONCE, groups=fours(data)), runtime=InProcess())
     mu = data.value.mean()
     assert fitted.model["mu"][0] == pytest.approx(mu)
     own = data.value[data.item == 4] - mu

@@ -19,6 +19,7 @@ from murmura.core.record import Letter as Sent
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.kernels.nmf import nmf
 from murmura.runtimes.inprocess import InProcess
@@ -32,7 +33,7 @@ SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 60, "precision":
 def trained(method: FedSplit, seen: list[Sent] | None = None) -> Fitted:
     data = raters()
     record = None if seen is None else seen.append
-    return fit(method, None, data, ONCE, runtime=InProcess(), seed=1, groups=fours(data), record=record)
+    return fit(Plan(method, data, ONCE, seed=1, groups=fours(data)), runtime=InProcess(), record=record)
 
 
 def test_the_federation_is_algorithm_1() -> None:
@@ -143,7 +144,7 @@ def test_no_setting_of_the_search_box_blows_up(k: int, rate: float, weight: floa
     method = FedSplit(
         factors=k, patterns=min(k, 8), epochs=120, eta_w=rate, eta_h=rate, alpha=weight, beta=weight
     )
-    fitted = fit(method, None, data, ONCE, runtime=InProcess(), seed=k, groups=groups)
+    fitted = fit(Plan(method, data, ONCE, seed=k, groups=groups), runtime=InProcess())
     predicted = fitted.predict(data.user, data.item)
     assert np.isfinite(predicted).all()
     assert np.abs(predicted).max() < 10
@@ -154,7 +155,7 @@ def test_someone_in_no_group_joins_by_non_negative_regression() -> None:
     data = raters()
     groups = fours(data)
     groups[20:] = -1
-    fitted = fit(FedSplit(**SMALL), None, data, ONCE, runtime=InProcess(), groups=groups)
+    fitted = fit(Plan(FedSplit(**SMALL), data, ONCE, groups=groups), runtime=InProcess())
     alone = np.arange(20, 24, dtype=np.int32)
     scores = fitted.score(alone)
     liked = np.arange(18)[None, :] % 2 == alone[:, None] % 2

@@ -18,6 +18,7 @@ from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.runtimes.inprocess import InProcess
 from tests.fedsplit.worlds import fours, people, public, raters, rows, sent, stream
@@ -83,7 +84,7 @@ def test_what_somebody_hides_is_in_no_letter() -> None:
 def test_patterns_come_from_the_co_statistics_of_all_people(grouped: bool) -> None:
     data = raters()
     chosen = CoStatistics(block=5, shrink_bias=2.0, **PATTERNS)
-    fitted = fit(chosen, None, data, ONCE, runtime=InProcess(), groups=fours(data) if grouped else None)
+    fitted = fit(Plan(chosen, data, ONCE, groups=fours(data) if grouped else None), runtime=InProcess())
     mu = sum(data.value) / len(data.value)
     assert fitted.model["mu"][0] == pytest.approx(mu)
     everyone = History(data.item, data.value, np.ones(len(data)), data.user)
@@ -100,7 +101,7 @@ def test_letters_of_whole_groups_give_those_of_all_people() -> None:
     """Four vectors of four people hold everything; mu is the mean of the groups' means."""
     data = raters()
     chosen = FedSplitSvd(factors=4, mask_scale=2.0, shrink_bias=2.0, **PATTERNS)
-    fitted = fit(chosen, None, data, ONCE, runtime=InProcess(), groups=fours(data))
+    fitted = fit(Plan(chosen, data, ONCE, groups=fours(data)), runtime=InProcess())
     mu = np.mean([data.value[data.user // 4 == g].mean() for g in range(6)])
     assert fitted.model["mu"][0] == pytest.approx(mu)
     x, m = stars(History(data.item, data.value, np.ones(len(data)), data.user), float(mu), 2.0, 18)

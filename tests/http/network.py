@@ -13,10 +13,10 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
-from murmura.core.compiled_path import places
 from murmura.core.consent import Permission
 from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
+from murmura.core.population import places
 from murmura.core.rng import client_secrets
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.aggregator import Aggregator, Role

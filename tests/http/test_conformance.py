@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import from_dict
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.http.keeping import Memory
 from murmura.runtimes.http.people import training_rows
 from murmura.runtimes.inprocess import InProcess
@@ -34,18 +36,21 @@ METHODS = {
 }
 
 
-def simulated(name: str, data: Interactions, path: str, letters: list[Letter] | None = None) -> Fitted:
+def simulated(
+    name: str, data: Interactions, path: Literal["plain", "auto"], letters: list[Letter] | None = None
+) -> Fitted:
     """The same federation in one process, through the same channel; `letters` gets every update."""
     preset = from_dict(algorithm(name), {**METHODS[name], "channel": "secure-sum", "minimum_cohort": 10})
     return fit(
-        preset.algorithm(),
-        None,
-        data,
-        preset.schedule(),
-        runtime=InProcess(path=path),  # type: ignore[arg-type]
-        disclosure=preset.consent(),
-        channel=preset.channel_settings(),
-        seed=SEED,
+        Plan(
+            preset.algorithm(),
+            data,
+            preset.schedule(),
+            consent=preset.consent(),
+            channel=preset.channel_settings(),
+            seed=SEED,
+        ),
+        runtime=InProcess(path=path),
         record=None if letters is None else letters.append,
     )
 
@@ -82,7 +87,11 @@ def test_three_ways_give_the_same_model_bit_for_bit(name: str, tmp_path: Path) -
     data = training_rows(str(table), "")
     assert (told["state"], told["rounds_done"]) == ("finished", 3 + (name == "cfpl"))
     letters: list[Letter] = []
-    for path, record in (("plain", letters), ("auto", None)):
+    ways: tuple[tuple[Literal["plain", "auto"], list[Letter] | None], ...] = (
+        ("plain", letters),
+        ("auto", None),
+    )
+    for path, record in ways:
         fitted = simulated(name, data, path, record)
         public = Public.of(data)
         made = encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)

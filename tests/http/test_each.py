@@ -43,8 +43,8 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
         return [dict(await device.own_answer() or {}) for device in devices]
 
     told = asyncio.run(scenario())
-    course = world.setup.course()
-    algorithm, public, secrets = course.algorithm, course.public, client_secrets(SEEDED, 4)
+    itinerary = world.setup.itinerary()
+    algorithm, public, secrets = itinerary.algorithm, itinerary.public, client_secrets(SEEDED, 4)
     means, factors = algorithm.phases(public)
     rows = [world.rows(client) for client in range(4)]
     histories = [History(r.item, r.value, np.ones(len(r.item)), r.person) for r in rows]
@@ -80,7 +80,7 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
     tmp_path: Path, number: float, why: str
 ) -> None:
     world = World(tmp_path, ratings(), "fedsplit", {"factors": 2, "patterns": 3}, LEAST, groups=GROUPS)
-    sends = world.setup.course().opening[1].sends
+    sends = world.setup.itinerary().opening[1].sends
 
     def twisted(method: str, url: str, body: bytes) -> bytes:
         """Place 2 sends another number."""

@@ -10,12 +10,13 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
-from murmura.core.compiled_path import places
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
+from murmura.core.population import places
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.http.joining import Wish, known_likes
 from murmura.runtimes.http.manifest import Mode
 from murmura.runtimes.http.people import described_by_items, groups_of, training_rows
@@ -56,7 +57,7 @@ def simulated(name: str, data: Interactions, groups: np.ndarray, mode: Mode = "r
     schedule = preset.schedule()
     runtime = InProcess(path="plain")
     return fit(
-        preset.algorithm(), None, data, schedule, runtime=runtime, groups=groups, channel=channel, seed=SEED
+        Plan(preset.algorithm(), data, schedule, groups=groups, channel=channel, seed=SEED), runtime=runtime
     )
 
 
@@ -70,7 +71,17 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
     (port,), processes = free_ports(1), Processes(tmp_path)
     url = f"http://127.0.0.1:{port}"
     chosen = words(name)
-    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", fitted.plan.clients, "--start")
+    times = (
+        "--round-seconds",
+        600,
+        "--hold",
+        0,
+        "--spread",
+        0,
+        "--wait-for",
+        fitted.plan.public.clients,
+        "--start",
+    )
     where = ("--state", tmp_path / "coordinator", "--port", port, "--minimum", 2, "--seed", SEED)
     try:
         processes.start(
@@ -135,7 +146,17 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
     groups = groups_of(data, preset, SEED)
     assert groups is not None
     fitted = simulated(name, data, groups, "secure-sum")
-    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", fitted.plan.clients, "--start")
+    times = (
+        "--round-seconds",
+        600,
+        "--hold",
+        0,
+        "--spread",
+        0,
+        "--wait-for",
+        fitted.plan.public.clients,
+        "--start",
+    )
     with served(
         tmp_path, "--like", table, "--model", name, "--seed", SEED, *words(name), *times, minimum=2
     ) as here:

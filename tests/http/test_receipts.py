@@ -42,10 +42,10 @@ class Losing:
         if last and (url, body) not in self.lost:
             assert reply.status == 200, reply
             self.lost.append((url, body))
-            done = self.world.coordinator.rounds.now.progress.done
+            done = self.world.coordinator.rounds.now.position.done
             for _ in range(10):
                 await self.world.turn()  # the round ends, and the next one, if there is one, is opened
-            assert self.world.coordinator.rounds.now.progress.done == done + 1
+            assert self.world.coordinator.rounds.now.position.done == done + 1
             self.meanwhile()
             raise UnreachableError("the line went dead.")
         return reply

@@ -115,7 +115,7 @@ def test_without_one_aggregator_a_round_waits_and_is_given_up(tmp_path: Path, at
     asyncio.run(scenario())
     (only,) = world.coordinator.history()
     assert only["state"] == "abandoned"
-    assert world.coordinator.rounds.now.progress.done == 0
+    assert world.coordinator.rounds.now.position.done == 0
 
 
 def test_a_restarted_readable_coordinator_gives_the_round_up(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_stopping_while_a_sum_is_on_its_way_commits_nothing(tmp_path: Path) -> N
     asyncio.run(scenario())
     (only,) = world.coordinator.history()
     assert only["state"] == "abandoned"
-    assert world.coordinator.rounds.now.progress.done == 0
+    assert world.coordinator.rounds.now.position.done == 0
 
 
 def test_a_folder_of_another_federation_is_refused(tmp_path: Path) -> None:

@@ -16,8 +16,9 @@ from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
 from murmura.core.federation import Call, History
 from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.engine.itinerary import Position
+from murmura.engine.visit import visit
 from murmura.runtimes.http import wire
-from murmura.runtimes.http.course import Progress
 from murmura.runtimes.http.keeping import InMemory
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.setup import Timing
@@ -29,8 +30,8 @@ TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
 
 def plain_model(world: World) -> dict[str, np.ndarray]:
     """The same federation as one loop: no shares, no network."""
-    course, channel = world.setup.course(), world.channel
-    algorithm, public = course.algorithm, course.public
+    itinerary, channel = world.setup.itinerary(), world.channel
+    algorithm, public = itinerary.algorithm, itinerary.public
     server = algorithm.server_init(public, Rng(server_secret(SEEDED)))
     secrets, rows = client_secrets(SEEDED, public.clients), world.data.by_user
 
@@ -39,19 +40,21 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
         return History(item, value, np.ones(len(item)))
 
     states = [algorithm.client_init(public, history(u), Rng(secrets[u])) for u in range(public.clients)]
-    at = Progress()
-    while not course.finished(at):
-        phase, everyone = course.phase(at), np.arange(public.clients, dtype=np.int32)
-        stages = chain(channel, phase, public, course.largest(at))
+    at = Position()
+    while not itinerary.finished(at):
+        phase, everyone = itinerary.phase(at), np.arange(public.clients, dtype=np.int32)
+        stages = chain(channel, phase, public, itinerary.called(at))
         vectors = []
-        for client in course.cohort(at, everyone, server_secret(SEEDED)).tolist():
+        for client in itinerary.cohort(at, everyone, server_secret(SEEDED), everyone).tolist():
             rng = Rng(secrets[client], at.round)
             call = Call(public, phase.name, at.round, server.model)
-            states[client], update = algorithm.client_step(call, states[client], history(client), rng)
-            vectors.append(stages.device(update, rng, at.round))
+            made = visit(algorithm, phase, call, states[client], history(client), rng, stages)
+            states[client] = made.state
+            assert made.vector is not None
+            vectors.append(made.vector)
         total = stages.server(stages.ring.add_up(vectors), at.round)
         server, _ = algorithm.server_step(phase.name, server, total)
-        at = course.after_success(at)
+        at = itinerary.after_success(at)
     return dict(server.model)
 
 
@@ -253,7 +256,7 @@ def test_readable_rounds_need_the_device_to_agree(tmp_path: Path) -> None:
 
 
 def test_a_one_client_schedule_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="at least the minimum cohort of 10, but there are 1;"):
+    with pytest.raises(SettingError, match="at least the minimum cohort of 10, but it is 1;"):
         World(tmp_path, people(), "sfpl")
 
 

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed: make test-neural installs it")
 
 from murmura.baselines import BASELINES, baseline
-from murmura.baselines.base import Model
+from murmura.core.model import Model
 from tests.baselines import kit, test_kit
 from tests.neural.quick import QUICK
 

@@ -26,6 +26,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 
@@ -33,7 +34,7 @@ PLAIN = InProcess(path="plain")
 
 
 def train(algorithm: Algorithm, runtime: InProcess = PLAIN, **more: Any) -> Any:
-    return fit(algorithm, None, crowd(), Schedule(clients="all", rounds=3), runtime=runtime, **more)
+    return fit(Plan(algorithm, crowd(), Schedule(clients="all", rounds=3), **more), runtime=runtime)
 
 
 @settings
@@ -74,7 +75,7 @@ class Failing(FPL):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_failure_names_client_round_and_stage(how: str, sentence: str, workers: int) -> None:
     with pytest.raises(FederationError, match=sentence):
-        train(Failing(how=how), InProcess(path="plain", workers=workers), disclosure=Consent(pi=0.0))
+        train(Failing(how=how), InProcess(path="plain", workers=workers), consent=Consent(pi=0.0))
 
 
 def test_insisting_on_a_compiled_path_that_does_not_exist_is_refused() -> None:
@@ -142,11 +143,11 @@ class Means(Algorithm):
 def test_phases_happen_in_order_with_everyone_or_with_the_cohort() -> None:
     data = crowd()
     schedule = Schedule(clients=5, rounds_per_epoch=2, epochs=2)
-    fitted = fit(Means(), None, data, schedule, runtime=PLAIN, seed=1)
+    fitted = fit(Plan(Means(), data, schedule, seed=1), runtime=PLAIN)
     log = fitted.model["log"][0]
     assert fitted.rounds == 2 + 1 + 4
     assert log[0] == 2 * len(data)  # "count" twice, with everyone
     assert log[3] == 2 * 12 + 4 * 5 * 2  # "ask" and "tell" in each of four rounds, the same five clients
     assert log[2] > log[1] > 0  # the answers came back with the next visit
-    again = fit(Means(), None, data, schedule, runtime=InProcess(workers=3, arrival=4), seed=1)
+    again = fit(Plan(Means(), data, schedule, seed=1), runtime=InProcess(workers=3, arrival=4))
     assert (again.model["log"] == fitted.model["log"]).all()

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from murmura.baselines.base import Model
 from murmura.baselines.user_knn import UserKnn
 from murmura.core.interactions import Interactions
+from murmura.core.model import Model
 from murmura.core.split import Split
 from murmura.data.sources import load
 from murmura.engine.protocol import protocol, whole_split

@@ -166,7 +166,9 @@ def test_our_samplers_draw_held_out_items_as_chance_says(name: str, settings: di
     sampler = method(name, settings)
     hits, total, p = 0, np.zeros(train.n_users, np.int64), np.zeros(train.n_users)
     for epoch in range(1, 60):
-        who, drawn = sampler.drawn_negatives(train, 3, epoch)  # type: ignore[attr-defined]
+        pairs = sampler.drawn_negatives(train, 3, epoch)
+        assert pairs is not None
+        who, drawn = pairs
         own = set(zip(train.user.tolist(), train.item.tolist()))
         assert not own & set(zip(who.tolist(), drawn.tolist()))
         found, n, p = prepared.sealed.count(who, drawn)
@@ -177,8 +179,8 @@ def test_our_samplers_draw_held_out_items_as_chance_says(name: str, settings: di
 
 
 def test_methods_that_draw_nothing_say_so() -> None:
-    assert method("ease", {}).drawn_negatives(ready().split.train, 0, 1) is None  # type: ignore[attr-defined]
-    assert method("fcf", {}).drawn_negatives(ready().split.train, 0, 1) is None  # type: ignore[attr-defined]
+    assert method("ease", {}).drawn_negatives(ready().split.train, 0, 1) is None
+    assert method("fcf", {}).drawn_negatives(ready().split.train, 0, 1) is None
 
 
 @examples(max_examples=60)

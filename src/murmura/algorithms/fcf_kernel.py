@@ -6,6 +6,7 @@ order of the clients, so that workers change no bit.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -16,9 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fcf import FCF, SPREAD, FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.compiled_path import Population, Spot, States, Stretch, Tally
-from murmura.core.federation import Call, Phase, Public, ServerState, Total
-from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.federation import Call, Phase, Public, Total
+from murmura.core.kernel import CohortRound, Spot
+from murmura.core.population import Population, States
+from murmura.core.rng import Words
+from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.als import solve_own_rows, solve_rows
 from murmura.kernels.draws import initial_rows
@@ -38,11 +41,11 @@ class Visits:
     start: Longs  # client number k of the round holds rows start[k] to start[k + 1]
 
     @staticmethod
-    def of(people: Population, cohort: int, server_secret: Words, round: int) -> Visits:
-        """The clients the server draws for a round."""
-        if cohort == people.clients:
+    def of(cohort: CohortRound) -> Visits:
+        """The clients that take part in a round."""
+        people, clients = cohort.people, cohort.clients
+        if cohort.everyone:
             return Visits(slice(None), slice(None), people.start)
-        clients = Rng(server_secret, round).stream(Purpose.SELECT).choose(people.clients, cohort)
         first, lengths = people.start[clients], people.start[clients + 1] - people.start[clients]
         start: Longs = np.concatenate([[0], np.cumsum(lengths)])
         return Visits(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
@@ -66,12 +69,8 @@ class FCFKernel:
 
     method: FCF
 
-    def covers(self, phase: Phase, cohort: int) -> bool:
-        """Whether it can run rounds of this phase with so many clients: always."""
-        return True
-
-    def carries(self, phase: Phase) -> bool:
-        """Everything it exchanges."""
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Everything it exchanges, through a channel too."""
         return True
 
     def init_clients(self, public: Public, people: Population) -> States:
@@ -81,39 +80,23 @@ class FCFKernel:
         initial_rows(people.secrets, SPREAD, P)
         return {"p": P}
 
-    def run(
-        self,
-        public: Public,
-        server: ServerState,
-        states: States,
-        people: Population,
-        tally: Tally,
-        stretch: Stretch,
-    ) -> ServerState:
-        """The rounds of a stretch."""
-        (phase,) = stretch.phases
-        for round in range(stretch.first, stretch.first + stretch.rounds):
-            visits = Visits.of(people, stretch.cohort, stretch.server_secret, round)
-            Q = stretch.channel.downloaded(server.model)["Q"].astype(np.float64)
-            rows, receives = self.rows(people, visits), stretch.channel.downloads(self.method.publishes(public))
-            P = self.solve_all(public, Q, rows, stretch.workers).astype(self.method.precision)
-            states["p"][visits.clients] = P
-            carrier = stretch.carrier
-            spot = None if carrier is None else carrier.spot("items", round)
-            send = disclose(people, visits, round, tally, self.leaves(rows, spot))
-            if carrier is None or spot is None:
-                with threadpool_limits(1, "blas"):
-                    sent = self.total(public, Q, P.astype(np.float64), rows, send)
-                counts = self.count(rows, send, len(P), len(sent.index), tally)
-                tally.count(public, receives, phase.sends, len(P), {"items": counts})
-                total = Total(Update({"items": sent}), len(P))
-            else:
-                post = Post(rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, spot)
-                total = carrier.sum_up(self.posted(public, post, carrier.words, stretch.workers), round)
-                tally.count_vectors(public, receives, len(P), carrier)
-                self.count_block(carrier.block(round), len(P), tally)
-            server, _ = self.method.server_step(phase.name, server, total)
-        return server
+    def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
+        """The sum of what the clients of a round send."""
+        public, people, round, carrier = cohort.public, cohort.people, cohort.round, cohort.carrier
+        visits, Q = Visits.of(cohort), cohort.model["Q"].astype(np.float64)
+        rows = self.rows(people, visits)
+        P = self.solve_all(public, Q, rows, cohort.workers).astype(self.method.precision)
+        states["p"][visits.clients] = P
+        spot = None if carrier is None else carrier.spot("items", round)
+        send = disclose(people, visits, round, tally, self.leaves(rows, spot))
+        if carrier is None or spot is None:
+            with threadpool_limits(1, "blas"):
+                sent = self.total(public, Q, P.astype(np.float64), rows, send)
+            counts = self.count(rows, send, len(P), len(sent.index), tally)
+            return Total(Update({"items": sent}), len(P)), {"items": counts}
+        post = Post(rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, spot)
+        self.count_block(carrier.block(round), len(P), tally)
+        return carrier.sum_up(self.posted(public, post, carrier.words, cohort.workers), round), {}
 
     def posted(self, public: Public, post: Post, words: int, workers: int) -> Longs:
         """The sum of what everyone sends through a channel."""

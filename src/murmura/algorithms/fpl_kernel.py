@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints
-from murmura.core.compiled_path import Carrier, Population, States, Stretch, Tally
 from murmura.core.federation import Call, Phase, Public, ServerState, Total
-from murmura.core.rng import Purpose, Rng
+from murmura.core.kernel import Carrier, CohortRound
+from murmura.core.population import Population, States
+from murmura.core.rng import Purpose, Words
+from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.draws import initial_rows
 from murmura.kernels.fpl import Rates
@@ -36,15 +39,15 @@ class FPLKernel:
 
     def __init__(self, algorithm: FPL) -> None:
         self.algorithm = algorithm
-        self._desk: _Desk | None = None
+        self._room: _Room | None = None
 
-    def covers(self, phase: Phase, cohort: int) -> bool:
-        """Everything FPL exchanges."""
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Everything FPL exchanges, through a channel too."""
         return True
 
-    def carries(self, phase: Phase) -> bool:
-        """Everything FPL exchanges."""
-        return True
+    def sequential(self, phase: Phase) -> bool:
+        """Training whose server adds gradients as they come."""
+        return phase.name == "train" and self.algorithm.optimiser == "sum"
 
     def init_clients(self, public: Public, people: Population) -> States:
         """p_u of everyone from N(0, 0.1^2)."""
@@ -54,45 +57,56 @@ class FPLKernel:
         initial_rows(people.secrets, SPREAD, P)
         return {"p": P}
 
-    def run(
+    def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
+        """The rows of items that the clients of a round send, or their counts before training, added up."""
+        room = self._at(cohort.public, cohort.people, cohort.workers)
+        if cohort.phase.name == "prior":
+            total, rows = self._prior(room, cohort, tally)
+        elif cohort.carrier is not None:
+            total, rows = self._through(room, cohort, cohort.carrier, states, tally), 0
+        else:
+            total, rows = self._cohort(room, cohort, states, tally)
+        return total, {cohort.phase.sends.tables[0].name: rows}
+
+    def run_rounds(
         self,
         public: Public,
         server: ServerState,
         states: States,
         people: Population,
         tally: Tally,
-        stretch: Stretch,
-    ) -> ServerState:
-        """The rounds of a stretch: all in one compiled call where one client takes part and the server sums."""
-        desk, (phase,) = self._at(public, people, stretch.workers), stretch.phases
-        if phase.name == "prior":
-            rows, server = self._prior(desk, server, tally, stretch)
-        elif stretch.cohort == 1 and self.algorithm.optimiser == "sum" and stretch.channel.plain:
-            rows, server = self._single(desk, server, states, tally, stretch)
+        rounds: range,
+        server_secret: Words,
+    ) -> tuple[ServerState, int]:
+        """Rounds of one client each in one compiled call."""
+        a, room = self.algorithm, self._at(public, people, 1)
+        Q, b = server.model["Q"].copy(), server.model["b"].copy()
+        step = Q.dtype.type(a.server_alpha or a.alpha)
+        reach = (rounds.start, len(rounds), server_secret)
+        counts = (tally.sent, tally.disclosed, tally.item_rows)
+        if room.triples == 1 and not a.warm:
+            rows = stochastic_rounds(
+                *reach, step, states["p"], Q, b, room.people, room.rates, room.draws[0], *counts
+            )
         else:
-            rows = 0
-            for round in range(stretch.first, stretch.first + stretch.rounds):
-                sent, server = self._cohort(desk, server, states, tally, stretch, round)
-                rows += sent
-        visits = stretch.rounds * (int(desk.answers.sum()) if phase.name == "prior" else stretch.cohort)
-        receives = stretch.channel.downloads(self.algorithm.publishes(public))
-        if stretch.carrier is not None:
-            tally.count_vectors(public, receives, visits, stretch.carrier)
-        else:
-            tally.count(public, receives, phase.sends, visits, {phase.sends.tables[0].name: rows})
-        return server
+            out = room.sums(1, a.factors + 1)
+            rows = single_rounds(
+                *reach, room.triples, a.warm, a.version == "equations", step, states["p"], Q, b, room.people,
+                room.rates, room.draws[0], out.slot[0], out.touched[0], out.values[0], *counts,
+            )  # fmt: skip
+        return ServerState({"Q": Q, "b": b}, server.private), int(rows)
 
     def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
         """`refresh` passes of everyone over the final model."""
         P = states["p"].copy()
         if self.algorithm.refresh:
-            desk = self._at(call.public, people, workers)
+            room = self._at(call.public, people, workers)
             cuts = _cuts(people.clients, workers)
-            desk.side_by_side(
+            room.side_by_side(
                 lambda w: pass_block(
                     cuts[w], cuts[w + 1], self.algorithm.refresh, np.uint64(call.round),
-                    np.uint64(Purpose.REFRESH), P, call.model["Q"], call.model["b"], desk.people, desk.rates,
-                    desk.draws[w],
+                    np.uint64(Purpose.REFRESH), P, call.model["Q"], call.model["b"], room.people, room.rates,
+                    room.draws[w],
                 )
             )  # fmt: skip
         return {"p": P}
@@ -103,119 +117,80 @@ class FPLKernel:
         scores += model["b"]
         return scores
 
-    def _single(
-        self, desk: _Desk, server: ServerState, states: States, tally: Tally, stretch: Stretch
-    ) -> tuple[int, ServerState]:
-        a, Q, b = self.algorithm, server.model["Q"].copy(), server.model["b"].copy()
-        step = Q.dtype.type(a.server_alpha or a.alpha)
-        reach = (stretch.first, stretch.rounds, stretch.server_secret)
-        counts = (tally.sent, tally.disclosed, tally.item_rows)
-        if desk.triples == 1 and not a.warm:
-            rows = stochastic_rounds(
-                *reach, step, states["p"], Q, b, desk.people, desk.rates, desk.draws[0], *counts
-            )
-        else:
-            out = desk.sums(1, a.factors + 1)
-            rows = single_rounds(
-                *reach, desk.triples, a.warm, a.version == "equations", step, states["p"], Q, b, desk.people,
-                desk.rates, desk.draws[0], out.slot[0], out.touched[0], out.values[0], *counts,
-            )  # fmt: skip
-        return int(rows), ServerState({"Q": Q, "b": b}, server.private)
-
-    def _cohort(
-        self, desk: _Desk, server: ServerState, states: States, tally: Tally, stretch: Stretch, round: int
-    ) -> tuple[int, ServerState]:
-        a, m = self.algorithm, stretch.cohort
-        model = stretch.channel.downloaded(server.model)
-        everyone = len(desk.people.start) - 1
-        cohort = np.arange(m, dtype=np.int32)
-        if m < everyone:
-            cohort = Rng(stretch.server_secret, round).stream(Purpose.SELECT).choose(everyone, m)
-        if stretch.carrier is not None:
-            total = self._posts(desk, model, states, tally, stretch.carrier, cohort, round)
-            return 0, a.server_step("train", server, total)[0]
-        blocks = max(1, min(BLOCKS, m // CLIENTS))
-        bounds = np.array(_cuts(m, blocks))
-        out, cuts = desk.sums(blocks, a.factors + 1), _cuts(blocks, desk.workers)
+    def _cohort(self, room: _Room, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, int]:
+        a, clients, model = self.algorithm, cohort.clients, cohort.model
+        blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
+        bounds = np.array(_cuts(len(clients), blocks))
+        out, cuts = room.sums(blocks, a.factors + 1), _cuts(blocks, room.workers)
         Q, b, P = model["Q"], model["b"], states["p"]
-        visit = Visit(round, desk.triples, a.warm, a.version == "equations")
-        several = desk.triples != 1 or a.warm > 0
+        visit = Visit(cohort.round, room.triples, a.warm, a.version == "equations")
+        several = room.triples != 1 or a.warm > 0
 
         def work(w: int) -> int:
-            who = (cuts[w], cuts[w + 1], bounds, cohort)
-            rest: Any = (P, Q, b, desk.people, desk.rates, desk.draws[w], out, tally.sent, tally.disclosed)
-            return run_blocks(*who, visit, *rest) if several else run_single_triples(*who, round, *rest)
+            who = (cuts[w], cuts[w + 1], bounds, clients)
+            rest: Any = (P, Q, b, room.people, room.rates, room.draws[w], out, tally.sent, tally.disclosed)
+            return run_blocks(*who, visit, *rest) if several else run_single_triples(*who, cohort.round, *rest)
 
-        rows = desk.side_by_side(work)
-        merge_blocks(out, desk.touched, desk.total, desk.senders)
-        index = np.flatnonzero(desk.touched).astype(np.int32)
-        desk.touched[index] = False
-        tally.item_rows[index] += desk.senders[index]
-        values = desk.total[index]
+        rows = room.side_by_side(work)
+        merge_blocks(out, room.touched, room.total, room.senders)
+        index = np.flatnonzero(room.touched).astype(np.int32)
+        room.touched[index] = False
+        tally.item_rows[index] += room.senders[index]
+        values = room.total[index]
         if a.optimiser == "per-contributor":
-            values = np.column_stack([values, desk.senders[index].astype(values.dtype)])
-        total = Total(Update({"items": SparseRows(index, values)}), m)
-        return sum(rows), a.server_step("train", server, total)[0]
+            values = np.column_stack([values, room.senders[index].astype(values.dtype)])
+        return Total(Update({"items": SparseRows(index, values)}), len(clients)), sum(rows)
 
-    def _posts(
-        self,
-        desk: _Desk,
-        model: Arrays,
-        states: States,
-        tally: Tally,
-        carrier: Carrier,
-        cohort: Ints,
-        round: int,
+    def _through(
+        self, room: _Room, cohort: CohortRound, carrier: Carrier, states: States, tally: Tally
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
-        a, cuts, out = self.algorithm, _cuts(len(cohort), desk.workers), desk.sums(desk.workers, desk.width)
-        visit = Visit(round, desk.triples, a.warm, a.version == "equations")
+        a, model, clients, round = self.algorithm, cohort.model, cohort.clients, cohort.round
+        cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers, room.width)
+        visit = Visit(round, room.triples, a.warm, a.version == "equations")
         spot, ones = carrier.spot("items", round), a.optimiser == "per-contributor"
-        totals = np.zeros((desk.workers, carrier.words), np.int64)
+        totals = np.zeros((room.workers, carrier.words), np.int64)
 
         def work(w: int) -> int:
             run_posts(
-                cuts[w], cuts[w + 1], cohort, visit, ones, spot, states["p"], model["Q"], model["b"],
-                desk.people, desk.rates, desk.draws[w], out.slot[w], out.touched[w], out.values[w], totals[w],
+                cuts[w], cuts[w + 1], clients, visit, ones, spot, states["p"], model["Q"], model["b"],
+                room.people, room.rates, room.draws[w], out.slot[w], out.touched[w], out.values[w], totals[w],
                 tally.sent, tally.disclosed,
             )  # fmt: skip
             return 0
 
-        desk.side_by_side(work)
-        tally.item_rows[carrier.block(round)] += len(cohort)
+        room.side_by_side(work)
+        tally.item_rows[carrier.block(round)] += len(clients)
         return carrier.sum_up(totals.sum(axis=0), round)
 
-    def _prior(
-        self, desk: _Desk, server: ServerState, tally: Tally, stretch: Stretch
-    ) -> tuple[int, ServerState]:
-        a, round = self.algorithm, np.uint64(stretch.first)
-        if stretch.carrier is not None:
-            sums, spot = (
-                np.zeros(stretch.carrier.words, np.int64),
-                stretch.carrier.spot("counts", stretch.first),
-            )
-            post_shared(desk.people, desk.answers, round, spot, sums, tally.sent, tally.disclosed)
-            tally.item_rows[stretch.carrier.block(stretch.first)] += int(sums[0])
-            return 0, a.server_step("prior", server, stretch.carrier.sum_up(sums, stretch.first))[0]
-        counts = np.zeros(len(server.model["b"]), np.int64)
-        rows = count_shared(desk.people, desk.answers, round, tally.sent, tally.disclosed, counts)
+    def _prior(self, room: _Room, cohort: CohortRound, tally: Tally) -> tuple[Total, int]:
+        """How many clients share each item."""
+        round, carrier, answers = np.uint64(cohort.round), cohort.carrier, np.zeros(room.clients, np.bool_)
+        answers[cohort.clients] = True
+        if carrier is not None:
+            sums, spot = np.zeros(carrier.words, np.int64), carrier.spot("counts", cohort.round)
+            post_shared(room.people, answers, round, spot, sums, tally.sent, tally.disclosed)
+            tally.item_rows[carrier.block(cohort.round)] += int(sums[0])
+            return carrier.sum_up(sums, cohort.round), 0
+        counts = np.zeros(cohort.public.items, np.int64)
+        rows = count_shared(room.people, answers, round, tally.sent, tally.disclosed, counts)
         tally.item_rows += counts
         index = np.flatnonzero(counts).astype(np.int32)
-        shared = SparseRows(index, counts[index, None].astype(a.precision))
-        total = Total(Update({"counts": shared}), int(desk.answers.sum()))
-        return int(rows), a.server_step("prior", server, total)[0]
+        shared = SparseRows(index, counts[index, None].astype(self.algorithm.precision))
+        return Total(Update({"counts": shared}), len(cohort.clients)), int(rows)
 
-    def _at(self, public: Public, people: Population, workers: int) -> _Desk:
-        if self._desk is None or self._desk.population is not people or self._desk.workers != workers:
-            self._desk = _Desk(self.algorithm, public, people, workers)
-        return self._desk
+    def _at(self, public: Public, people: Population, workers: int) -> _Room:
+        if self._room is None or self._room.population is not people or self._room.workers != workers:
+            self._room = _Room(self.algorithm, public, people, workers)
+        return self._room
 
 
-class _Desk:
+class _Room:
     """The room to work in for one federation."""
 
     def __init__(self, a: FPL, public: Public, people: Population, workers: int) -> None:
         self.population, self.workers, self.items = people, workers, public.items
+        self.clients = people.clients
         self.dtype, self.width = np.dtype(a.precision), a.factors + 1
         alpha, user, positive, negative = map(self.dtype.type, a.rates())
         self.rates = Rates(alpha, user, positive, negative, self.dtype.type(1))
@@ -228,7 +203,6 @@ class _Desk:
             for _ in range(workers)
         ]  # fmt: skip
         self.people = _flat(public, people)
-        self.answers = people.answering("statistics")
         self._sums: Sums | None = None
 
     def sums(self, blocks: int, width: int) -> Sums:

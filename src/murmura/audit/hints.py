@@ -15,7 +15,7 @@ import numpy as np
 
 from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.compiled_path import Population
+from murmura.core.population import Population
 from murmura.core.rng import Stream
 
 KINDS = ("people", "items", "ratings")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from murmura.audit.attack import Claims, ItemAttack, Known, Observed
-from murmura.core.compiled_path import Population
+from murmura.core.population import Population
 from murmura.core.rng import Stream
 
 

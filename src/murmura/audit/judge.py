@@ -21,8 +21,8 @@ import numpy as np
 from murmura.audit.attack import Claims
 from murmura.audit.pairing import matched_auc
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.compiled_path import Population
 from murmura.core.errors import DataError
+from murmura.core.population import Population
 
 MEASURES = ("pm-AUC", "AUC", "TPR@0.1%", "certain recall", "certain precision", "F1")
 FALSE_ALARMS = 0.001

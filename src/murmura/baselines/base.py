@@ -1,53 +1,28 @@
-"""The one interface of the centralised methods: settings that fit, and a model that answers."""
+"""The one interface of the centralised methods: settings that can be fitted."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Ints, Singles
+from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, Rows
 from murmura.core.lists import Lists
+from murmura.core.model import Model, Watch
 from murmura.core.progress import SILENT, Progress
 
-Arrays = dict[str, NDArray[Any]]
 Pairs = tuple[Ints, Ints]  # users and items, side by side
-Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
 
 
 @dataclass(frozen=True, eq=False)
-class Model(ABC):
-    """A fitted recommender: it scores every item for a known user, or for a history it has never met."""
-
-    train: Interactions
-
-    @abstractmethod
-    def score(self, users: Ints) -> NDArray[Any]:
-        """The scores of all items for known users: (users, items), a fresh block the caller may overwrite."""
-
-    @abstractmethod
-    def score_history(self, items: Ints) -> NDArray[Any]:
-        """The scores of all items for someone unknown who likes `items` (fold-in, or popularity): (items,)."""
-
-    @abstractmethod
-    def arrays(self) -> Arrays:
-        """Everything the model learned, as arrays; `restore` takes it back."""
-
-    @classmethod
-    @abstractmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """The model that `arrays` came from; `method` is the baseline that was fitted."""
-
-    @property
-    def candidates(self) -> Bools:
-        """Which items may be recommended: those that occur in training."""
-        return self.train.item_counts > 0
+class RankingModel(Model):
+    """A model whose lists are the items with the highest scores, ranked by a compiled loop."""
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> Lists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
@@ -67,16 +42,6 @@ class Model(ABC):
         return rank(
             lambda _: self.score_history(own)[None, :].copy(), np.zeros(1, np.int32), k, seen, self.candidates
         )
-
-    def recommend_ids(self, users: Iterable[Any], k: int = 10) -> dict[Any, list[Any]]:
-        """The same with own ids in and out; a user never met is answered like an empty history."""
-        wanted = list(users)
-        codes = self.train.users.find(wanted)
-        known = self.recommend(np.maximum(codes, 0), k).item
-        stranger = self.recommend_history(np.zeros(0, np.int32), k).item[0]
-        labels = self.train.items.labels
-        rows = (row if code >= 0 else stranger for code, row in zip(codes, known))
-        return {who: labels[row[row >= 0]].tolist() for who, row in zip(wanted, rows)}
 
     def _answer(self, users: Ints) -> NDArray[Any]:
         """The scores of a block, with those of an empty history for users without a row."""
@@ -100,6 +65,33 @@ class Baseline(ABC):
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> Model:
         """Learn from the training part. Methods that learn in epochs call `watch` after each."""
+
+    def fit_resumably(
+        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
+    ) -> Model:
+        """Fit; a centralised method is done too soon to be saved on the way."""
+        return self.fit(train, seed, progress)
+
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse data it cannot learn from, before anything is written; by default none."""
+        return
+
+    @property
+    def channel(self) -> str | None:
+        """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
+        return None
+
+    def save(self, path: Path, model: Model) -> None:
+        """Keep a fitted model as one file, complete or not at all."""
+        from murmura.baselines.persistence import save_model
+
+        save_model(path, self, model)
+
+    def load(self, path: Path, train: Interactions) -> Model:
+        """The model a file keeps, with the training part it was fitted on."""
+        from murmura.baselines.persistence import load_model
+
+        return load_model(path)[1]
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs | None:
         """The (user, item) pairs `fit` takes as negatives in an epoch, each unmet item equally likely.

@@ -14,11 +14,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Baseline, Pairs, Watch, require_rows
+from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.baselines.triples import Triples, grouped, independent
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, client_secrets, guest_secret, server_secret
 from murmura.core.settings import settings

@@ -11,10 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import settings
@@ -33,7 +34,7 @@ PIECE = 10  # passes between two reports of progress
 
 
 @dataclass(frozen=True, eq=False)
-class CnmfModel(Model):
+class CnmfModel(RankingModel):
     """Predicts ratings; an item's score is the rating the user is expected to give."""
 
     factors: Factors

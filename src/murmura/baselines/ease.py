@@ -15,10 +15,11 @@ import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
@@ -27,7 +28,7 @@ USERS_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
-class EaseModel(Model):
+class EaseModel(RankingModel):
     """Solved on the items' side `weights` is B; on the users' side it is K, and `diagonal` is diag(P)."""
 
     history: Sparse  # (users, items)

@@ -9,14 +9,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Arrays, Model, popularity
+from murmura.baselines.base import RankingModel, popularity
 from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays
 from murmura.core.rng import Purpose, Rng, server_secret
 
 
 @dataclass(frozen=True, eq=False)
-class FactorModel(Model):
+class FactorModel(RankingModel):
     """One vector per user, one vector and one bias per item, and the settings they were learned with."""
 
     P: Singles  # (users, factors)
@@ -45,6 +46,11 @@ class FactorModel(Model):
     @abstractmethod
     def fold_in(self, own: Ints) -> Singles:
         """The vector of someone new who likes `own` (ascending, at least one): (factors,)."""
+
+    @property
+    def item_vectors(self) -> Singles:
+        """q_i."""
+        return self.Q
 
     def arrays(self) -> Arrays:
         """The vectors and the biases."""

@@ -13,11 +13,12 @@ import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.baselines.base import Baseline, Watch, require_rows
+from murmura.baselines.base import Baseline, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.kernels.als import solve_rows

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Pairs, Watch, require_rows
+from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import settings

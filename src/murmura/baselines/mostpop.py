@@ -7,15 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, require_rows
+from murmura.baselines.base import Baseline, RankingModel, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 
 
 @dataclass(frozen=True, eq=False)
-class PopularityModel(Model):
+class PopularityModel(RankingModel):
     """One score per item, the same for everyone."""
 
     count: Floats  # (items,)

@@ -12,9 +12,10 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, popularity, require_rows
+from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.neural import require_torch
@@ -22,7 +23,7 @@ from murmura.neural.histories import Histories
 
 
 @dataclass(frozen=True, eq=False)
-class MultVaeModel(Model):
+class MultVaeModel(RankingModel):
     """An encoder and a decoder; a user is what her history is encoded to, known or unknown."""
 
     histories: Histories

@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Model
+from murmura.baselines.base import Baseline, RankingModel
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays
 from murmura.core.progress import Progress
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, nearest_rows
 
 
 @dataclass(frozen=True, eq=False)
-class NeighbourModel(Model):
+class NeighbourModel(RankingModel):
     """A sparse table of votes, and the histories it meets."""
 
     history: Sparse  # (users, items) x_ui

@@ -12,9 +12,10 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from pydantic import Field
 
-from murmura.baselines.base import Arrays, Baseline, Model, Pairs, Watch, popularity, require_rows
+from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.neural import require_torch
@@ -25,7 +26,7 @@ FOLD_IN = 50  # at most so many steps towards a stranger's vectors
 
 
 @dataclass(frozen=True, eq=False)
-class NeuMfModel(Model):
+class NeuMfModel(RankingModel):
     """Two vectors per user, two per item, and the tower over one pair of them."""
 
     histories: Histories

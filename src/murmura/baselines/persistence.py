@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.baselines import BASELINES, baseline
-from murmura.baselines.base import Arrays, Baseline, Model
+from murmura.baselines.base import Baseline
 from murmura.core.errors import DataError, MurmuraError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.model import Arrays, Model
 from murmura.core.settings import as_dict, from_dict
 
 FORMAT, VERSION = "murmura-model", 1

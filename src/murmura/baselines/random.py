@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Arrays, Baseline, Model, Watch, require_rows
+from murmura.baselines.base import Baseline, RankingModel, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret
 from murmura.core.settings import settings
@@ -17,7 +18,7 @@ from murmura.kernels.philox import fill_uniform
 
 
 @dataclass(frozen=True, eq=False)
-class RandomModel(Model):
+class RandomModel(RankingModel):
     """An independent uniform score for every pair: a pure function of the seed, the user and the item."""
 
     seed: int

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.baselines.base import Watch, popularity, require_rows
+from murmura.baselines.base import popularity, require_rows
 from murmura.baselines.neighbours import CosineNeighbours, NeighbourModel
 from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
+from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, product_rows

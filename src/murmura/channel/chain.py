@@ -25,10 +25,10 @@ from murmura.channel.rounding import FixedPoint
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
-from murmura.core.compiled_path import Spot
 from murmura.core.disclosure import Table
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.federation import Phase, Public, Total
+from murmura.core.kernel import Spot
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 

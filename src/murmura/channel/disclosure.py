@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.compiled_path import Population
 from murmura.core.consent import Consent, Mode
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.population import Population, round_consent
 from murmura.core.rng import Purpose, Rng, Words, philox
 
 
@@ -66,6 +66,22 @@ def sticky_share(record: Record, items: Ints, pi: float) -> Floats:
     """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded."""
     active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(record.excluded)
     return np.array([float(item in active) for item in items.tolist()])
+
+
+def client_share(
+    mode: Mode, record: Record, items: Ints, pi: float, secret: Words, round: int
+) -> tuple[Floats, Record]:
+    """The consent of each row of one client in a round, and its sticky decisions after it.
+
+    `items` has the item of each row: in a household one may occur for several people, and `sticky` shares it
+    for all of them or for none. `Choices.population` is the compiled twin for many clients at once.
+    """
+    if mode == "sticky":
+        own, place = np.unique(items, return_inverse=True)
+        record = decide(record, own.tolist(), pi, secret)
+        return sticky_share(record, own, pi)[place], record
+    share: Floats = np.where(np.isin(items, record.excluded), 0.0, pi)
+    return (round_consent(share, Rng(secret, round)) if mode == "per-item-per-round" else share), record
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.core.compiled_path import Population, Tally
+from murmura.core.population import Population
+from murmura.core.tally import Tally
 
 POINTS = {"least": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "most": 1.0}
 

@@ -104,7 +104,7 @@ def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> 
 
 def show(plan: Comparison, lines: list[Line]) -> None:
     """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
-    from murmura.studies.methods import carried
+    from murmura.studies.methods import method
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values))
     best = {
@@ -114,9 +114,9 @@ def show(plan: Comparison, lines: list[Line]) -> None:
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
     for entry in plan.entries:
-        way = carried(entry.model, entry.settings)
-        if way is not None:
-            say(f"{entry.label}: {way}")
+        channel = method(entry.model, entry.settings).channel
+        if channel is not None:
+            say(f"{entry.label}: {channel}")
 
 
 def _cell(value: float | None, best: float | None, key: str) -> str:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue
 from murmura.core.disclosure import Disclosure
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:
-    from murmura.core.compiled_path import Kernel
+    from murmura.core.kernel import Kernel
 
 ClientState = Arrays  # what a client keeps to itself: p_u, P_u, ...
 Answers = Mapping[int, Arrays]  # client -> what the server tells it alone, after an "each" phase
@@ -51,19 +51,6 @@ class Public:
         sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
         most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
         return Public(data.n_items, listed, len(sizes), len(data), catalogue, most, counts)
-
-    def check(self, data: Interactions, clients: int) -> None:
-        """Refuse interactions with items or clients this federation does not have."""
-        largest = int(data.item.max()) if len(data) else 0
-        if len(data) and largest >= self.items:
-            raise DataError(
-                f"an item number must be below the catalogue's {self.items}, but one is {largest}; "
-                "give the catalogue the data was made with."
-            )
-        if clients != self.clients:
-            raise DataError(
-                f"the data must be of the federation's {self.clients} clients, but it has {clients}."
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +176,10 @@ class Algorithm(ABC):
             if table.space == "item":
                 held |= np.isin(history.item, update.tables[table.name].index)
         return held
+
+    def client_negatives(self, public: Public, history: History, rng: Rng) -> Ints | None:
+        """The items a visit takes as negatives, for the check of leaks; None: it draws none."""
+        return None
 
     def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
         """What a client does with the final model before it ranks; nothing leaves. Nothing by default."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import Field
 
+from murmura.core.arrays import Ints
 from murmura.core.errors import SettingError
 from murmura.core.settings import settings
 
@@ -35,3 +37,12 @@ class Grouping:
                 f"the sizes of groups must go upwards, but go from {self.smallest} to {self.largest}; "
                 "raise largest or lower smallest."
             )
+
+
+@dataclass(frozen=True, eq=False)
+class ClientGroups:
+    """Groups of users who were one client each in a training."""
+
+    of: Ints  # (users,) the group of every user, -1: in none
+    names: tuple[str, ...]
+    refused: dict[int, str]  # groups left out of an exchange, and why

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.ledger import TRAFFIC, Line
-from murmura.core.compiled_path import Tally
 from murmura.core.errors import RunError
 from murmura.core.federation import ServerState
+from murmura.core.tally import Tally
 from murmura.engine.archive import (
     answers_as_arrays,
     answers_of_arrays,
@@ -22,12 +22,11 @@ from murmura.engine.archive import (
     write_archive,
 )
 from murmura.engine.federation import Federation
-from murmura.engine.plan import Plan
 
 NAME = "checkpoint.npz"
 
 
-def save_checkpoint(folder: Path, plan: Plan, f: Federation, lines: list[Line]) -> None:
+def save_checkpoint(folder: Path, f: Federation, lines: list[Line]) -> None:
     """Replace the folder's checkpoint by the state after `f.rounds` rounds."""
     tally: dict[str, NDArray[Any]] = {
         "sent": np.packbits(f.tally.sent),
@@ -39,7 +38,7 @@ def save_checkpoint(folder: Path, plan: Plan, f: Federation, lines: list[Line]) 
         **answers_as_arrays(f.answers),
     }
     meta = {
-        "config": plan.config(),
+        "config": f.plan.config(),
         "rounds": f.rounds,
         "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
         "lines": [asdict(line) for line in lines],
@@ -48,15 +47,15 @@ def save_checkpoint(folder: Path, plan: Plan, f: Federation, lines: list[Line]) 
     write_archive(folder / NAME, arrays, meta)
 
 
-def load_checkpoint(folder: Path, plan: Plan, fresh: Federation) -> tuple[Federation, list[Line]] | None:
-    """The state to go on from, or None where there is none; refuses the checkpoint of another training."""
+def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Line]] | None:
+    """The federation as it was saved, and its lines; None without a checkpoint, a refusal for another's."""
     path = folder / NAME
     if not path.exists():
         return None
     arrays, meta = read_archive(path)
-    _require_same(path, meta.get("config", {}), plan.config())
-    f, tally = fresh, group(arrays, "tally")
-    sent = np.unpackbits(tally["sent"], count=len(f.people.item))
+    _require_same(path, meta.get("config", {}), f.plan.config())
+    tally = group(arrays, "tally")
+    sent = np.unpackbits(tally["sent"], count=len(f.plan.people.item))
     f.server = ServerState(group(arrays, "model"), group(arrays, "private"))
     f.states = group(arrays, "states")
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])

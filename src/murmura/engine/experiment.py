@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from murmura.baselines.base import Model
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions
 from murmura.core.lists import Lists
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.split import Split
 from murmura.engine.method import Method
@@ -75,8 +75,8 @@ def score(
             relevant_from=rules.relevant_from,
             gini_catalogue=rules.gini_catalogue,
         )
-    cost = model.cost() if hasattr(model, "cost") else {}
-    return Outcome(evaluation, lists, model, {**(seconds or {}), "rank": ranked - started}, cost, groups)
+    times = {**(seconds or {}), "rank": ranked - started}
+    return Outcome(evaluation, lists, model, times, model.cost(), groups)
 
 
 def record_outcome(run: Run, outcome: Outcome, split: Split) -> None:
@@ -113,8 +113,7 @@ def list_rows(lists: Lists, data: Interactions) -> list[tuple[Any, int, Any, str
 
 def record_training(run: Run, model: Model) -> None:
     """Write what the model kept about its training: objects, or tables as (header, rows), by file name."""
-    records = model.records() if hasattr(model, "records") else {}
-    for name, record in records.items():
+    for name, record in model.records().items():
         if isinstance(record, tuple):
             run.write_table(name, *record)
         else:

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
-from murmura.channel.chain import Chain
-from murmura.core.channel import ChannelSettings
-from murmura.core.compiled_path import Kernel, Population, States, Stretch, Tally
+from murmura.core.disclosure import Disclosure
 from murmura.core.errors import FederationError
-from murmura.core.federation import Algorithm, Answers, Call, ClientState, Phase, Public, ServerState
+from murmura.core.federation import (
+    Algorithm,
+    Answers,
+    Call,
+    ClientState,
+    Letters,
+    Phase,
+    ServerState,
+    Total,
+)
+from murmura.core.kernel import Kernel
+from murmura.core.population import States
 from murmura.core.record import Recorder
-from murmura.core.rng import Words
+from murmura.core.rng import Rng
+from murmura.core.tally import Tally
 from murmura.core.update import Arrays
+from murmura.engine.plan import Plan
 
 
 @dataclass(eq=False)
 class Federation:
-    """Everything a training run changes, and what it needs to go on."""
+    """Everything a training changes; `plan` is what it does not change."""
 
-    algorithm: Algorithm
-    public: Public
-    people: Population
-    server_secret: Words
+    plan: Plan
     server: ServerState
     states: States  # name -> (clients, ...)
     tally: Tally
@@ -33,11 +40,16 @@ class Federation:
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose letter an "each" phase left out, and why
-    channel: ChannelSettings = field(default_factory=ChannelSettings)
-    chains: Mapping[str, Chain] = field(default_factory=dict)  # phase -> what its updates go through
     record: Recorder | None = None  # is shown every update that leaves a client; for audits of simulations
 
     _published: tuple[ServerState, Arrays] | None = None
+
+    @staticmethod
+    def begin(plan: Plan, kernel: Kernel | None = None) -> Federation:
+        """Before the first round."""
+        server = plan.algorithm.server_init(plan.public, Rng(plan.server_secret))
+        tally = Tally.empty(plan.people, plan.public.items)
+        return Federation(plan, server, _first_states(plan, kernel), tally, kernel)
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""
@@ -51,39 +63,58 @@ class Federation:
     def call(self, phase: str, round: int, client: int | None = None) -> Call:
         """What the server tells everyone in a round, and this client alone."""
         own = None if client is None else self.answers.get(client)
-        return Call(self.public, phase, round, self.published, own)
+        return Call(self.plan.public, phase, round, self.published, own)
 
     @property
     def published(self) -> Arrays:
         """The public model as every device gets it in this round."""
         if self._published is None or self._published[0] is not self.server:
-            self._published = self.server, self.channel.downloaded(self.server.model)
+            self._published = self.server, self.plan.channel.downloaded(self.server.model)
         return self._published[1]
+
+    def downloads(self, phase: Phase) -> Disclosure:
+        """What a visit of this phase fetches."""
+        plan = self.plan
+        return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.public))
 
 
 class Runtime(Protocol):
-    """How a round is collected."""
+    """How rounds are carried."""
 
-    @property
-    def workers(self) -> int:
-        """How many workers run clients side by side."""
-
-    def kernel_for(self, algorithm: Algorithm, carried: tuple[Phase, ...] = ()) -> Kernel | None:
+    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
         """The compiled path this runtime takes for the algorithm, or None for the plain one.
 
-        `carried` are the phases whose updates go through a channel: a kernel must know its stages.
+        `through` are the phases whose updates go through a channel: a kernel must know its stages.
         """
 
-    def run(self, federation: Federation, stretch: Stretch) -> None:
-        """Run the rounds of a stretch."""
+    def run(self, federation: Federation, rounds: range) -> None:
+        """Run these rounds, the next ones of the federation's itinerary."""
 
 
-def first_states(algorithm: Algorithm, public: Public, people: Population, kernel: Kernel | None) -> States:
+def server_step(
+    algorithm: Algorithm, phase: str, round: int, server: ServerState, inbox: Total | Letters
+) -> tuple[ServerState, Answers]:
+    """The server's step; whatever goes wrong in it is said with the round it happened in."""
+    try:
+        return algorithm.server_step(phase, server, inbox)
+    except Exception as error:
+        raise failure("the server", round, phase, "server_step", error) from error
+
+
+def failure(who: str, round: int, phase: str, stage: str, error: Exception) -> FederationError:
+    """The sentence for what failed where."""
+    return FederationError(
+        f"{who} failed in round {round} of phase '{phase}' at {stage}: {type(error).__name__}: {error}"
+    )
+
+
+def _first_states(plan: Plan, kernel: Kernel | None) -> States:
     """`client_init` of every client."""
+    people = plan.people
     if kernel is not None:
-        return kernel.init_clients(public, people)
+        return kernel.init_clients(plan.public, people)
     each = [
-        algorithm.client_init(public, people.history(client, 0), people.rng(client, 0))
+        plan.algorithm.client_init(plan.public, people.history(client, 0), people.rng(client, 0))
         for client in range(people.clients)
     ]
     return stacked(each)

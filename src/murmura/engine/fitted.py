@@ -12,16 +12,19 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.baselines.base import Arrays, Model
+from murmura.baselines.base import RankingModel
 from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import Ledger, Line
 from murmura.core.arrays import Floats, Ints
 from murmura.core.channel import ChannelSettings
-from murmura.core.compiled_path import Kernel, States, places
 from murmura.core.errors import DataError, RunError
-from murmura.core.federation import Algorithm, Answers, Call, ClientState, History, Public
+from murmura.core.federation import Algorithm, Answers, Call, ClientState, History
+from murmura.core.grouping import ClientGroups
 from murmura.core.interactions import Interactions
+from murmura.core.kernel import Kernel
 from murmura.core.lists import Lists
+from murmura.core.model import Arrays
+from murmura.core.population import States, places
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
@@ -38,7 +41,7 @@ from murmura.engine.plan import Plan
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Model):
+class Fitted(RankingModel):
     """What a training left: the public model, each client's state, the ledger."""
 
     plan: Plan
@@ -109,6 +112,19 @@ class Fitted(Model):
         _ = self.ready  # once, before several workers ask for it
         return super().recommend(users, k, workers)
 
+    @property
+    def item_vectors(self) -> NDArray[Any] | None:
+        """The item vectors of the public model, where it has them."""
+        return self.model.get("Q")
+
+    @property
+    def clients(self) -> ClientGroups | None:
+        """The groups whose members were one client each; None: everyone was one."""
+        if self.plan.groups is None:
+            return None
+        names = self.names or tuple(str(group) for group in range(self.plan.public.clients))
+        return ClientGroups(self.plan.groups, names, self.refused)
+
     def cost(self) -> dict[str, float]:
         """What left the devices, for the table beside accuracy."""
         return self.ledger.cost()
@@ -153,10 +169,11 @@ class Fitted(Model):
             arrays["choices.excluded"],
             arrays["choices.statistics"],
         )
-        groups, schedule = arrays.get("groups"), from_dict(Schedule, meta["schedule"])
-        public = Public.of(train, groups=groups)
-        channel = from_dict(ChannelSettings, meta.get("channel", {}))
-        plan = Plan(method, public, train, schedule, choices, meta["seed"], groups, channel)
+        schedule, channel = (
+            from_dict(Schedule, meta["schedule"]),
+            from_dict(ChannelSettings, meta.get("channel", {})),
+        )
+        plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
         ledger = Ledger(
             tuple(Line(**line) for line in meta["ledger"]["lines"]),
             meta["ledger"]["totals"],

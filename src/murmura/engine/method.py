@@ -1,12 +1,14 @@
-"""What every method offers, centralised or federated: it is fitted and asked the same way."""
+"""What every method offers, centralised or federated: it is fitted, kept and asked the same way."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
-from murmura.baselines.base import Model
+from murmura.core.arrays import Ints
 from murmura.core.interactions import Interactions
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 
 
@@ -21,6 +23,13 @@ class Method(Protocol):
     def seeded(self) -> bool:
         """Whether the seed changes the result."""
 
+    @property
+    def channel(self) -> str | None:
+        """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
+
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse data it cannot learn from, before anything is written."""
+
     def fit(
         self,
         train: Interactions,
@@ -29,3 +38,17 @@ class Method(Protocol):
         watch: Callable[[int, Any], bool] | None = None,
     ) -> Model:
         """Learn from the training part; methods that learn in epochs call `watch` after each."""
+
+    def fit_resumably(
+        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
+    ) -> Model:
+        """Fit; a long training saves itself in `folder` on the way and goes on from there."""
+
+    def save(self, path: Path, model: Model) -> None:
+        """Keep a fitted model as one file, complete or not at all."""
+
+    def load(self, path: Path, train: Interactions) -> Model:
+        """The model a file keeps, with the training part it was fitted on."""
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
+        """The (user, item) pairs taken as negatives in an epoch; None: it draws none."""

@@ -1,9 +1,8 @@
-"""Everything decided before a training begins: what is exchanged, with whom, and for how long."""
+"""One training, before its first round: what is exchanged, with whom, for how long, through what."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,34 +14,35 @@ from murmura.channel.disclosure import Choices
 from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
-from murmura.core.compiled_path import Population, Stretch
+from murmura.core.consent import Consent
 from murmura.core.errors import DataError, SettingError
-from murmura.core.federation import Algorithm, Phase, Public
+from murmura.core.federation import Algorithm, Public
 from murmura.core.interactions import Interactions
+from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
-
-EXAMPLES = 4_000_000  # of one stretch at most: a second or so of compiled work between signs of life
-LINE_PER_ROUND = 20_000  # a schedule with more rounds than this has one ledger line per epoch
+from murmura.engine.itinerary import Itinerary
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """One training, before its first round. Building it refuses what cannot be trained."""
+    """Everything that decides a training of the users of `data`. Building it refuses what cannot be trained.
+
+    `consent` is what people allow, as settings or everyone's own choices. `groups` is the client of every user,
+    numbered from 0; a user at -1 is in none and joins after training; None: every user is a client. Updates go
+    through `channel` between a client and the server; by default they are added as they are.
+    """
 
     algorithm: Algorithm
-    public: Public
     data: Interactions
-    schedule: Schedule
-    choices: Choices
-    seed: int
-    groups: Ints | None = None  # (users,) the client of every user, -1 for none; None: every user is a client
-
+    schedule: Schedule = field(default_factory=Schedule)
+    consent: Consent | Choices = field(default_factory=Consent)
+    seed: int = 0
+    groups: Ints | None = None  # (users,)
     channel: ChannelSettings = field(default_factory=ChannelSettings)
 
     def __post_init__(self) -> None:
-        self.public.check(self.data, self.clients)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
         rows = self.data.by_user
@@ -52,8 +52,8 @@ class Plan:
                 f"a client must hold an item once, but {int(again.sum())} rows repeat one; "
                 "filter with latest-per-pair."
             )
-        self.channel.check_cohort(self.schedule.cohort(self.public))
-        for phase in self.opening:
+        self.channel.check_cohort(self.itinerary.cohort_size)
+        for phase in dict.fromkeys(self.itinerary.opening):
             answering = int(self.people.answering(phase.asks).sum())
             self.channel.check_cohort(answering)
             if not answering:
@@ -63,10 +63,22 @@ class Plan:
                 )
         _ = self.chains  # refuses what could overflow
 
-    @property
-    def clients(self) -> int:
-        """How many clients the users make."""
-        return self.data.n_users if self.groups is None else int(self.groups.max(initial=-1)) + 1
+    @cached_property
+    def public(self) -> Public:
+        """What every machine knows."""
+        return Public.of(self.data, groups=self.groups)
+
+    @cached_property
+    def choices(self) -> Choices:
+        """What every user allows."""
+        if isinstance(self.consent, Choices):
+            return self.consent
+        return Choices.of(self.consent, self.data, client_secrets(self.seed, self.data.n_users))
+
+    @cached_property
+    def itinerary(self) -> Itinerary:
+        """Phases, rounds and cohorts."""
+        return Itinerary(self.algorithm, self.public, self.schedule)
 
     @cached_property
     def people(self) -> Population:
@@ -77,7 +89,7 @@ class Plan:
     @cached_property
     def secrets(self) -> Words:
         """What the clients draw with."""
-        return client_secrets(self.seed, self.clients)
+        return client_secrets(self.seed, self.public.clients)
 
     @cached_property
     def server_secret(self) -> Words:
@@ -87,91 +99,25 @@ class Plan:
     @cached_property
     def chains(self) -> dict[str, Chain]:
         """The channel of every phase that is a sum; empty when updates are added as they are."""
-        cohort = self.schedule.cohort(self.public)
         return {
             phase.name: chain(
-                self.channel, phase, self.public, cohort if phase.repeat is None else self.public.clients
+                self.channel,
+                phase,
+                self.public,
+                self.itinerary.cohort_size if phase.repeat is None else self.public.clients,
             )
             for phase in self.algorithm.phases(self.public)
             if self.channel.on and phase.combine == "sum"
         }
 
-    @property
-    def opening(self) -> tuple[Phase, ...]:
-        """The exchanges before training, with every client."""
-        return tuple(phase for phase in self.algorithm.phases(self.public) if phase.repeat is not None)
-
-    @property
-    def training(self) -> tuple[Phase, ...]:
-        """The phases of a training round."""
-        return tuple(phase for phase in self.algorithm.phases(self.public) if phase.repeat is None)
-
-    @cached_property
-    def opening_rounds(self) -> int:
-        """How many rounds the opening takes."""
-        return sum(phase.repeat or 0 for phase in self.opening)
-
-    @cached_property
-    def epoch_rounds(self) -> int:
-        """How many rounds an epoch has."""
-        return self.schedule.epoch_rounds(self.public, self.algorithm.visit_examples(self.public))
-
-    @cached_property
-    def rounds(self) -> int:
-        """How many rounds there are in all, the opening included."""
-        if not self.training:
-            return self.opening_rounds
-        examples = self.algorithm.visit_examples(self.public)
-        return self.opening_rounds + self.schedule.total_rounds(self.public, examples)
-
-    @property
-    def line_per_round(self) -> bool:
-        """Whether the ledger has a line for every round, or one for every epoch."""
-        return self.rounds <= LINE_PER_ROUND
-
-    def epoch(self, rounds: int) -> int:
-        """The epochs completed after so many rounds; the last may be cut short by `schedule.rounds`."""
-        done = max(0, rounds - self.opening_rounds)
-        return -(-done // self.epoch_rounds) if rounds == self.rounds else done // self.epoch_rounds
-
-    def ends_epoch(self, rounds: int) -> bool:
-        """Whether an epoch ends with this number of rounds done."""
-        done = rounds - self.opening_rounds
-        return done > 0 and (done % self.epoch_rounds == 0 or rounds == self.rounds)
-
-    def stretches(self, done: int, workers: int, stop_every: int | None) -> Iterator[Stretch]:
-        """The work after `done` rounds, cut where a line, a checkpoint or an epoch is due."""
-        first = 0
-        for phase in self.opening:
-            for _ in range(phase.repeat or 0):
-                if first >= done:
-                    yield self._stretch((phase,), first, 1, self.public.clients, workers)
-                first += 1
-        cohort = self.schedule.cohort(self.public)
-        piece = max(1, int(EXAMPLES / (cohort * self.algorithm.visit_examples(self.public))))
-        at = max(done, self.opening_rounds)
-        while at < self.rounds:
-            trained = at - self.opening_rounds
-            end = min(self.rounds, at + piece, at + self.epoch_rounds - trained % self.epoch_rounds)
-            end = at + 1 if self.line_per_round else end
-            end = min(end, at + stop_every - at % stop_every) if stop_every else end
-            yield self._stretch(self.training, at, end - at, cohort, workers)
-            at = end
-
-    def _stretch(
-        self, phases: tuple[Phase, ...], first: int, rounds: int, cohort: int, workers: int
-    ) -> Stretch:
-        carrier = self.chains.get(phases[0].name)
-        return Stretch(phases, first, rounds, cohort, self.server_secret, workers, carrier, self.channel)
-
     def paper_costs(self, rounds: int) -> dict[str, float]:
         """The papers' measures of what so many rounds cost."""
         return paper_costs(
-            self.epoch_rounds,
-            rounds - self.opening_rounds,
-            self.schedule.cohort(self.public),
+            self.itinerary.epoch_rounds,
+            rounds - len(self.itinerary.opening),
+            self.itinerary.cohort_size,
             len(self.public.listed),
-            self.algorithm.visit_examples(self.public),
+            self.itinerary.visit_examples,
             float(self.choices.pi.mean()),
             self.public.interactions,
         )
@@ -179,15 +125,15 @@ class Plan:
     def config(self) -> dict[str, Any]:
         """What makes two trainings the same one, as plain values."""
         choices = self.choices
-        wishes = hashlib.sha256(
+        allowed = hashlib.sha256(
             choices.pi.tobytes() + choices.excluded.tobytes() + choices.statistics.tobytes()
         )
         return {
             "algorithm": self.algorithm.name,
             "settings": as_dict(self.algorithm),
             "schedule": as_dict(self.schedule),
-            "disclosure": self.choices.mode,
-            "choices": wishes.hexdigest(),
+            "disclosure": choices.mode,
+            "choices": allowed.hexdigest(),
             "seed": self.seed,
             "data": self.data.fingerprint,
             **({} if self.channel.plain else {"channel": as_dict(self.channel)}),

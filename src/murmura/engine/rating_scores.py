@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
-from murmura.baselines.base import Model
-from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.errors import SettingError
+from murmura.core.arrays import Floats, Longs
+from murmura.core.model import Model
 from murmura.core.split import Split
-from murmura.engine.fitted import Fitted
 from murmura.evaluation import Evaluation
 from murmura.evaluation.ratings import rating_errors
 
 HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
-
-
-@runtime_checkable
-class Predictor(Protocol):
-    """A model that predicts the rating of any pair."""
-
-    def predict(self, users: Ints, items: Ints) -> Floats:
-        """The rating of each pair of a user and an item."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +44,6 @@ def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors |
     "RMSE/ratings" and its like are over all ratings, "RMSE/people" means over people, in either case.
     """
     test = split.test
-    if not isinstance(model, Predictor):
-        raise SettingError("this protocol needs a model that predicts ratings, but this one only ranks items.")
     predicted = model.predict(test.user, test.item)
     people = rating_errors(predicted, test.value, test.user)
     groups = group_errors(model, split, predicted)
@@ -72,18 +60,19 @@ def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors |
 
 def group_errors(model: Model, split: Split, predicted: Floats) -> GroupErrors | None:
     """The errors of each group; None where the model knows no groups. People in none are passed over."""
-    if not isinstance(model, Fitted) or (of := model.plan.groups) is None:
+    if (clients := model.clients) is None:
         return None
-    n, owner = model.plan.clients, of[split.test.user]
+    of, n = clients.of, len(clients.names)
+    owner = of[split.test.user]
     inside = owner >= 0
     held_out = np.bincount(owner[inside], minlength=n)
     squares = np.bincount(owner[inside], ((predicted - split.test.value) ** 2)[inside], minlength=n)
     trained = of[split.train.user]
     return GroupErrors(
-        model.names or tuple(str(group) for group in range(n)),
+        clients.names,
         np.bincount(of[of >= 0], minlength=n),
         np.bincount(trained[trained >= 0], minlength=n),
         held_out,
         np.divide(squares, held_out, out=np.full(n, np.nan), where=held_out > 0),
-        model.refused,
+        clients.refused,
     )

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.baselines.base import Model
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
+from murmura.core.model import Model
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,7 @@ class Reason:
 
 def item_vectors(model: Model) -> Floats:
     """The item vectors a model ranks with: (items, factors). A federated model's are public."""
-    public = getattr(model, "model", None)
-    vectors = getattr(model, "Q", None) if public is None else public.get("Q")
+    vectors = model.item_vectors
     if vectors is None:
         raise SettingError(
             "--why needs a model with item vectors (federated, bpr-mf, mf, ials), but this one has none; "

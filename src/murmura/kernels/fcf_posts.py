@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
-from murmura.core.compiled_path import Spot
+from murmura.core.kernel import Spot
 from murmura.core.rng import Words
 from murmura.kernels.compiled import compiled
 from murmura.kernels.posting import post_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.core.arrays import Bools, Bytes, Ints, Longs
-from murmura.core.compiled_path import Spot
+from murmura.core.kernel import Spot
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl import Rates, Values
 from murmura.kernels.fpl_cohorts import Visit, shares_row, visit_client

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints, Longs
-from murmura.core.compiled_path import Spot
+from murmura.core.kernel import Spot
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
 from murmura.kernels.philox import Word, Words, block

@@ -14,6 +14,7 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.federation import History, Public
 from murmura.core.interactions import Interactions
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.record import Recorder
 from murmura.core.rng import Rng, client_secrets
@@ -21,6 +22,7 @@ from murmura.core.settings import from_dict
 from murmura.data.groups import Groups, groups_of_file, random_groups
 from murmura.engine.fit import Watch, fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 
 
@@ -51,6 +53,11 @@ class Simulated:
         examples = self.preset.algorithm().visit_examples(public)
         return self.preset.schedule().epoch_rounds(public, examples)
 
+    @property
+    def channel(self) -> str:
+        """What updates go through, and who can read them."""
+        return self.preset.channel_settings().described()
+
     def fit(
         self,
         train: Interactions,
@@ -62,47 +69,68 @@ class Simulated:
         record: Recorder | None = None,
     ) -> Fitted:
         """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
-        groups = self.check(train, seed)
+        self.check(train, seed)
+        groups = self.groups(train, seed)
         fitted = fit(
-            self.preset.algorithm(),
-            None,
-            train,
-            self.preset.schedule(),
+            self.plan(train, seed, groups),
             runtime=self.runtime,
-            disclosure=self.preset.consent(),
-            seed=seed,
-            groups=None if groups is None else groups.of,
             folder=folder,
             checkpoint_every=checkpoint_every,
             watch=watch,
             progress=progress,
             record=record,
-            channel=self.preset.channel_settings(),
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
 
-    def check(self, train: Interactions, seed: int) -> Groups | None:
-        """Refuse what cannot be learned from, before anything is made of it; who shares a client."""
-        groups = self.groups(train, seed)
-        if groups is not None and len(train) and not np.ptp(train.value):
+    def plan(self, train: Interactions, seed: int, groups: Groups | None) -> Plan:
+        """The training that the settings describe."""
+        return Plan(
+            self.preset.algorithm(),
+            train,
+            self.preset.schedule(),
+            self.preset.consent(),
+            seed,
+            None if groups is None else groups.of,
+            self.preset.channel_settings(),
+        )
+
+    def fit_resumably(
+        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
+    ) -> Fitted:
+        """Fit; saves itself in `folder` every `checkpoint_every` rounds, by default after every epoch."""
+        every = checkpoint_every or self.epoch_rounds(train)
+        return self.fit(train, seed, progress, folder=folder, checkpoint_every=every)
+
+    def save(self, path: Path, model: Model) -> None:
+        """Keep what a training left as one file, complete or not at all."""
+        assert isinstance(model, Fitted)
+        model.save(path)
+
+    def load(self, path: Path, train: Interactions) -> Fitted:
+        """The federation a file keeps, joined with the data it was trained on."""
+        return Fitted.load(path, train, self.preset.algorithm())
+
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse what cannot be learned from, before anything is made of it."""
+        if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):
             raise DataError(
                 f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "
                 "protocol that keeps them, such as --protocol ratings."
             )
-        return groups
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
         """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""
-        algorithm = self.preset.algorithm()
-        if not hasattr(algorithm, "client_negatives"):
-            return None
-        public, secrets, rows = Public.of(train), client_secrets(seed, train.n_users), train.by_user
+        algorithm, public = self.preset.algorithm(), Public.of(train)
+        secrets, rows = client_secrets(seed, train.n_users), train.by_user
         who, drawn = [], []
         for user in range(train.n_users):
             own = rows.of(user)
             history = History(own, np.ones(len(own)), np.zeros(len(own)))
-            drawn.append(algorithm.client_negatives(public, history, Rng(secrets[user], epoch)))
-            who.append(np.full(len(drawn[-1]), user, np.int32))
+            negatives = algorithm.client_negatives(public, history, Rng(secrets[user], epoch))
+            if negatives is None:
+                return None
+            drawn.append(negatives)
+            who.append(np.full(len(negatives), user, np.int32))
         return np.concatenate(who), np.concatenate(drawn)
 
     def groups(self, train: Interactions, seed: int) -> Groups | None:

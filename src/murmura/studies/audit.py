@@ -24,7 +24,7 @@ from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import Simulated
 from murmura.studies.attacking import attacked, chosen_attacks
-from murmura.studies.methods import method
+from murmura.studies.methods import federated
 from murmura.studies.single import prepare_run, read_config
 
 FILE = "audit.json"
@@ -100,8 +100,7 @@ def audit_run(
         raise RunError(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
         )
-    ready = method(name, settings, config.workers)
-    assert isinstance(ready, Simulated)
+    ready = federated(name, settings, config.workers)
     found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
     run.write_json(FILE, found.plain())
     return found

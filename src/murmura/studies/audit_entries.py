@@ -16,7 +16,7 @@ from murmura.engine.run import Run
 from murmura.runtimes.simulation import Simulated
 from murmura.studies.audit import ENTRIES, FILE, Audit, audit, read_audits
 from murmura.studies.kept import Kept
-from murmura.studies.methods import method
+from murmura.studies.methods import federated
 
 
 def audit_folder(
@@ -76,8 +76,7 @@ def _attackable(label: str, given: dict[str, Any], names: Sequence[str]) -> tupl
     name = str(given.pop("name", label))
     if name not in ALGORITHMS:
         return None, []
-    ready = method(name, given)
-    assert isinstance(ready, Simulated)
+    ready = federated(name, given)
     algorithm = ready.preset.algorithm().name
     if names:
         return ready, [one for one in names if algorithm in attack(one).against]

@@ -25,7 +25,7 @@ from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.defaults import defaults
-from murmura.studies.methods import check_data, method, method_class
+from murmura.studies.methods import method, method_class
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def compare(
         method(entry.model, entry.settings) for entry in plan.entries
     ]  # refuse bad settings before any work
     for each in ready:
-        check_data(each, plan.prepared.split.train, plan.seed)
+        each.check(plan.prepared.split.train, plan.seed)
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())

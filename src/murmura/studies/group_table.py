@@ -31,7 +31,8 @@ from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.record import Letter
 from murmura.core.settings import as_dict, from_dict
-from murmura.engine.fit import fit, make_plan
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
 from murmura.kernels.cnmf import CnmfSettings
 from murmura.kernels.nmf import best_rank
 from murmura.runtimes.inprocess import InProcess
@@ -133,8 +134,8 @@ def _groups(train: Interactions, number: int) -> Ints:
 
 def _ratings(train: Interactions, groups: Ints) -> list[Ratings]:
     """What every group of two or more tunes on, under the mark its choice is kept by."""
-    plan = make_plan(FedSplit(), None, train, ONCE, None, 0, groups)
-    histories = [plan.people.history(client, 1) for client in range(plan.clients)]
+    plan = Plan(FedSplit(), train, ONCE, groups=groups)
+    histories = [plan.people.history(client, 1) for client in range(plan.public.clients)]
     able = [history for history in histories if not unable(history)]
     mu = float(np.mean([history.value.mean() for history in able]))  # equation 14
     return [Ratings(mark(one), owners(one), one.item, one.value, mu) for one in able]
@@ -159,7 +160,7 @@ def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], num
     """The K that predicts held-out entries of the groups' letters best."""
     letters: list[Letter] = []
     method = FedSplit(factors=MOST, patterns=1, joint_epochs=1, tuned=tuned)
-    fit(method, None, train, ONCE, runtime=InProcess(), groups=groups, record=letters.append)
+    fit(Plan(method, train, ONCE, groups=groups), runtime=InProcess(), record=letters.append)
     columns = []
     for letter in letters:
         if letter.phase == "factors":

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from murmura.baselines.base import Model
 from murmura.core.errors import RunError
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
@@ -18,7 +18,7 @@ from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.defaults import defaults
-from murmura.studies.methods import check_data, fit_resumably, load_model, method, save_model
+from murmura.studies.methods import method
 
 MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
@@ -35,7 +35,7 @@ def fit_run(
     prepared, settings = prepare_run(config)
     name = str(config.model["name"])
     ready = method(name, settings, config.workers)
-    check_data(ready, prepared.split.train, config.seed)
+    ready.check(prepared.split.train, config.seed)
     run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
     if run.has(MODEL):
         return run
@@ -43,11 +43,11 @@ def fit_run(
     run.write_json("environment.json", environment())
     run.write_json("data.json", prepared.describe())
     try:
-        model = fit_resumably(ready, prepared.split.train, config.seed, progress, run.path, checkpoint_every)
+        model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
         users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
         record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
         record_training(run, model)
-        save_model(run.path / MODEL, ready, model)
+        ready.save(run.path / MODEL, model)
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
@@ -82,7 +82,8 @@ def open_run(folder: Path, data_dir: Path | None = None) -> tuple[Prepared, Mode
         raise RunError(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
         )
-    return prepared, load_model(run.path / MODEL, str(config.model["name"]), settings, prepared.split.train)
+    ready = method(str(config.model["name"]), settings)
+    return prepared, ready.load(run.path / MODEL, prepared.split.train)
 
 
 def read_config(folder: Path) -> FitConfig:

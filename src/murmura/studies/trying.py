@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from murmura.algorithms.preset import Preset
-from murmura.baselines.base import Model
 from murmura.core.errors import SettingError
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict

@@ -30,6 +30,7 @@ from murmura.core.settings import as_dict, from_dict
 from murmura.core.update import Update, add_up
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
+from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import (
     assert_close,
@@ -210,7 +211,7 @@ class AlgorithmKit:
         """At least `quality_floor` of the people get their answer at the top, and strangers like them too."""
         data, answer = rated_checkerboard() if self.rated else checkerboard()
         groups = self._groups(data)
-        fitted = fit(self.make(), None, data, self.training, runtime=InProcess(), seed=3, groups=groups)
+        fitted = fit(Plan(self.make(), data, self.training, seed=3, groups=groups), runtime=InProcess())
         lists = fitted.recommend(np.arange(data.n_users, dtype=np.int32), 1)
         assert (lists.item[:, 0] == answer).mean() >= self.quality_floor
         guests = [self._guest_answer(fitted, data, u) for u in range(8)]
@@ -258,16 +259,26 @@ class AlgorithmKit:
         every = None if folder is None else self.save_every
         consent = Consent(pi=self.pi, disclosure=mode)
         return fit(
-            self.make(), None, data, schedule, runtime=runtime, disclosure=consent, seed=5, folder=folder,
-            checkpoint_every=every, groups=self._groups(data), channel=channel,
-        )  # fmt: skip
+            Plan(
+                self.make(),
+                data,
+                schedule,
+                consent=consent,
+                seed=5,
+                groups=self._groups(data),
+                channel=channel or ChannelSettings(),
+            ),
+            runtime=runtime,
+            folder=folder,
+            checkpoint_every=every,
+        )
 
     def _die_after(self, stretches: int, folder: Path) -> None:
         try:
             ended = self._train(_Killed(InProcess(), stretches), folder=folder)
         except _KilledError:
             return
-        assert ended.plan.rounds <= stretches, "the training should not have ended before it was killed"
+        assert ended.plan.itinerary.rounds <= stretches, "the training ended before it was killed"
 
     def _assert_equal(self, one: Fitted, other: Fitted) -> None:
         assert_same_ledger(one.ledger, other.ledger)
@@ -318,17 +329,16 @@ class _KilledError(Exception):
 
 
 class _Killed:
-    """A runtime whose process dies after some stretches."""
+    """A runtime whose process dies after some batches of rounds."""
 
     def __init__(self, runtime: InProcess, after: int) -> None:
         self.runtime, self.left = runtime, after
-        self.workers = runtime.workers
 
-    def kernel_for(self, algorithm: Algorithm, carried: Any = ()) -> Any:
-        return self.runtime.kernel_for(algorithm, carried)
+    def kernel_for(self, algorithm: Algorithm, through: Any = ()) -> Any:
+        return self.runtime.kernel_for(algorithm, through)
 
-    def run(self, federation: Any, stretch: Any) -> None:
+    def run(self, federation: Any, rounds: range) -> None:
         if not self.left:
             raise _KilledError
         self.left -= 1
-        self.runtime.run(federation, stretch)
+        self.runtime.run(federation, rounds)

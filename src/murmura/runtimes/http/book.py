@@ -1,4 +1,4 @@
-"""What a coordinator writes down: the federation, its progress, its models and its rounds."""
+"""What a coordinator writes down: the federation, its position, its models and its rounds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from murmura.core.codec import encode_model
 from murmura.core.federation import Answers, ServerState
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
+from murmura.engine.itinerary import Itinerary, Position
 from murmura.runtimes.http import wire
-from murmura.runtimes.http.course import Course, Progress, slots
 from murmura.runtimes.http.manifest import Manifest
 from murmura.runtimes.http.setup import Setup
 from murmura.runtimes.http.store import Statement, Store, put_fact
@@ -27,7 +27,7 @@ LONGEST = 500  # characters kept of what is said of a round
 class Standing:
     """Where a federation stands between two rounds."""
 
-    progress: Progress
+    position: Position
     server: ServerState
     answers: Arrays  # "slot.name" -> what the last exchange told one device
     model: str  # hash of the public model
@@ -36,16 +36,16 @@ class Standing:
 class Book:
     """The durable side of a federation; every change is one transaction."""
 
-    def __init__(self, setup: Setup, course: Course, store: Store, entropy: Entropy) -> None:
-        self._setup, self._course, self._store = setup, course, store
+    def __init__(self, setup: Setup, itinerary: Itinerary, store: Store, entropy: Entropy) -> None:
+        self._setup, self._itinerary, self._store = setup, itinerary, store
         self.description = setup.description.encode()
         self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
-            server = course.algorithm.server_init(course.public, Rng(setup.server_secret))
+            server = itinerary.algorithm.server_init(itinerary.public, Rng(setup.server_secret))
             blob = (bytes.fromhex(self.description_hash), self.description)
             begin = [put_fact("federation", entropy(16)), put_fact("state", b"paused")]
             store.write(
-                [*begin, ("INSERT INTO blobs VALUES (?, ?)", blob), *self._now(Progress(), server, {})],
+                [*begin, ("INSERT INTO blobs VALUES (?, ?)", blob), *self._now(Position(), server, {})],
                 durable=True,
             )
         self.federation = self._fact("federation").hex()
@@ -70,8 +70,8 @@ class Book:
             wire.unpack_arrays(self._fact("server")), wire.unpack_arrays(self._fact("private"))
         )
         answers = wire.unpack_arrays(self._fact("answers"))
-        progress = Progress.decode(self._fact("progress"))
-        return Standing(progress, server, answers, self._fact("model").hex())
+        position = Position.decode(self._fact("progress"))
+        return Standing(position, server, answers, self._fact("model").hex())
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
@@ -103,30 +103,30 @@ class Book:
     def commit(
         self,
         serial: int,
-        progress: Progress,
+        position: Position,
         server: ServerState,
         answers: Answers,
         count: int,
         now: float,
         said: str,
     ) -> None:
-        """The next model, the new progress and the end of the round in one transaction."""
+        """The next model, the new position and the end of the round in one transaction."""
         ended = "UPDATE rounds SET state = 'committed', reports = ?, ended = ?, reason = ? WHERE serial = ?"
         self._store.write(
             [
-                *self._now(progress, server, answers),
+                *self._now(position, server, answers),
                 (ended, (count, now, said[:LONGEST] or None, serial)),
                 ("DELETE FROM tickets WHERE serial = ?", (serial,)),
             ],
             durable=True,
         )
 
-    def abandon(self, serial: int, progress: Progress, count: int, now: float, why: str) -> None:
+    def abandon(self, serial: int, position: Position, count: int, now: float, why: str) -> None:
         """The round is given up; the model stays."""
         ended = "UPDATE rounds SET state = 'abandoned', reports = ?, ended = ?, reason = ? WHERE serial = ?"
         self._store.write(
             [
-                put_fact("progress", progress.encode()),
+                put_fact("progress", position.encode()),
                 (ended, (count, now, why[:LONGEST], serial)),
                 ("DELETE FROM tickets WHERE serial = ?", (serial,)),
             ],
@@ -151,10 +151,10 @@ class Book:
             rows.append(told | {"state": state, "reports": reports, "seconds": seconds, "reason": reason})
         return rows
 
-    def _now(self, progress: Progress, server: ServerState, answers: Answers) -> list[Statement]:
+    def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
-        public = self._course.public
-        downloads = self._setup.channel.downloads(self._course.algorithm.publishes(public))
+        public = self._itinerary.public
+        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(public))
         content = encode_model(server.model, downloads, public.listed)
         name, described = hashlib.sha256(content).digest(), bytes.fromhex(self.description_hash)
         kept = self._store.fact("model") or name
@@ -166,5 +166,10 @@ class Book:
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
             put_fact("answers", wire.pack_arrays(told)),
-            put_fact("progress", progress.encode()),
+            put_fact("progress", position.encode()),
         ]
+
+
+def slots(packed: bytes) -> Ints:
+    """Slots from the bytes they are stored as."""
+    return np.frombuffer(packed, "<i4").astype(np.int32)

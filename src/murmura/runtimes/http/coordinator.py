@@ -44,7 +44,7 @@ class Coordinator:
         A device that brings a random token of its own can ask again when the answer was lost: it gets the place
         it has.
         """
-        places = self.rounds.course.public.clients
+        places = self.rounds.itinerary.public.clients
         token = self._entropy(32).hex() if own is None else _checked_token(own)
         known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]

@@ -15,16 +15,17 @@ from typing import Literal
 
 import numpy as np
 
-from murmura.channel.disclosure import Record, decide, sticky_share
+from murmura.channel.chain import Chain
+from murmura.channel.disclosure import Record, client_share
 from murmura.channel.journal import Entry
 from murmura.channel.shares import SEED_BYTES, split
-from murmura.core.arrays import Floats
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
 from murmura.core.errors import FederationError, MurmuraError
 from murmura.core.federation import Call, History, Phase, Public
-from murmura.core.rng import Purpose, Rng
-from murmura.core.update import Arrays, Update
+from murmura.core.rng import Rng
+from murmura.core.update import Arrays
+from murmura.engine.visit import Visit, visit
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.keeping import Identity, Keeper, Memory, Pending, Rows
 from murmura.runtimes.http.keys import check_signature
@@ -33,7 +34,6 @@ from murmura.runtimes.http.manifest import Manifest, open_manifest
 from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.transport import Reply, Transport, ask, bearer
 from murmura.runtimes.http.wire import ID_BYTES, Letter, Share
-from murmura.runtimes.inprocess import check_consent
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -230,43 +230,30 @@ class Device:
             work.public, self.history(work.public, work.permission, 0)[0], Rng(secret)
         )
         call = Call(work.public, m.phase, m.round, model, answer)
-        state, update = algorithm.client_step(call, state, history, rng)
-        work.phase.sends.check(update)
-        check_consent(work.phase, update, history)
-        shown = history.item[algorithm.client_discloses(work.phase, update, history, rng)]
-        sent = tuple(sorted({*memory.sent, *shown.tolist()}))
-        messages, rows = self._messages(work, update, rng, seed)
+        chain = m.chain(work.public) if m.combine == "sum" else None
+        made = visit(algorithm, work.phase, call, state, history, rng, chain)
+        sent = tuple(sorted({*memory.sent, *history.item[made.shown].tolist()}))
+        messages, rows = self._messages(work, made, chain, seed)
         disclosed = float(np.isin(history.item, sent).mean()) if len(history) else 0.0
-        return _Result(state, messages, rows, joined, sent, disclosed)
+        return _Result(made.state, messages, rows, joined, sent, disclosed)
 
     def history(self, public: Public, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
-        share: Floats
-        rows, joined = self.rows.offered(public.listed), self.keeper.memory.joined
-        item = rows.item
-        if self.identity.disclosure == "sticky":
-            record = decide(Record(joined, allowed.never), item.tolist(), allowed.pi, self.identity.secret)
-            active = sticky_share(record, np.unique(item), allowed.pi)
-            share = active[np.searchsorted(np.unique(item), item)]
-            return History(item, rows.value, share, rows.person), record.joined
-        share = np.where(np.isin(item, allowed.never), 0.0, allowed.pi)
-        if self.identity.disclosure == "per-item-per-round":
-            coins = Rng(self.identity.secret, round).stream(Purpose.CONSENT).coins(share)
-            share = coins.astype(np.float64)
-        return History(item, rows.value, share, rows.person), joined
+        rows, record = self.rows.offered(public.listed), Record(self.keeper.memory.joined, allowed.never)
+        mode, secret = self.identity.disclosure, self.identity.secret
+        share, record = client_share(mode, record, rows.item, allowed.pi, secret, round)
+        return History(rows.item, rows.value, share, rows.person), record.joined
 
     def _messages(
-        self, work: _Work, update: Update, rng: Rng, seed: bytes
+        self, work: _Work, made: Visit, chain: Chain | None, seed: bytes
     ) -> tuple[tuple[tuple[str, bytes], ...], int]:
         """What leaves, for whom; of one length for everyone unless the server needs each update."""
-        m = work.manifest
-        if m.combine == "each":
-            body, rows = encode(update, work.phase.sends), sum(len(t) for t in update.tables.values())
+        m, vector = work.manifest, made.vector
+        if chain is None or vector is None:
+            body, rows = encode(made.update, work.phase.sends), sum(map(len, made.update.tables.values()))
             letter = Letter(m.hash, work.report, work.ticket, body)
             return ((f"{self.identity.url}/letters", letter.encode()),), rows
-        chain = m.chain(work.public)
-        vector = chain.device(update, rng, m.round)
-        rows = sum(chain.layout.rows(table) for table in chain.layout.tables)
+        rows = chain.rows
         if m.seed_aggregator is None or m.vector_aggregator is None:
             letter = Letter(m.hash, work.report, work.ticket, chain.ring.pack(vector))
             return ((f"{self.identity.url}/letters", letter.encode()),), rows

@@ -14,9 +14,9 @@ import numpy as np
 
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
-from murmura.core.compiled_path import places
 from murmura.core.consent import Mode, Permission
 from murmura.core.interactions import Interactions
+from murmura.core.population import places
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device import Device, Outcome
 from murmura.runtimes.http.joining import News, about

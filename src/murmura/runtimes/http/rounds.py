@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from murmura.channel.chain import Chain
 from murmura.channel.shares import Entropy
-from murmura.core.arrays import Ints
 from murmura.core.channel import READABLE
 from murmura.core.errors import FederationError, MurmuraError
 from murmura.core.federation import Answers, Letters, ServerState, Total
 from murmura.core.rng import Words
 from murmura.core.settings import as_dict
+from murmura.engine.federation import server_step
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.book import Book
 from murmura.runtimes.http.keys import Key
@@ -59,8 +57,8 @@ class Rounds:
     """How a federation moves on."""
 
     def __init__(self, setup: Setup, store: Store, key: Key, clock: Clock, entropy: Entropy) -> None:
-        self.setup, self.course = setup, setup.course()
-        self.book = Book(setup, self.course, store, entropy)
+        self.setup, self.itinerary = setup, setup.itinerary()
+        self.book = Book(setup, self.itinerary, store, entropy)
         self._key, self._clock, self._entropy = key, clock, entropy
         self._pair: Pair | None = None
         self.counters = Counters()
@@ -119,10 +117,10 @@ class Rounds:
                 self._abandon(why, "unreachable")
 
     async def _begin_round(self, send: Transport) -> None:
-        if self.state != "running" or self.course.finished(self.now.progress):
+        if self.state != "running" or self.itinerary.finished(self.now.position):
             return
         registered = self.book.registered()
-        awaited = self.setup.wait_for if self.now.progress.serial == 0 else 0
+        awaited = self.setup.wait_for if self.now.position.serial == 0 else 0
         if len(registered) < max(self.setup.channel.minimum_cohort, awaited):
             return
         if self.setup.channel.channel == "secure-sum" and self._pair is None:
@@ -130,7 +128,7 @@ class Rounds:
             keys = [(await fetch_key(send, url)).hex() for url in urls]
             self._pair = Pair(Helper(urls[0], keys[0]), Helper(urls[1], keys[1]), self._key)
         previous, before = self.book.last_round()
-        called = self._cohort(registered, before)
+        called = self.itinerary.cohort(self.now.position, registered, self.setup.server_secret, before)
         manifest = self._manifest(len(called), previous)
         content = manifest.encode()
         envelope = self._key.sign("manifest", content) + content
@@ -138,15 +136,9 @@ class Rounds:
         self.live = Live(manifest, manifest.hash, envelope, frozenset(called.tolist()))
         await self._publish(self.live, send)
 
-    def _cohort(self, registered: Ints, before: Ints) -> Ints:
-        """The slots called; the phases of one training round have the same devices."""
-        if self.now.progress.step > 0:
-            return np.intersect1d(before, registered).astype(np.int32)
-        return self.course.cohort(self.now.progress, registered, self.setup.server_secret)
-
     def _manifest(self, called: int, previous: str) -> Manifest:
-        at, setup, now = self.now.progress, self.setup, round(self._clock(), 3)
-        phase = self.course.phase(at)
+        at, setup, now = self.now.position, self.setup, round(self._clock(), 3)
+        phase = self.itinerary.phase(at)
         return Manifest(
             protocol=PROTOCOL,
             federation=self.book.federation,
@@ -155,7 +147,7 @@ class Rounds:
             nonce=self._entropy(16).hex(),
             previous=previous,
             preset=setup.preset.name,
-            settings=as_dict(self.course.algorithm),
+            settings=as_dict(self.itinerary.algorithm),
             phase=phase.name,
             combine=phase.combine,
             mode="readable" if setup.channel.channel == "readable" else "secure-sum",
@@ -164,7 +156,7 @@ class Rounds:
             shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
             answers=bool(self.now.answers),
             called=called,
-            largest=self.course.largest(at),
+            largest=self.itinerary.called(at),
             minimum=setup.channel.minimum_cohort,
             opened=now,
             deadline=now + setup.timing.round,
@@ -178,7 +170,7 @@ class Rounds:
     async def _publish(self, live: Live, send: Transport) -> None:
         """Devices hear of a round when both aggregators are ready for it."""
         if live.manifest.mode == "readable":
-            live.mailbox = Mailbox(live.manifest, self.course.public)
+            live.mailbox = Mailbox(live.manifest, self.itinerary.public)
         else:
             await self._helpers(live.manifest).open_round(send, live.envelope, self.book.description)
         live.published = True
@@ -206,7 +198,7 @@ class Rounds:
                 raise
             live.reports = m.called
         if live.reports >= m.called or self._clock() > m.deadline:
-            chain = m.chain(self.course.public)
+            chain = m.chain(self.itinerary.public)
             total, count = await pair.total(send, m, chain.ring)
             self._require(count, m)
             self._commit(live, _decoded(chain, total, m.round, count), count)
@@ -222,30 +214,28 @@ class Rounds:
         if self.live is not live:  # given up while its sum was on the way
             return
         server, answers = self._step(live.manifest, inbox)
-        progress = self.course.after_success(self.now.progress)
+        position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
-        self.book.commit(live.manifest.serial, progress, server, answers, count, self._clock(), said)
+        self.book.commit(live.manifest.serial, position, server, answers, count, self._clock(), said)
         self.counters.committed += 1
         self._counted = live.mailbox.counted() if live.mailbox else None
         self.live, self.now = None, self.book.standing()
 
     def _step(self, manifest: Manifest, inbox: Total | Letters) -> tuple[ServerState, Answers]:
+        algorithm, round = self.itinerary.algorithm, manifest.round
         try:
-            return self.course.algorithm.server_step(manifest.phase, self.now.server, inbox)
-        except Exception as error:
+            return server_step(algorithm, manifest.phase, round, self.now.server, inbox)
+        except FederationError:
             self.become("paused")  # another round would end the same way
-            raise FederationError(
-                f"the server failed in round {manifest.round} of phase '{manifest.phase}': "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            raise
 
     def _abandon(self, why: str, code: str = "failed") -> None:
         """Give the round up: the model stays as it was, and the round's number is never used again."""
         live = self.live
         if live is None:
             return
-        progress = self.course.after_failure(self.now.progress)
-        self.book.abandon(live.manifest.serial, progress, live.reports, self._clock(), why)
+        position = self.itinerary.after_failure(self.now.position)
+        self.book.abandon(live.manifest.serial, position, live.reports, self._clock(), why)
         self.live, self.now = None, self.book.standing()
         self.counters.abandoned += 1
         self.counters.reasons[code] = self.counters.reasons.get(code, 0) + 1
@@ -285,13 +275,13 @@ class Rounds:
         """Where the federation stands."""
         channel, live = self.setup.channel, self.live
         told: dict[str, Any] = {
-            "state": "finished" if self.course.finished(self.now.progress) else self.state,
+            "state": "finished" if self.itinerary.finished(self.now.position) else self.state,
             "method": self.setup.preset.name,
             "mode": channel.channel,
             "label": READABLE if channel.channel == "readable" else "",
             "minimum": channel.minimum_cohort,
-            "rounds_done": self.now.progress.done,
-            "rounds_in_all": self.course.rounds,
+            "rounds_done": self.now.position.done,
+            "rounds_in_all": self.itinerary.rounds,
             "model": self.now.model,
             "open": None,
         }

@@ -15,7 +15,7 @@ from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
-from murmura.runtimes.http.course import Course
+from murmura.engine.itinerary import Itinerary
 from murmura.runtimes.http.manifest import Description, Mode
 from murmura.runtimes.http.store import Store, put_fact
 
@@ -56,7 +56,7 @@ class Setup:
         """What cohorts and the first model are drawn with."""
         return server_secret(self.seed)
 
-    def course(self) -> Course:
+    def itinerary(self) -> Itinerary:
         """Its exchanges; refuses what cannot be run."""
         self.timing.check()
         public, method = self.description.public, self.preset.algorithm()
@@ -75,7 +75,9 @@ class Setup:
                 f"a secure sum needs the addresses of two aggregators, but has {len(set(self.aggregators))}; "
                 "start two with `murmura aggregate`."
             )
-        return Course(method, public, self.preset.schedule(), self.channel.minimum_cohort)
+        itinerary = Itinerary(method, public, self.preset.schedule())
+        self.channel.check_cohort(itinerary.cohort_size)
+        return itinerary
 
     def remember(self, store: Store) -> None:
         """Write this down at the first start; refuses to go on with the store of another federation."""

@@ -1,0 +1,100 @@
+"""The seam of a compiled path: it adds up what a cohort sends; the server's step is not its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Ints, Longs
+from murmura.core.federation import Call, Phase, Public, ServerState, Total
+from murmura.core.population import Population, States
+from murmura.core.rng import Words
+from murmura.core.tally import Tally, Vectors
+from murmura.core.update import Arrays
+
+
+class Spot(NamedTuple):
+    """Where and how a table travels in a round."""
+
+    place: Longs  # (rows,) where a row begins in the vector, -1: it does not travel
+    clip: float  # L2 bound of the vector
+    largest: float  # bound of one number
+    step: float  # fixed-point numbers are multiples of this
+
+
+class Carrier(Vectors, Protocol):
+    """The channel of one phase, as a compiled path needs it; `channel.chain.Chain` is one."""
+
+    @property
+    def words(self) -> int:
+        """The length of a vector; word 0 counts devices."""
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel in a round."""
+
+    def spot(self, table: str, round: int) -> Spot:
+        """Where and how a table travels in a round."""
+
+    def sum_up(self, sums: Longs, round: int) -> Total:
+        """The server half, of sums that are not yet modulo anything."""
+
+
+@dataclass(frozen=True, eq=False)
+class CohortRound:
+    """One phase of one round, and the clients that take part in it."""
+
+    public: Public
+    phase: Phase
+    round: int
+    model: Arrays  # the public model as clients download it
+    people: Population
+    clients: Ints  # (cohort,) ascending
+    workers: int = 1
+    carrier: Carrier | None = None  # the channel of the phase; None: updates are added as they are
+
+    @property
+    def everyone(self) -> bool:
+        """Whether all clients take part."""
+        return len(self.clients) == self.people.clients
+
+
+class Kernel(Protocol):
+    """A compiled twin of an algorithm. It changes `states` and `tally` in place."""
+
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Whether it can add up this phase, with the stages of its channel if there is one."""
+
+    def init_clients(self, public: Public, people: Population) -> States:
+        """`client_init` of everyone."""
+
+    def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
+        """The sum of what the clients of a round send, and how many rows of each table it is the sum of."""
+
+    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+        """`client_ready` of everyone, in new arrays."""
+
+    def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
+        """`client_score` of a block of clients: (users, items)."""
+
+
+@runtime_checkable
+class SequentialKernel(Protocol):
+    """A kernel that runs millions of rounds of one client each in one call, the server's step included."""
+
+    def sequential(self, phase: Phase) -> bool:
+        """Whether it runs such rounds of this phase: the server does no more than add."""
+
+    def run_rounds(
+        self,
+        public: Public,
+        server: ServerState,
+        states: States,
+        people: Population,
+        tally: Tally,
+        rounds: range,
+        server_secret: Words,
+    ) -> tuple[ServerState, int]:
+        """The server after these rounds, and how many rows were sent."""

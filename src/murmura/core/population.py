@@ -1,0 +1,92 @@
+"""Every client of a simulation in flat arrays, without a Python object each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.federation import History
+from murmura.core.rng import Purpose, Rng, Words
+
+States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """The histories, secrets and consents of all clients: client u holds rows start[u] to start[u + 1]."""
+
+    start: Longs  # (clients + 1,)
+    item: Ints  # (rows,)
+    value: Floats  # (rows,)
+    share: Floats  # (rows,) the coin at each use of the row
+    secrets: Words  # (clients, 2)
+    per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
+    person: Ints | None = None  # (rows,) the owner's place in her group, when clients are groups
+    statistics: Bools | None = None  # (clients,) who takes part in sums about people; None: everyone
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return len(self.start) - 1
+
+    def answering(self, asks: str) -> Bools:
+        """Which clients take part in a phase that asks for this consent."""
+        if asks == "statistics" and self.statistics is not None:
+            return self.statistics
+        return np.ones(self.clients, np.bool_)
+
+    def history(self, client: int, round: int) -> History:
+        """What one client holds, with the consent that counts in this round."""
+        rows = slice(self.start[client], self.start[client + 1])
+        share = self.share[rows]
+        if self.per_round:
+            share = round_consent(share, self.rng(client, round))
+        return History(
+            self.item[rows], self.value[rows], share, None if self.person is None else self.person[rows]
+        )
+
+    def grouped(self, groups: Ints, secrets: Words) -> Population:
+        """The same rows held by groups: `groups` is the group of every client of this one, -1 for none."""
+        owner = np.repeat(np.arange(self.clients), np.diff(self.start))
+        order = np.argsort(groups[owner], kind="stable")  # by group, then person, then item
+        order = order[groups[owner[order]] >= 0]
+        start = np.concatenate(([0], np.cumsum(np.bincount(groups[owner[order]], minlength=len(secrets)))))
+        return Population(
+            start,
+            self.item[order],
+            self.value[order],
+            self.share[order],
+            secrets,
+            self.per_round,
+            places(groups)[owner[order]],
+            None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
+        )
+
+    def rng(self, client: int, round: int) -> Rng:
+        """The randomness of one client in one round."""
+        return Rng(self.secrets[client], round)
+
+
+def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
+    """Which groups have no member who refuses."""
+    refusing: Longs = np.bincount(groups[(groups >= 0) & ~agrees], minlength=n)
+    agreed: Bools = refusing == 0
+    return agreed
+
+
+def places(groups: Ints) -> Ints:
+    """The place of everyone in her group, by ascending number."""
+    order = np.argsort(groups, kind="stable")
+    sizes = np.unique(groups, return_counts=True)[1]
+    place = np.empty(len(groups), np.int32)
+    place[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return place
+
+
+def round_consent(share: Floats, rng: Rng) -> Floats:
+    """The consent of the rows of one client in one round, where a coin is flipped once per row and round."""
+    return rng.stream(Purpose.CONSENT).coins(share).astype(np.float64)

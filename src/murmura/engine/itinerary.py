@@ -1,0 +1,150 @@
+"""The itinerary of a federation: which phases follow which, for how many rounds, with whom.
+
+The simulator, the coordinator and whoever replays a federation go by it. A simulation never gives a round up,
+so its round numbers are the rounds done; a coordinator's may run ahead of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.federation import Algorithm, Phase, Public
+from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.schedule import Schedule
+
+EXAMPLES = 4_000_000  # of one batch of rounds at most: a second or so of compiled work between signs of life
+LINE_PER_ROUND = 20_000  # a schedule with more rounds than this has one ledger line per epoch
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a federation has come."""
+
+    done: int = 0  # rounds completed, the exchanges before training included
+    step: int = 0  # the phase within the training round
+    round: int = 0  # the number of the round at work; rounds given up have used theirs
+    serial: int = 0  # of the next manifest
+
+    def encode(self) -> bytes:
+        """As a database holds it."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(content: bytes) -> Position:
+        """From what a database holds."""
+        return Position(**json.loads(content))
+
+
+@dataclass(frozen=True, eq=False)
+class Itinerary:
+    """What is exchanged in which order."""
+
+    algorithm: Algorithm
+    public: Public
+    schedule: Schedule
+
+    @cached_property
+    def opening(self) -> tuple[Phase, ...]:
+        """The exchanges before training, with every client: one round each."""
+        phases = self.algorithm.phases(self.public)
+        return tuple(phase for phase in phases if phase.repeat is not None for _ in range(phase.repeat))
+
+    @cached_property
+    def training(self) -> tuple[Phase, ...]:
+        """The exchanges of a training round."""
+        return tuple(phase for phase in self.algorithm.phases(self.public) if phase.repeat is None)
+
+    @cached_property
+    def cohort_size(self) -> int:
+        """How many clients a training round calls; everyone where there is none."""
+        return self.schedule.cohort(self.public) if self.training else self.public.clients
+
+    @cached_property
+    def visit_examples(self) -> float:
+        """How many training examples one visit uses on average."""
+        return self.algorithm.visit_examples(self.public)
+
+    @cached_property
+    def epoch_rounds(self) -> int:
+        """How many rounds an epoch has."""
+        return self.schedule.epoch_rounds(self.public, self.visit_examples)
+
+    @cached_property
+    def rounds(self) -> int:
+        """How many rounds there are in all, the opening included."""
+        if not self.training:
+            return len(self.opening)
+        return len(self.opening) + self.schedule.total_rounds(self.public, self.visit_examples)
+
+    @property
+    def line_per_round(self) -> bool:
+        """Whether the ledger has a line for every round, or one for every epoch."""
+        return self.rounds <= LINE_PER_ROUND
+
+    def epoch(self, rounds: int) -> int:
+        """The epochs completed after so many rounds; the last may be cut short by `schedule.rounds`."""
+        done = max(0, rounds - len(self.opening))
+        return -(-done // self.epoch_rounds) if rounds == self.rounds else done // self.epoch_rounds
+
+    def ends_epoch(self, rounds: int) -> bool:
+        """Whether an epoch ends with this number of rounds done."""
+        done = rounds - len(self.opening)
+        return done > 0 and (done % self.epoch_rounds == 0 or rounds == self.rounds)
+
+    def at(self, done: int) -> Position:
+        """The position after so many rounds none of which was given up."""
+        return Position(done, 0, done)
+
+    def finished(self, at: Position) -> bool:
+        """Whether nothing is left to do."""
+        return at.done >= self.rounds
+
+    def phase(self, at: Position) -> Phase:
+        """The exchange at work."""
+        return self.opening[at.done] if at.done < len(self.opening) else self.training[at.step]
+
+    def called(self, at: Position) -> int:
+        """How many clients an exchange like this one calls at most."""
+        return self.public.clients if at.done < len(self.opening) else self.cohort_size
+
+    def cohort(self, at: Position, registered: Ints, secret: Words, before: Ints) -> Ints:
+        """Who is called, ascending: everyone, or drawn by the server without replacement.
+
+        The phases of one training round call the same clients: those of the exchange `before`, if still there.
+        """
+        if at.step > 0:
+            return np.intersect1d(before, registered).astype(np.int32)
+        size = min(self.called(at), len(registered))
+        if size == len(registered):
+            return registered
+        return registered[Rng(secret, at.round).stream(Purpose.SELECT).choose(len(registered), size)]
+
+    def after_success(self, at: Position) -> Position:
+        """The exchange at work has been completed."""
+        if at.done >= len(self.opening) and at.step + 1 < len(self.training):
+            return replace(at, step=at.step + 1, serial=at.serial + 1)
+        return Position(at.done + 1, 0, at.round + 1, at.serial + 1)
+
+    def after_failure(self, at: Position) -> Position:
+        """It has been given up: done again under a new number, never under this one."""
+        return replace(at, round=at.round + 1, serial=at.serial + 1)
+
+    def batches(self, done: int, stop_every: int | None) -> Iterator[range]:
+        """The rounds after `done`, cut where a phase, a line, a checkpoint or an epoch ends."""
+        opening = len(self.opening)
+        piece = max(1, int(EXAMPLES / (self.cohort_size * self.visit_examples)))
+        while done < self.rounds:
+            end = done + 1
+            if done >= opening and not self.line_per_round:
+                end = min(
+                    self.rounds, done + piece, done + self.epoch_rounds - (done - opening) % self.epoch_rounds
+                )
+                end = min(end, done + stop_every - done % stop_every) if stop_every else end
+            yield range(done, end)
+            done = end
