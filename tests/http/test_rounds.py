@@ -256,7 +256,7 @@ def test_readable_rounds_need_the_device_to_agree(tmp_path: Path) -> None:
 
 
 def test_a_one_client_schedule_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="at least the minimum cohort of 10, but it is 1;"):
+    with pytest.raises(SettingError, match="at least the minimum cohort of 10, but there are 1;"):
         World(tmp_path, people(), "sfpl")
 
 

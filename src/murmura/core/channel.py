@@ -73,6 +73,6 @@ class ChannelSettings:
         """Refuse rounds of fewer devices than the minimum."""
         if self.on and cohort < self.minimum_cohort:
             raise SettingError(
-                f"clients per round must be at least the minimum cohort of {self.minimum_cohort}, but it is "
-                f"{cohort}; raise clients or lower minimum_cohort."
+                f"clients per round must be at least the minimum cohort of {self.minimum_cohort}, but there "
+                f"are {cohort}; raise clients or lower minimum_cohort."
             )
