@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,11 @@ from murmura.core.interactions import Interactions
 from murmura.core.population import places
 from murmura.core.rng import client_secrets
 from murmura.core.settings import from_dict
+from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator import Aggregator, Role
 from murmura.runtimes.http.coordinator import Coordinator
-from murmura.runtimes.http.desks import AggregatorDesk, CoordinatorDesk, Desk, Request
 from murmura.runtimes.http.device import Device
+from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.keeping import Identity, InMemory, Rows
 from murmura.runtimes.http.library import Library
 from murmura.runtimes.http.manifest import Description
@@ -65,9 +67,9 @@ def people(users: int = 12, items: int = 30) -> Interactions:
 
 @dataclass
 class Network:
-    """Routes requests to desks; a machine that is `down` does not answer."""
+    """Carries requests to machines; one that is `down` does not answer."""
 
-    desks: dict[str, Desk]
+    machines: dict[str, Callable[[str, str, bytes, Mapping[str, str]], Reply]]
     down: set[str] = field(default_factory=set)
     log: list[tuple[str, str, bytes]] = field(default_factory=list)
     tamper: Callable[[str, str, bytes], bytes] = lambda method, url, body: body
@@ -79,15 +81,7 @@ class Network:
             raise UnreachableError(f"{host} is down.")
         body = self.tamper(method, url, body)
         self.log.append((method, url, body))
-        desk = self.desks[host]
-        for endpoint in desk.endpoints:
-            fits = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", endpoint.path), path)
-            if endpoint.method == method and fits:
-                if len(body) > desk.largest(endpoint):
-                    return Reply(413, b'{"error": "oversize", "message": "too long"}')
-                made = desk.answer(endpoint, Request(body, fits.groupdict(), headers))
-                return Reply(made.status, made.body, dict(made.headers))
-        raise AssertionError(url)
+        return self.machines[host](method, path, body, headers)
 
 
 @dataclass
@@ -107,6 +101,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.network = Network({})
+        self.aggregators: dict[Role, Aggregator] = {}
         self.public = Public.of(self.data, groups=self.groups)
         self.setup = Setup(
             from_dict(algorithm(self.method), self.settings),
@@ -125,12 +120,13 @@ class World:
     def start_coordinator(self) -> None:
         store = Store(self.folder / "coordinator.db", "coordinator")
         self.coordinator = Coordinator(self.setup, store, self.clock, entropy(1))
-        self.network.desks[COORDINATOR] = CoordinatorDesk(self.coordinator)
+        self.network.machines[COORDINATOR] = partial(respond, self.coordinator, endpoints.COORDINATOR)
 
     def start_aggregator(self, role: Role, minimum: int = 1) -> Aggregator:
         store = Store(self.folder / f"{role}.db", "aggregator")
         made = Aggregator(role, store, self.clock, minimum, self.coordinator.key.public)
-        self.network.desks[f"http://{role}"] = AggregatorDesk(made)
+        self.aggregators[role] = made
+        self.network.machines[f"http://{role}"] = partial(respond, made, endpoints.AGGREGATOR)
         return made
 
     async def join(self, client: int, allowed: Permission | None = None) -> Device:

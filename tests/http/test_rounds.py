@@ -130,7 +130,7 @@ def test_a_seed_without_its_twin_is_left_out(tmp_path: Path) -> None:
         await world.turn()
 
     asyncio.run(scenario())
-    assert len(world.network.desks[SEED].machine._store.rows("SELECT 1 FROM rounds")) == 1  # type: ignore[attr-defined]
+    assert len(world.aggregators["seed"]._store.rows("SELECT 1 FROM rounds")) == 1
     (only,) = world.coordinator.history()
     assert (only["state"], only["reports"]) == ("committed", 11)
 

@@ -1,4 +1,4 @@
-"""The web server over the desks: routes, limits, events, the operator's page."""
+"""The web server over the machines: routes, limits, events, the operator's page; in process, two on sockets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -16,32 +17,53 @@ import uvicorn
 from starlette.applications import Starlette
 
 from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.desks import AggregatorDesk, CoordinatorDesk
+from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.refusals import STATUS, RefusedError
-from murmura.web.app import Bulletin, Limits, make_app
+from murmura.web.app import Limits, make_app
+from murmura.web.events import Bulletin
 from murmura.web.limits import Rate, Room
-from tests.http.network import COORDINATOR, SEED, World, people
+from tests.http.network import World, people
+
+pytestmark = pytest.mark.anyio
+PLENTY = Limits(1000, 1000)
+COORDINATOR: tuple[endpoints.Endpoint[Any], ...] = endpoints.COORDINATOR
+AGGREGATOR: tuple[endpoints.Endpoint[Any], ...] = endpoints.AGGREGATOR
 
 
 async def nothing() -> None:
     pass
 
 
+@asynccontextmanager
+async def served(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
+    """The app as a server would run it, its background loop included, without a socket."""
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://machine") as made,
+    ):
+        yield made
+
+
 @contextmanager
-def running(app: Starlette) -> Iterator[httpx.Client]:
+def listening(app: Starlette) -> Iterator[httpx.Client]:
     """The real server on a real socket."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    opened = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, args=([listening],))
+    thread = threading.Thread(target=server.run, args=([opened],))
     thread.start()
     try:
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        url = f"http://127.0.0.1:{opened.getsockname()[1]}"
         with httpx.Client(base_url=url, trust_env=False) as made:
             yield made
     finally:
         server.should_exit = True
         thread.join()
-        listening.close()
+        opened.close()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture
@@ -50,15 +72,15 @@ def world(tmp_path: Path) -> World:
 
 
 @pytest.fixture
-def client(world: World) -> Iterator[httpx.Client]:
-    desk = world.network.desks[COORDINATOR]
-    with running(make_app(desk, Limits(1000, 1000), nothing, 0.01)) as made:
+async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
+    async with served(make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)) as made:
         yield made
 
 
 @pytest.fixture
-def helper(world: World) -> Iterator[httpx.Client]:
-    with running(make_app(world.network.desks[SEED], Limits(1000, 1000), nothing, 0.01)) as made:
+async def aggregator(world: World) -> AsyncIterator[httpx.AsyncClient]:
+    app = make_app(world.aggregators["seed"], AGGREGATOR, PLENTY, nothing, 0.01)
+    async with served(app) as made:
         yield made
 
 
@@ -66,24 +88,37 @@ def token(world: World) -> dict[str, str]:
     return {"authorization": f"Bearer {world.coordinator.operator_token}"}
 
 
-def test_every_endpoint_has_a_function_and_is_described(client: httpx.Client, helper: httpx.Client) -> None:
-    web = {"openapi", "page", "events"}
-    for desk, table in ((CoordinatorDesk, endpoints.COORDINATOR), (AggregatorDesk, endpoints.AGGREGATOR)):
-        for endpoint in table:
-            assert endpoint.name in web or callable(getattr(desk, endpoint.name)), endpoint
-    for one, table in ((client, endpoints.COORDINATOR), (helper, endpoints.AGGREGATOR)):
-        told = one.get("/openapi.json").json()
+async def test_every_endpoint_is_described(client: httpx.AsyncClient, aggregator: httpx.AsyncClient) -> None:
+    for one, table in ((client, COORDINATOR), (aggregator, AGGREGATOR)):
+        told = (await one.get("/openapi.json")).json()
         described = {(path, method) for path, methods in told["paths"].items() for method in methods}
         assert described == {(endpoint.path, endpoint.method.lower()) for endpoint in table}
         assert set(told["components"]["schemas"]["Refusal"]["properties"]["error"]["enum"]) == set(STATUS)
+
+
+async def test_every_endpoint_answers_with_its_type_or_a_typed_no(
+    client: httpx.AsyncClient, aggregator: httpx.AsyncClient
+) -> None:
+    finite = [(client, e) for e in COORDINATOR if e.answers != endpoints.EVENTS]
+    for one, endpoint in (*finite, *((aggregator, e) for e in AGGREGATOR)):
+        path = endpoint.path.format(name="0" * 64, what="start")
+        reply = await one.request(endpoint.method, path)
+        if reply.status_code < 400:
+            assert reply.headers["content-type"].split(";")[0] == endpoint.answers, endpoint
+        else:
+            assert STATUS[reply.json()["error"]] == reply.status_code, endpoint
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
         ("GET", "/nowhere", 404, "unknown"),
+        ("GET", "/m", 404, "unknown"),
+        ("GET", "/m/a/b", 404, "unknown"),
         ("PUT", "/round", 405, "method"),
+        ("GET", "/devices/me", 405, "method"),
         ("GET", "/round", 503, "paused"),
+        ("GET", "/round/last", 404, "unknown"),
         ("GET", "/m/zz", 400, "malformed"),
         ("GET", f"/m/{'0' * 64}", 404, "unknown"),
         ("GET", "/status", 401, "unauthorised"),
@@ -93,21 +128,48 @@ def test_every_endpoint_has_a_function_and_is_described(client: httpx.Client, he
         ("GET", "/answer", 401, "unauthorised"),
     ],
 )
-def test_every_no_is_typed(client: httpx.Client, method: str, path: str, status: int, code: str) -> None:
-    reply = client.request(method, path)
+async def test_every_no_is_typed_and_the_same_without_the_web_server(
+    client: httpx.AsyncClient, world: World, method: str, path: str, status: int, code: str
+) -> None:
+    reply = await client.request(method, path)
     assert (reply.status_code, reply.json()["error"]) == (status, code)
+    plain = respond(world.coordinator, COORDINATOR, method, path, b"", {})
+    assert (plain.status, plain.body) == (status, reply.content)
+    assert plain.headers["content-type"] == reply.headers["content-type"]
 
 
-def test_another_version_is_refused_before_anything_else(client: httpx.Client, world: World) -> None:
+@pytest.mark.parametrize("shown", [None, "Bearer " + "0" * 64, "Bearer ", "Basic " + "0" * 64])
+@pytest.mark.parametrize(
+    "endpoint", [e for e in COORDINATOR if e.guard in ("operator", "device")], ids=lambda e: e.name
+)
+async def test_what_is_guarded_takes_nobody_elses_token(
+    client: httpx.AsyncClient, world: World, endpoint: endpoints.Endpoint[Any], shown: str | None
+) -> None:
+    await client.post("/devices")
+    before = world.coordinator.status()
+    reply = await client.request(
+        endpoint.method,
+        endpoint.path.format(what="start"),
+        content=bytes(48) if endpoint.takes else None,
+        headers={} if shown is None else {"authorization": shown},
+    )
+    assert (reply.status_code, reply.json()["error"]) == (401, "unauthorised")
+    assert world.coordinator.status() == before
+
+
+async def test_another_version_is_refused_before_anything_else(client: httpx.AsyncClient, world: World) -> None:
     for version in ("0", "2", "x", "1e0", "9" * 50):
-        reply = client.post("/devices", headers={"murmura-protocol": version})
+        reply = await client.post("/devices", headers={"murmura-protocol": version})
         assert (reply.status_code, reply.json()["error"]) == (426, "version")
     assert len(world.coordinator.registered()) == 0
 
 
-def test_bodies_are_not_read_beyond_their_limit(client: httpx.Client, world: World) -> None:
-    reply = client.post("/devices", content=b"x" * 5000)
+async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient, world: World) -> None:
+    reply = await client.post("/devices", content=b"x" * 5000)
     assert (reply.status_code, reply.json()["error"]) == (413, "oversize")
+    assert reply.headers["connection"] == "close"
+    plain = respond(world.coordinator, COORDINATOR, "POST", "/devices", b"x" * 5000, {})
+    assert (plain.status, plain.body) == (413, reply.content)
     read = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -116,13 +178,15 @@ def test_bodies_are_not_read_beyond_their_limit(client: httpx.Client, world: Wor
             read += 1000
             yield bytes(1000)
 
+    reply = await client.post("/devices", content=endless())
+    assert (reply.status_code, reply.json()["error"]) == (413, "oversize")
     with pytest.raises(RefusedError, match="at most 4096 bytes"):
-        asyncio.run(Room(1 << 20).read(endless(), None, 4096))
-    assert read <= 5000
+        await Room(1 << 20).read(endless(), None, 4096)
+    assert read <= 10_000
     assert len(world.coordinator.registered()) == 0
 
 
-def test_one_address_cannot_ask_without_end() -> None:
+async def test_one_address_cannot_ask_without_end() -> None:
     now = 0.0
     rate = Rate(2, 4, lambda: now)
     for _ in range(4):
@@ -137,75 +201,86 @@ def test_one_address_cannot_ask_without_end() -> None:
         rate.take("a")
 
 
-def test_floods_get_429(world: World) -> None:
-    app = make_app(world.network.desks[COORDINATOR], Limits(0.001, 5), nothing, 0.01)
-    with running(app) as made:
-        statuses = [made.get("/federation").status_code for _ in range(8)]
-    assert statuses == [200] * 5 + [429] * 3
+async def test_floods_get_429(world: World) -> None:
+    app = make_app(world.coordinator, COORDINATOR, Limits(0.001, 5), nothing, 0.01)
+    async with served(app) as made:
+        replies = [await made.get("/federation") for _ in range(8)]
+    assert [reply.status_code for reply in replies] == [200] * 5 + [429] * 3
+    assert replies[-1].headers["retry-after"] == "1"
 
 
-def test_the_operator_starts_and_watches(client: httpx.Client, world: World) -> None:
-    assert client.post("/orders/start", headers=token(world)).json()["state"] == "running"
-    assert client.post("/orders/pause", headers=token(world)).json()["state"] == "paused"
-    assert client.get("/rounds", headers=token(world)).json() == {"rounds": []}
-    assert client.post("/orders/stop", headers=token(world)).json()["state"] == "stopped"
-    again = client.post("/orders/start", headers=token(world))
+async def test_the_operator_starts_and_watches(client: httpx.AsyncClient, world: World) -> None:
+    async def order(what: str) -> Any:
+        return (await client.post(f"/orders/{what}", headers=token(world))).json()
+
+    assert (await order("start"))["state"] == "running"
+    assert (await order("pause"))["state"] == "paused"
+    assert (await client.get("/rounds", headers=token(world))).json() == {"rounds": []}
+    assert (await order("stop"))["state"] == "stopped"
+    again = await client.post("/orders/start", headers=token(world))
     assert (again.status_code, again.json()["error"]) == (410, "late")
 
 
-def test_metrics_are_prometheus_text(client: httpx.Client, helper: httpx.Client, world: World) -> None:
-    client.post("/devices")
-    for one in (client, helper):
-        text = one.get("/metrics").text
+async def test_a_device_joins_and_leaves(client: httpx.AsyncClient, world: World) -> None:
+    told = (await client.post("/devices", json={"slot": 3})).json()
+    assert (told["slot"], world.coordinator.registered().tolist()) == (3, [3])
+    left = await client.delete("/devices/me", headers={"authorization": f"Bearer {told['token']}"})
+    assert (left.json(), world.coordinator.registered().tolist()) == ({"left": True}, [])
+    for body in (b"[]", b"{", b'{"seat": 3}', b"[" * 4000):
+        reply = await client.post("/devices", content=body)
+        assert (reply.status_code, reply.json()["error"]) == (400, "malformed")
+
+
+async def test_metrics_are_prometheus_text(
+    client: httpx.AsyncClient, aggregator: httpx.AsyncClient, world: World
+) -> None:
+    await client.post("/devices")
+    for one in (client, aggregator):
+        text = (await one.get("/metrics")).text
         for line in text.splitlines():
             assert re.fullmatch(r"# TYPE \w+ (counter|gauge)|\w+ [0-9.e+-]+", line), line
-    assert "murmura_devices 1\n" in client.get("/metrics").text
+    assert "murmura_devices 1\n" in (await client.get("/metrics")).text
 
 
-def test_the_page_loads_nothing_from_elsewhere(client: httpx.Client) -> None:
-    reply = client.get("/")
+async def test_the_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/")
     assert reply.status_code == 200
     assert "default-src 'none'" in reply.headers["content-security-policy"]
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", reply.text)
 
 
-def test_the_round_has_an_etag(client: httpx.Client, world: World) -> None:
-    async def begin() -> None:
-        await world.everyone()
-        await world.turn()
-
-    asyncio.run(begin())
-    first = client.get("/round")
-    assert first.status_code == 200
-    again = client.get("/round", headers={"if-none-match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
-    model = client.get(f"/m/{world.coordinator.rounds.now.model}")
+async def test_the_round_has_an_etag(client: httpx.AsyncClient, world: World) -> None:
+    await world.everyone()
+    await world.turn()
+    first = await client.get("/round")
+    assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
+    again = await client.get("/round", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    other = await client.get("/round", headers={"if-none-match": f'"{"0" * 64}"'})
+    assert (other.status_code, other.content) == (200, first.content)
+    model = await client.get(f"/m/{world.coordinator.rounds.now.model}")
     assert "immutable" in model.headers["cache-control"]
 
 
-def test_events_announce_rounds(world: World) -> None:
-    async def listen() -> list[bytes]:
-        bulletin = Bulletin(world.network.desks[COORDINATOR])
-        stream = bulletin.stream()
-        heard = [await anext(stream)]
-        bulletin.look()
-        heard.append(await anext(stream))
-        await world.everyone()
-        waiting = asyncio.ensure_future(anext(stream))
-        await asyncio.sleep(0)
-        await world.turn()
-        bulletin.look()
-        heard.append(await waiting)
-        return heard
-
-    heard = asyncio.run(listen())
+async def test_events_announce_rounds(world: World) -> None:
+    bulletin = Bulletin(world.coordinator.news)
+    stream = bulletin.stream()
+    heard = [await anext(stream)]
+    bulletin.look()
+    heard.append(await anext(stream))
+    await world.everyone()
+    waiting = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    await world.turn()
+    bulletin.look()
+    heard.append(await waiting)
     live = world.coordinator.rounds.live
     assert live is not None
     assert heard[1] == b"event: state\ndata: paused\n\n"
     assert heard[2] == f"event: round\ndata: {live.hash.hex()}\n\n".encode()
 
 
-def test_a_failure_in_the_background_does_not_end_the_server(world: World, tmp_path: Path) -> None:
+async def test_a_failure_in_the_background_does_not_end_the_server(world: World) -> None:
     calls = 0
 
     async def failing() -> None:
@@ -213,6 +288,29 @@ def test_a_failure_in_the_background_does_not_end_the_server(world: World, tmp_p
         calls += 1
         raise ZeroDivisionError
 
-    with running(make_app(world.network.desks[COORDINATOR], Limits(), failing, 0.001)) as made:
+    async with served(make_app(world.coordinator, COORDINATOR, Limits(), failing, 0.001)) as made:
         while calls < 3:
-            assert made.get("/healthz").json() == {"ok": True}
+            assert (await made.get("/healthz")).json() == {"ok": True}
+            await asyncio.sleep(0.001)
+
+
+async def test_events_are_streamed_over_a_socket(world: World) -> None:
+    """Here, as `httpx.ASGITransport` hands a reply on only when it is complete."""
+    app = make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)
+    with listening(app) as made, made.stream("GET", "/events") as reply:
+        assert reply.headers["content-type"].startswith("text/event-stream")
+        lines = reply.iter_lines()
+        heard = [next(lines) for _ in range(4)]
+    assert heard == [": murmura", "", "event: state", "data: paused"]
+
+
+async def test_an_aggregator_answers_on_a_socket(world: World) -> None:
+    machine = world.aggregators["seed"]
+    with listening(make_app(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
+        assert made.get("/key").json() == {"key": machine.key.public.hex(), "role": "seed"}
+        early = made.post("/reports", content=b"")
+        assert (early.status_code, early.json()["error"]) == (503, "paused")
+        long = made.post("/reports", content=bytes(10_000))
+        assert (long.status_code, long.json()["error"]) == (413, "oversize")
+        assert "retry-after" not in long.headers
+        assert long.headers["x-content-type-options"] == "nosniff"

@@ -62,7 +62,7 @@ def run_coordinator(
     from murmura.core.files import write_whole
     from murmura.runtimes.http.client import HttpTransport
     from murmura.runtimes.http.coordinator import Coordinator
-    from murmura.runtimes.http.desks import CoordinatorDesk
+    from murmura.runtimes.http.endpoints import COORDINATOR
     from murmura.runtimes.http.store import Store
     from murmura.web.app import Limits, make_app
     from murmura.web.serving import serve
@@ -81,7 +81,7 @@ def run_coordinator(
         if coordinator.rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
-    serve(make_app(CoordinatorDesk(coordinator), Limits(rate, 10 * rate), move_on, TICK), place)
+    serve(make_app(coordinator, COORDINATOR, Limits(rate, 10 * rate), move_on, TICK), place)
 
 
 def _warn(setup: Setup) -> None:
@@ -107,7 +107,7 @@ def run_aggregator(
     """Serve until interrupted."""
     from murmura.runtimes.http.aggregator import Aggregator
     from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.desks import AggregatorDesk
+    from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.pair import fetch_key
     from murmura.runtimes.http.refusals import RefusedError, UnreachableError
     from murmura.runtimes.http.store import Store
@@ -127,4 +127,4 @@ def run_aggregator(
             aggregator.pin(found)
             say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
 
-    serve(make_app(AggregatorDesk(aggregator), Limits(rate, 10 * rate), find_coordinator, TICK), place)
+    serve(make_app(aggregator, AGGREGATOR, Limits(rate, 10 * rate), find_coordinator, TICK), place)

@@ -1,4 +1,4 @@
-"""Starlette over a desk: a route per row of the endpoint table, limits, events, the loop that moves on."""
+"""Starlette over a machine: a route per row of the endpoint table, limits, and the loop that moves on."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as Incoming
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
-from murmura.runtimes.http.desks import Answer, CoordinatorDesk, Desk, Request
-from murmura.runtimes.http.endpoints import Endpoint
+from murmura.runtimes.http import dispatch
+from murmura.runtimes.http.dispatch import Table
+from murmura.runtimes.http.endpoints import EVENTS, Endpoint, Request
 from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.transport import Reply
+from murmura.web.events import Bulletin
 from murmura.web.limits import Rate, Room
 from murmura.web.openapi import describe
 from murmura.web.page import page
 
+M = TypeVar("M")
 Background = Callable[[], Awaitable[None]]
-HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
+Handler = Callable[[Incoming, bytes], Response]
 
 
 @dataclass(frozen=True)
@@ -36,104 +41,77 @@ class Limits:
     bodies: int = 256 << 20  # bytes of all bodies that are being read
 
 
-def make_app(desk: Desk, limits: Limits, background: Background, tick: float) -> Starlette:
-    """The web server of a desk; `background` is called again and again while it runs."""
-    rate, bulletin = Rate(limits.rate, limits.burst, time.monotonic), Bulletin(desk)
-    room = Room(limits.bodies)
-    routes = [_route(desk, endpoint, rate, room, bulletin) for endpoint in desk.endpoints]
+def make_app(machine: M, table: Table[M], limits: Limits, background: Background, tick: float) -> Starlette:
+    """The web server of a machine; `background` is called again and again while it runs."""
+    rate, room = Rate(limits.rate, limits.burst, time.monotonic), Room(limits.bodies)
+    bulletins = {
+        endpoint.name: Bulletin(partial(endpoint.call, machine, Request()))
+        for endpoint in table
+        if endpoint.answers == EVENTS and endpoint.call is not None
+    }
+
+    def handler(endpoint: Endpoint[M]) -> Handler:
+        if endpoint.name in bulletins:
+            return lambda incoming, body: bulletins[endpoint.name].response()
+        if endpoint.call is not None:
+            return partial(_answer, machine, endpoint)
+        if endpoint.name == "page":
+            return lambda incoming, body: page()
+        return lambda incoming, body: _response(dispatch.reply(endpoint, describe(table)))
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        task = asyncio.create_task(_keep_going(background, bulletin, tick))
+        task = asyncio.create_task(_keep_going(background, bulletins.values(), tick))
         yield
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    handlers: dict[Any, Any] = {404: _unknown, 405: _method}
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    routes = [_route(one, handler(one), partial(one.limit, machine), rate, room) for one in table]
+    unrouted: dict[Any, Any] = {404: partial(_unrouted, "unknown"), 405: partial(_unrouted, "method")}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=unrouted)
 
 
-async def _keep_going(background: Background, bulletin: Bulletin, tick: float) -> None:
+async def _keep_going(background: Background, bulletins: Iterable[Bulletin], tick: float) -> None:
     while True:
         try:
             await background()
-            bulletin.look()
+            for bulletin in bulletins:
+                bulletin.look()
         except Exception:  # whatever it was, the server must go on answering and try again
             logging.getLogger("murmura").exception("the server could not move on")
         await asyncio.sleep(tick)
 
 
-class Bulletin:
-    """What is announced: one look for all who listen."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk, self.news = desk, ""
-        self._changed = asyncio.Event()
-
-    def look(self) -> None:
-        """Wake everyone when there is something new."""
-        if not isinstance(self._desk, CoordinatorDesk):
-            return
-        try:
-            now = self._desk.machine.manifest()[0].hex()
-        except RefusedError as error:
-            now = error.code
-        if now != self.news:
-            self.news = now
-            self._changed.set()
-            self._changed = asyncio.Event()
-
-    async def stream(self) -> AsyncIterator[bytes]:
-        """`round` with the hash of a new manifest, `state` while none is open; now and then a sign of life."""
-        last = ""
-        yield b": murmura\n\n"
-        while True:
-            changed = self._changed
-            if self.news != last:
-                last = self.news
-                kind = "state" if last in ("paused", "finished") else "round"
-                yield f"event: {kind}\ndata: {last}\n\n".encode()
-            else:
-                try:
-                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
-                except TimeoutError:
-                    yield b": still here\n\n"
-
-
-def _route(desk: Desk, endpoint: Endpoint, rate: Rate, room: Room, bulletin: Bulletin) -> Route:
+def _route(
+    endpoint: Endpoint[Any], handler: Handler, limit: Callable[[], int], rate: Rate, room: Room
+) -> Route:
     async def handle(incoming: Incoming) -> Response:
         try:
             rate.take(incoming.client.host if incoming.client else "")
             declared = incoming.headers.get("content-length")
-            body = await room.read(incoming.stream(), declared, desk.largest(endpoint))
+            body = await room.read(incoming.stream(), declared, limit())
         except RefusedError as error:
-            refusal = _response(Answer.refusal(error))
+            refusal = _response(dispatch.refusal(error))
             refusal.headers["connection"] = "close"  # nobody waits for the rest of a body that is refused
             return refusal
         except ClientDisconnect:
             return Response(status_code=400)
-        if endpoint.name == "openapi":
-            return _response(Answer.json(describe(desk.endpoints)))
-        if endpoint.name == "page":
-            return page()
-        if endpoint.name == "events":
-            return StreamingResponse(bulletin.stream(), media_type="text/event-stream")
-        headers = {name.lower(): value for name, value in incoming.headers.items()}
-        params = {name: str(value) for name, value in incoming.path_params.items()}
-        return _response(desk.answer(endpoint, Request(body, params, headers)))
+        return handler(incoming, body)
 
     return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.name)
 
 
-def _response(answer: Answer) -> Response:
-    headers = {"x-content-type-options": "nosniff", **answer.headers}
-    return Response(answer.body, answer.status, headers, answer.type)
+def _answer(machine: M, endpoint: Endpoint[M], incoming: Incoming, body: bytes) -> Response:
+    headers = {name.lower(): value for name, value in incoming.headers.items()}
+    params = {name: str(value) for name, value in incoming.path_params.items()}
+    return _response(dispatch.answer(machine, endpoint, Request(body, params, headers)))
 
 
-async def _unknown(incoming: Incoming, error: Exception) -> Response:
-    return _response(Answer.refusal(RefusedError("unknown", "there is nothing at this address.")))
+def _response(reply: Reply) -> Response:
+    headers = {"x-content-type-options": "nosniff", **reply.headers}
+    return Response(reply.body, reply.status, media_type=headers.pop("content-type"), headers=headers)
 
 
-async def _method(incoming: Incoming, error: Exception) -> Response:
-    return _response(Answer.refusal(RefusedError("method", "this address does not take that method.")))
+async def _unrouted(code: str, incoming: Incoming, error: Exception) -> Response:
+    return _response(dispatch.refusal(dispatch.unrouted(code)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
+from murmura.runtimes.http.dispatch import check_size
 from murmura.runtimes.http.refusals import RefusedError
 
 ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
@@ -39,17 +40,14 @@ class Room:
 
     async def read(self, stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
         """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
-        if declared is not None and (
-            not declared.isascii() or not declared.isdigit() or int(declared) > largest
-        ):
-            raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
+        if declared is not None:
+            check_size(int(declared) if declared.isascii() and declared.isdigit() else largest + 1, largest)
         parts, length = [], 0
         try:
             async for part in stream:
                 length += len(part)
                 self._held += len(part)
-                if length > largest:
-                    raise RefusedError("oversize", f"a body here must have at most {largest} bytes.")
+                check_size(length, largest)
                 if self._held > self._most:
                     raise RefusedError("rate", "too much is being sent here at once; try again later.")
                 parts.append(part)

@@ -1,4 +1,4 @@
-"""The OpenAPI description of a desk, from the same table its routes come from."""
+"""The OpenAPI description of a machine, from the same table its routes come from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from murmura.runtimes.http.refusals import STATUS
 GUARDS = {"device": "the device's token", "operator": "the operator's token"}
 
 
-def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
+def describe(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
     """OpenAPI 3.1."""
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -35,7 +35,7 @@ def describe(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
     }
 
 
-def _operation(endpoint: Endpoint) -> dict[str, Any]:
+def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     no = {"description": "A typed refusal.", "content": {"application/json": {"schema": _REFUSAL}}}
     told: dict[str, Any] = {
         "operationId": endpoint.name,

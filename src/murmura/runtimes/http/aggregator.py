@@ -84,6 +84,14 @@ class Aggregator:
             self._store.write([put_fact("coordinator", coordinator)], durable=True)
             self.coordinator = coordinator
 
+    def identity(self) -> dict[str, str]:
+        """Who this is."""
+        return {"key": self.key.public.hex(), "role": self.role}
+
+    def metrics(self) -> dict[str, float]:
+        """How many shares were taken and refused since this process started."""
+        return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
+
     def open_round(self, message: bytes) -> bytes:
         """A signed manifest and the description it names; answers with this aggregator's key."""
         envelope, described = unpack_pair(message)

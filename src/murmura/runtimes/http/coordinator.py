@@ -72,9 +72,10 @@ class Coordinator:
             raise RefusedError("duplicate", f"all {places} places of this federation are taken.")
         return int(found[0])
 
-    def leave(self, token: str) -> None:
+    def leave(self, token: str) -> dict[str, Any]:
         """Forget a device."""
         self._store.write([("DELETE FROM devices WHERE slot = ?", (self.slot(token),))])
+        return {"left": True}
 
     def slot(self, token: str) -> int:
         """Whose token this is."""
@@ -123,6 +124,13 @@ class Coordinator:
             )
         return live.hash, live.envelope
 
+    def news(self) -> str:
+        """The hash of the open round's manifest, or the code of why none is open."""
+        try:
+            return self.manifest()[0].hex()
+        except RefusedError as error:
+            return error.code
+
     def last_manifest(self) -> bytes:
         """The signed manifest of the last round that was committed: how to use the model it led to."""
         found = self.rounds.book.last_committed()
@@ -156,6 +164,10 @@ class Coordinator:
         self.rounds.become(ORDERS[what])
         return self.status()
 
+    def identity(self) -> dict[str, str]:
+        """Who this is."""
+        return {"key": self.key.public.hex()}
+
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
         told = self.rounds.status()
@@ -171,6 +183,19 @@ class Coordinator:
     def status(self) -> dict[str, Any]:
         """Everything an operator may know; nothing about one person."""
         return {**self.about(), "devices": len(self.registered()), "open": self.rounds.status()["open"]}
+
+    def metrics(self) -> dict[str, float]:
+        """The same in numbers, for whoever watches many machines."""
+        status, counters = self.status(), self.rounds.counters
+        live = status["open"] or {"reports": 0, "called": 0}
+        return {
+            "murmura_devices": status["devices"],
+            "murmura_rounds_done": status["rounds_done"],
+            "murmura_rounds_committed_total": counters.committed,
+            "murmura_rounds_abandoned_total": counters.abandoned,
+            "murmura_round_reports": live["reports"],
+            "murmura_round_called": live["called"],
+        }
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
