@@ -12,7 +12,7 @@ coordinator gives it up. What has been released is written down first and is fin
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,7 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, expand
 from murmura.core.rng import Words
 from murmura.runtimes.http import wire
+from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.keys import Key, check_signature
 from murmura.runtimes.http.manifest import Description, Manifest, open_manifest
 from murmura.runtimes.http.refusals import RefusedError
@@ -38,24 +39,25 @@ class _Open:
     """The round that is being collected, in memory."""
 
     manifest: Manifest
-    hash: bytes
     ring: Ring
+    accepted: AcceptedReports
     seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
-    digests: dict[bytes, bytes] = field(default_factory=dict)  # report -> hash of its share
     total: Words = field(init=False)  # the running sum (vector aggregator)
-    closed: bool = False
 
     def __post_init__(self) -> None:
         self.total = np.zeros(self.ring.words, np.uint32)
 
+    @property
+    def hash(self) -> bytes:
+        """Of its manifest."""
+        return self.accepted.manifest
 
-@dataclass(frozen=True)
-class _Taken:
-    """What the last released round has taken: a receipt that was lost on the way is given again."""
-
-    manifest: bytes = b""  # hash
-    payload_bytes: int = 0
-    digests: Mapping[bytes, bytes] = field(default_factory=dict)  # report -> hash of its share
+    def add(self, share: Share) -> None:
+        """One share: a seed is kept, a vector added to the sum."""
+        if share.kind == SEED:
+            self.seeds[share.report] = share.payload
+        else:
+            self.total += self.ring.unpack(share.payload)  # modulo 2**32, of which 2**24 is a divisor
 
 
 class Aggregator:
@@ -72,9 +74,8 @@ class Aggregator:
             )
         self.coordinator = pinned or coordinator
         self.accepted = self.refused = 0
-        self._payload_bytes = 0  # of the last round's shares: a late one is read, and told that it is late
         self._open: _Open | None = None
-        self._taken = _Taken()
+        self._before: AcceptedReports | None = None  # in the last round that was released
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
@@ -120,8 +121,9 @@ class Aggregator:
             ],
             durable=True,
         )
-        self._open = _Open(manifest, manifest.hash, ring)
-        self._payload_bytes = SEED_BYTES if self.role == "seed" else ring.message_bytes
+        share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else ring.message_bytes)
+        duplicate = "another share was accepted under this report id before."
+        self._open = _Open(manifest, ring, AcceptedReports(manifest, share_bytes, "share", duplicate))
         return self.key.public
 
     def _verified(self, envelope: bytes) -> Manifest:
@@ -143,15 +145,16 @@ class Aggregator:
 
     @property
     def share_bytes(self) -> int:
-        """The length of a share of the last round, or of the one before it; nothing longer is read."""
-        return wire.SHARE_HEADER + max(self._payload_bytes, self._taken.payload_bytes)
+        """The length of a share of the open round, or of the one before it; nothing longer is read."""
+        now = wire.SHARE_HEADER if self._open is None else self._open.accepted.largest
+        return now if self._before is None else max(now, self._before.largest)
 
     @property
     def release_bytes(self) -> int:
         """The longest request for a sum: two signatures, and every report that was taken."""
-        taken = self._taken.digests if self._open is None else self._open.digests
-        listed = 0 if taken else self._listed()
-        return 2 * wire.SIGNATURE_BYTES + max(wire.ID_BYTES * len(taken), listed)
+        accepted = self._before if self._open is None else self._open.accepted
+        count = 0 if accepted is None else len(accepted.reports)
+        return 2 * wire.SIGNATURE_BYTES + (wire.ID_BYTES * count if count else self._listed())
 
     def _listed(self) -> int:
         """The bytes of the last list that was released: after a restart it may be asked for again."""
@@ -169,32 +172,25 @@ class Aggregator:
         return receipt
 
     def _take(self, message: bytes) -> bytes:
-        if self._payload_bytes == 0:
+        o, before = self._open, self._before
+        if o is None and before is None:
             raise RefusedError("paused", "no round is open here.")
-        kind, o, taken = SEED if self.role == "seed" else VECTOR, self._open, self._taken
-        now = o is not None and wire.share_manifest(message) == o.hash
-        any_length = max(0, len(message) - wire.SHARE_HEADER)  # a share of another round is never added up
-        share = Share.decode(message, kind, self._payload_bytes if now else any_length)
-        digest = _digest(message)
-        if share.manifest == taken.manifest and taken.digests.get(share.report) == digest:
+        now = o if o is not None and wire.share_manifest(message) == o.hash else None
+        any_length = max(len(message), wire.SHARE_HEADER)  # a share of another round is never added up
+        length = any_length if now is None else now.accepted.largest
+        kind = SEED if self.role == "seed" else VECTOR
+        share = Share.decode(message, kind, length - wire.SHARE_HEADER)
+        if before is not None and share.manifest == before.manifest and before.repeats(share.report, message):
             return self._receipt(share)
         if o is None:
             raise RefusedError("late", "no round is open here; the share was not counted.")
-        if not now:
+        if now is None:
             raise RefusedError("replay", "a share must be of the open round's manifest, but is of another.")
-        accepted = o.digests.get(share.report)
-        if accepted is not None:
-            if accepted != digest:
-                raise RefusedError("duplicate", "another share was accepted under this report id before.")
-            return self._receipt(share)
-        if o.closed or self._clock() > o.manifest.deadline:
-            raise RefusedError("late", f"round {o.manifest.round} is over; the share was not counted.")
-        self._check(share, o)
-        if self.role == "seed":
-            o.seeds[share.report] = share.payload
-        else:
-            o.total += o.ring.unpack(share.payload)  # modulo 2**32, of which 2**24 is a divisor
-        o.digests[share.report] = digest
+        if not now.accepted.repeats(share.report, message):
+            now.accepted.check_new(share.report, self._clock())
+            self._check(share, now)
+            now.add(share)
+            now.accepted.accept(share.report, message)
         return self._receipt(share)
 
     def _check(self, share: Share, o: _Open) -> None:
@@ -216,7 +212,7 @@ class Aggregator:
     def count(self, name: bytes) -> int:
         """How many reports of this manifest have been taken."""
         if self._open is not None and self._open.hash == name:
-            return len(self._open.digests)
+            return len(self._open.accepted.reports)
         raise self._absent(name)
 
     def close_round(self, name: bytes, command: bytes) -> bytes:
@@ -226,8 +222,8 @@ class Aggregator:
         if released is not None:
             return self._signed_ids(name, released[0])
         o = self._collecting(name)
-        o.closed = True
-        return self._signed_ids(name, wire.pack_ids(o.digests))
+        o.accepted.closed = True
+        return self._signed_ids(name, wire.pack_ids(o.accepted.reports))
 
     def release(self, name: bytes, message: bytes) -> bytes:
         """The sum over the agreed list, signed with it; once it is out it is final.
@@ -252,7 +248,7 @@ class Aggregator:
             [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
             durable=True,
         )
-        self._open, self._taken = None, _Taken(name, self._payload_bytes, o.digests)
+        self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:
@@ -262,12 +258,12 @@ class Aggregator:
                 "too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}."
             )
         if self.role == "seed":
-            o.closed = True
+            o.accepted.closed = True
             missing = [report for report in ids if report not in o.seeds]
             if missing:
                 raise RefusedError("no-twin", f"{len(missing)} reports of the list have no share here.")
             return o.ring.add_up(expand(o.seeds[report], o.ring) for report in ids)
-        if set(ids) != set(o.digests) or not o.closed:
+        if set(ids) != o.accepted.reports or not o.accepted.closed:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
         return o.ring.wrap(o.total.astype(np.int64))
 
@@ -304,10 +300,6 @@ class Aggregator:
         if self.coordinator is None:
             raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         check_signature(self.coordinator, what, name, signature)
-
-
-def _digest(message: bytes) -> bytes:
-    return hashlib.sha256(message).digest()
 
 
 def pack_pair(first: bytes, second: bytes) -> bytes:

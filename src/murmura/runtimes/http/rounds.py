@@ -15,9 +15,10 @@ from murmura.core.rng import Words
 from murmura.core.settings import as_dict
 from murmura.engine.federation import server_step
 from murmura.runtimes.http import wire
+from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.book import Book
 from murmura.runtimes.http.keys import Key
-from murmura.runtimes.http.letters import Counted, Mailbox
+from murmura.runtimes.http.letters import Mailbox, check_counted
 from murmura.runtimes.http.manifest import Helper, Manifest
 from murmura.runtimes.http.pair import Pair, fetch_key
 from murmura.runtimes.http.refusals import RefusedError, UnreachableError
@@ -64,7 +65,7 @@ class Rounds:
         self.counters = Counters()
         self.state, self.now = self.book.state, self.book.standing()
         self.live: Live | None = None
-        self._counted: Counted | None = None  # in the round before this one, in readable mode
+        self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
 
     def _go_on(self) -> None:
@@ -218,7 +219,7 @@ class Rounds:
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         self.book.commit(live.manifest.serial, position, server, answers, count, self._clock(), said)
         self.counters.committed += 1
-        self._counted = live.mailbox.counted() if live.mailbox else None
+        self._counted = live.mailbox.accepted if live.mailbox else None
         self.live, self.now = None, self.book.standing()
 
     def _step(self, manifest: Manifest, inbox: Total | Letters) -> tuple[ServerState, Answers]:
@@ -244,7 +245,7 @@ class Rounds:
     def letter_bytes(self) -> int:
         """The longest letter that is read now: of the open round, or once more of the one before."""
         live, before = self.published, self._counted
-        now = LETTER_HEADER if live is None or live.mailbox is None else live.mailbox.largest
+        now = LETTER_HEADER if live is None or live.mailbox is None else live.mailbox.accepted.largest
         return now if before is None else max(now, before.largest)
 
     def take_letter(self, message: bytes) -> bytes:
@@ -254,7 +255,7 @@ class Rounds:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         letter = wire.Letter.decode(message)
         if before is not None and letter.manifest == before.manifest:
-            before.check(letter)
+            check_counted(before, letter)
         elif live is None or live.mailbox is None:
             raise RefusedError("paused", "no round is open here.")
         else:
