@@ -186,7 +186,7 @@ async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient,
     assert len(world.coordinator.registered()) == 0
 
 
-async def test_one_address_cannot_ask_without_end() -> None:
+def test_one_address_cannot_ask_without_end() -> None:
     now = 0.0
     rate = Rate(2, 4, lambda: now)
     for _ in range(4):
@@ -294,7 +294,7 @@ async def test_a_failure_in_the_background_does_not_end_the_server(world: World)
             await asyncio.sleep(0.001)
 
 
-async def test_events_are_streamed_over_a_socket(world: World) -> None:
+def test_events_are_streamed_over_a_socket(world: World) -> None:
     """Here, as `httpx.ASGITransport` hands a reply on only when it is complete."""
     app = make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)
     with listening(app) as made, made.stream("GET", "/events") as reply:
@@ -304,7 +304,7 @@ async def test_events_are_streamed_over_a_socket(world: World) -> None:
     assert heard == [": murmura", "", "event: state", "data: paused"]
 
 
-async def test_an_aggregator_answers_on_a_socket(world: World) -> None:
+def test_an_aggregator_answers_on_a_socket(world: World) -> None:
     machine = world.aggregators["seed"]
     with listening(make_app(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
         assert made.get("/key").json() == {"key": machine.key.public.hex(), "role": "seed"}
