@@ -1,6 +1,6 @@
 """Both variants of FCF keep every promise of the kit."""
 
-from murmura.algorithms.fcf import FCF, FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, FCFPaper
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.algorithms.fpl import FPL, draw_triples
+from murmura.algorithms.fpl.fpl import FPL, draw_triples
 from murmura.core.arrays import Floats
 from murmura.core.consent import Consent
 from murmura.core.errors import SettingError

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from murmura.algorithms import fpl_kernel
-from murmura.algorithms.fpl import FPL, draw_triples
+from murmura.algorithms.fpl import kernel
+from murmura.algorithms.fpl.fpl import FPL, draw_triples
 from murmura.core.consent import Consent
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Purpose, Rng, client_secrets
@@ -86,7 +86,7 @@ def test_own_items_are_found_by_bits_and_by_search_alike() -> None:
 def test_a_federation_too_large_for_bits_trains_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
     for room in (2**28, 0):
-        monkeypatch.setattr(fpl_kernel, "BITS", room)
+        monkeypatch.setattr(kernel, "BITS", room)
         fitted = fit(
             Plan(FPL(triples=5), crowd(50, 70), Schedule(clients="all", rounds=4)), runtime=InProcess()
         )

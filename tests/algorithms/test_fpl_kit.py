@@ -1,6 +1,6 @@
 """FPL in all its configurations keeps every promise of the kit."""
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 

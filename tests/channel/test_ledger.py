@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.channel.ledger import communication_cost, normalised_freshness, spread
 from murmura.core.codec import encode, encode_model
 from murmura.core.consent import Consent

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.channel.disclosure import Choices
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent, Permission

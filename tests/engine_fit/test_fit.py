@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions

@@ -10,7 +10,7 @@ from murmura.engine.checkpoint import NAME
 SCRIPT = """
 import sys
 from pathlib import Path
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit

@@ -18,7 +18,7 @@ from murmura.runtimes.http.refusals import UnreachableError
 from tests.faults.launcher import CLOCK, Fate, moved_clock, run
 
 PRELOADED = [
-    "murmura.algorithms.fpl_presets",
+    "murmura.algorithms.fpl.presets",
     "murmura.cli.app",
     "murmura.cli.joining",
     "murmura.runtimes.http.coordinator",

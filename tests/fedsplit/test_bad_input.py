@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.cli.app import app
 from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.federation import Algorithm, Call, ClientState, History, Letters, Public

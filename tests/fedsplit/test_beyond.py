@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit_local import solve_ridge
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.algorithms.item_means import ItemMeans
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.local import solve_ridge
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.federation import History
 from murmura.core.record import Letter
 from murmura.core.schedule import Schedule

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.algorithms.item_means import ItemMeans
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.errors import DataError
 from murmura.core.federation import Algorithm, Call, History, Phase, Public
 from murmura.core.rng import Rng, client_secrets, server_secret

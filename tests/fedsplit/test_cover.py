@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit import FedSplit, Unrated
-from murmura.algorithms.fedsplit_cover import _raters, prior_of, summed, with_decoys
+from murmura.algorithms.fedsplit.cover import _raters, prior_of, summed, with_decoys
+from murmura.algorithms.fedsplit.fedsplit import FedSplit, Unrated
 from murmura.core.arrays import Bools, Floats
 from murmura.core.federation import Call, History, Public
 from murmura.core.rng import Rng, client_secrets

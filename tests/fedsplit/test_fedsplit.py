@@ -11,9 +11,9 @@ from hypothesis import settings as checked
 from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_local import mark
-from murmura.algorithms.fedsplit_server import Letter, combine_biases, joint_patterns
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.local import mark
+from murmura.algorithms.fedsplit.server import Letter, combine_biases, joint_patterns
 from murmura.core.errors import SettingError
 from murmura.core.record import Letter as Sent
 from murmura.core.schedule import Schedule

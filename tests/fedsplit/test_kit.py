@@ -1,9 +1,9 @@
 """FedSPLIT and its options keep every promise of the kit."""
 
-from murmura.algorithms.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.algorithms.item_means import ItemMeans
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 

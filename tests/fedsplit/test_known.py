@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_local import (
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.local import (
     factorise_group,
     held_out_error,
     join,
     mark,
 )
-from murmura.algorithms.fedsplit_server import aligned
+from murmura.algorithms.fedsplit.server import aligned
 from murmura.core.federation import Answers, Call, Letters, ServerState
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update

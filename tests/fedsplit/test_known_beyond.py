@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit_cover import _raters, filled, refitted, with_decoys
-from murmura.algorithms.fedsplit_local import LocalModel
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.algorithms.item_means import ItemMeans
-from murmura.algorithms.item_patterns import PatternSettings, item_patterns
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.cover import _raters, filled, refitted, with_decoys
+from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
+from murmura.algorithms.fedsplit.local import LocalModel
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.arrays import Floats
 from murmura.core.federation import Call, History, Total
 from murmura.core.rng import Rng, client_secrets, server_secret

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.kernels.cnmf import CnmfSettings

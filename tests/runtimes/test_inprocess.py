@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.errors import FederationError, SettingError

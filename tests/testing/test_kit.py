@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fpl import FPL
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.federation import Call, ClientState, History
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 # name on the command line -> module and preset; a new method adds a row and inherits the conformance kit
 ALGORITHMS: dict[str, str] = {
-    "sfpl": "fpl_presets:SFPL",
-    "sfpl+": "fpl_presets:SFPLPlus",
-    "pfpl": "fpl_presets:PFPL",
-    "pfpl+": "fpl_presets:PFPLPlus",
-    "cfpl": "fpl_presets:CFPL",
-    "fcf": "fcf_presets:FCFBaseline",
-    "fcf-paper": "fcf_presets:FCFPublished",
-    "fedsplit": "fedsplit_presets:FedSplitPrinted",
-    "cnmf-groups": "fedsplit_presets:GroupsAlone",
-    "fedsplit-ridge": "fedsplit_presets:FedSplitRidge",
-    "fedsplit-svd": "fedsplit_presets:FedSplitOfVectors",
-    "co-statistics": "fedsplit_presets:CoStatisticsOfGroups",
-    "item-means": "fedsplit_presets:ItemMeansOfGroups",
+    "sfpl": "fpl.presets:SFPL",
+    "sfpl+": "fpl.presets:SFPLPlus",
+    "pfpl": "fpl.presets:PFPL",
+    "pfpl+": "fpl.presets:PFPLPlus",
+    "cfpl": "fpl.presets:CFPL",
+    "fcf": "fcf.presets:FCFBaseline",
+    "fcf-paper": "fcf.presets:FCFPublished",
+    "fedsplit": "fedsplit.presets:FedSplitPrinted",
+    "cnmf-groups": "fedsplit.presets:GroupsAlone",
+    "fedsplit-ridge": "fedsplit.presets:FedSplitRidge",
+    "fedsplit-svd": "fedsplit.presets:FedSplitOfVectors",
+    "co-statistics": "fedsplit.presets:CoStatisticsOfGroups",
+    "item-means": "fedsplit.presets:ItemMeansOfGroups",
 }
 
 

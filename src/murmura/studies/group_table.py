@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from murmura.algorithms.fedsplit import FedSplit
-from murmura.algorithms.fedsplit_local import mark, owners, unable
-from murmura.algorithms.fedsplit_presets import ONCE, FedSplitPrinted
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.local import mark, owners, unable
+from murmura.algorithms.fedsplit.presets import ONCE, FedSplitPrinted
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.core.files import write_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from murmura.algorithms.fcf import FCF, Count, FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, Count, FCFPaper
 from murmura.algorithms.preset import Preset
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent

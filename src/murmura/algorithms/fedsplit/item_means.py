@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.algorithms.fedsplit_local import open_rows
-from murmura.algorithms.ridge_rater import RidgeRater
+from murmura.algorithms.fedsplit.local import open_rows
+from murmura.algorithms.fedsplit.ridge_rater import RidgeRater
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
     Answers,

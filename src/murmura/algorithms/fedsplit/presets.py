@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from murmura.algorithms.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit import Bias, FedSplit, Finish
-from murmura.algorithms.fedsplit_svd import FedSplitSvd
-from murmura.algorithms.item_means import ItemMeans
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.fedsplit import Bias, FedSplit, Finish
+from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.algorithms.preset import Preset
 from murmura.core.consent import Consent
 from murmura.core.federation import Algorithm

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.fedsplit_local import solve_ridge
+from murmura.algorithms.fedsplit.local import solve_ridge
 from murmura.core.arrays import Floats
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import Algorithm, Call, ClientState, History, Public, ServerState

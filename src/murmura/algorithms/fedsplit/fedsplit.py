@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.fedsplit_cover import filled, prior_of, refitted, summed, with_decoys
-from murmura.algorithms.fedsplit_local import (
+from murmura.algorithms.fedsplit.cover import filled, prior_of, refitted, summed, with_decoys
+from murmura.algorithms.fedsplit.local import (
     LocalModel,
     factorise_group,
     held_out_error,
@@ -32,7 +32,7 @@ from murmura.algorithms.fedsplit_local import (
     solve_ridge,
     unable,
 )
-from murmura.algorithms.fedsplit_server import (
+from murmura.algorithms.fedsplit.server import (
     SURE,
     Letter,
     aligned,

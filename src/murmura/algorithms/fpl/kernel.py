@@ -27,7 +27,7 @@ from murmura.kernels.fpl_stochastic import stochastic_rounds
 from murmura.kernels.triples import Draws, People, mark_own
 
 if TYPE_CHECKING:
-    from murmura.algorithms.fpl import FPL
+    from murmura.algorithms.fpl.fpl import FPL
 
 Values = NDArray[Any]
 BITS = 2**28  # bytes the table of own items may take; above it they are searched
@@ -51,7 +51,7 @@ class FPLKernel:
 
     def init_clients(self, public: Public, people: Population) -> States:
         """p_u of everyone from N(0, 0.1^2)."""
-        from murmura.algorithms.fpl import SPREAD
+        from murmura.algorithms.fpl.fpl import SPREAD
 
         P = np.empty((people.clients, self.algorithm.factors), self.algorithm.precision)
         initial_rows(people.secrets, SPREAD, P)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from murmura.algorithms.fpl import FPL, Count, Rate, Times
+from murmura.algorithms.fpl.fpl import FPL, Count, Rate, Times
 from murmura.algorithms.optimisers import Optimiser
 from murmura.algorithms.preset import Preset
 from murmura.core.channel import ChannelSettings

@@ -13,9 +13,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fedsplit_local import open_rows, owners
-from murmura.algorithms.item_patterns import PatternSettings, item_patterns
-from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
+from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
+from murmura.algorithms.fedsplit.local import open_rows, owners
+from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
     Answers,

@@ -15,10 +15,10 @@ import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fedsplit_local import open_rows, owners, people_of, unable
-from murmura.algorithms.fedsplit_server import too_large
-from murmura.algorithms.item_patterns import PatternSettings, item_patterns
-from murmura.algorithms.ridge_rater import MU, RidgeRater, centred
+from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
+from murmura.algorithms.fedsplit.local import open_rows, owners, people_of, unable
+from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
+from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.errors import DataError

@@ -178,7 +178,7 @@ class FPL(Algorithm):
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
-        from murmura.algorithms.fpl_kernel import FPLKernel
+        from murmura.algorithms.fpl.kernel import FPLKernel
 
         return FPLKernel(self)
 

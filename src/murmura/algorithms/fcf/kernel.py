@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fcf import FCF, SPREAD, FCFPaper
+from murmura.algorithms.fcf.fcf import FCF, SPREAD, FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.federation import Call, Phase, Public, Total
 from murmura.core.kernel import CohortRound, Spot

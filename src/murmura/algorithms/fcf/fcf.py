@@ -114,7 +114,7 @@ class FCF(Algorithm):
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
-        from murmura.algorithms.fcf_kernel import FCFKernel
+        from murmura.algorithms.fcf.kernel import FCFKernel
 
         return FCFKernel(self)
 
@@ -195,7 +195,7 @@ class FCFPaper(FCF):
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
-        from murmura.algorithms.fcf_kernel import FCFPaperKernel
+        from murmura.algorithms.fcf.kernel import FCFPaperKernel
 
         return FCFPaperKernel(self)
 

@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from murmura.algorithms.fedsplit_local import LocalModel, by_person, owners
+from murmura.algorithms.fedsplit.local import LocalModel, by_person, owners
 from murmura.core.arrays import Floats, Ints
 from murmura.core.federation import History, Public
 from murmura.core.rng import Stream

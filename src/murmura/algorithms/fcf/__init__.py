@@ -1,0 +1,1 @@
+"""FCF: federated collaborative filtering, as its paper has it and as the baseline of FedeRank and FPL."""

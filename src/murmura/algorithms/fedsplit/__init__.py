@@ -1,0 +1,1 @@
+"""FedSPLIT: one exchange between groups, as published; ours beside it, down to plain item means."""
