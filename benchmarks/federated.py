@@ -20,7 +20,6 @@ from murmura.core.federation import Algorithm, Phase
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.rng import client_secrets
-from murmura.core.settings import from_dict
 from murmura.engine.federation import Federation
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
@@ -66,7 +65,7 @@ def train_on(
     data: Interactions, name: str, runtime: InProcess | Clocked, rounds: int, **settings: Any
 ) -> Fitted:
     """So many rounds of a named configuration."""
-    preset = from_dict(algorithm(name), {"factors": bpr.FACTORS, "rounds": rounds, **settings})
+    preset = algorithm(name)(**{"factors": bpr.FACTORS, "rounds": rounds, **settings})
     return fit(Plan(preset.algorithm(), data, preset.schedule(), consent=preset.consent()), runtime=runtime)
 
 

@@ -23,7 +23,6 @@ import numpy as np
 from benchmarks.sides import Benchmark, Work
 from murmura.algorithms import algorithm
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.settings import from_dict
 from murmura.data.synth import synth
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
@@ -57,7 +56,7 @@ def make(clients: int, items: int, file: Path) -> None:
 def train(data: Interactions) -> tuple[float, float, Any]:
     """One round with everyone: wall seconds, CPU seconds, and what was trained."""
     settings = {"factors": FACTORS, "triples": TRIPLES, "rounds": 1}
-    preset = from_dict(algorithm("pfpl+"), settings)
+    preset = algorithm("pfpl+")(**settings)
     wall, cpu = time.perf_counter(), time.process_time()
     fitted = fit(
         Plan(preset.algorithm(), data, preset.schedule(), consent=preset.consent()),

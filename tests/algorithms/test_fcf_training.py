@@ -67,7 +67,7 @@ def test_without_refresh_the_vector_of_the_last_visit_ranks() -> None:
 
 @pytest.mark.parametrize("path", ["plain", "kernel"])
 def test_steps_that_are_too_long_are_told_in_one_sentence(path: str) -> None:
-    preset = algorithm("fcf")(gamma=1e6, epochs=20, factors=4)  # type: ignore[call-arg]
+    preset = algorithm("fcf")(gamma=1e6, epochs=20, factors=4)
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     with pytest.raises(FederationError, match=r"must stay below.*gamma = 1e\+06.*lower gamma\.$"):
         Simulated(preset, runtime).fit(crowd())
@@ -77,7 +77,7 @@ def test_steps_that_are_too_long_are_told_in_one_sentence(path: str) -> None:
 def test_raw_values_must_be_above_zero(path: str) -> None:
     data = crowd()
     wrong = Interactions(data.users, data.items, data.user, data.item, data.value - (data.item == 3))
-    preset = algorithm("fcf-paper")(values="raw")  # type: ignore[call-arg]
+    preset = algorithm("fcf-paper")(values="raw")
     with pytest.raises(DataError, match="needs values above 0, but one is 0; use 'binary'"):
         Simulated(preset, InProcess(path=path)).fit(wrong)  # type: ignore[arg-type]
 

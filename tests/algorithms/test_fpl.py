@@ -190,7 +190,7 @@ def test_both_readings_of_an_epoch() -> None:
         (name, reading): made.schedule().epoch_rounds(public, made.algorithm().visit_examples(public))
         for name in ("sfpl", "sfpl+", "pfpl", "pfpl+")
         for reading in ("visits", "triples")
-        for made in [algorithm(name)(rounds_per_epoch=reading)]  # type: ignore[call-arg]
+        for made in [algorithm(name)(rounds_per_epoch=reading)]
     }
     assert rounds == {
         ("sfpl", "visits"): 61408, ("sfpl", "triples"): 61408,

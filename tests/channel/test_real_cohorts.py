@@ -13,7 +13,6 @@ from murmura.core.arrays import Floats
 from murmura.core.channel import ChannelSettings
 from murmura.core.federation import Call
 from murmura.core.rng import Words
-from murmura.core.settings import from_dict
 from murmura.core.split import Split
 from murmura.core.update import Update
 from murmura.data.sources import load
@@ -40,7 +39,7 @@ def halfway(split: Split) -> Fitted:
 @pytest.fixture(scope="module")
 def updates(halfway: Fitted) -> list[Update]:
     """What a cohort would send next."""
-    people, method = halfway.plan.people, from_dict(algorithm("cfpl"), {"warm": 0}).algorithm()
+    people, method = halfway.plan.people, algorithm("cfpl")(warm=0).algorithm()
     call = Call(halfway.plan.public, "train", ROUND, halfway.model)
     clients = np.random.default_rng(0).choice(people.clients, COHORT, replace=False)
     return [

@@ -20,7 +20,7 @@ BIRDS: Registry[int] = Registry(
 CROW = 1
 
 
-def install(folder: Path, package: str, code: str, **entries: str) -> None:
+def install(folder: Path, package: str, code: str, group: str = GROUP, /, **entries: str) -> None:
     """An installed package as pip leaves it: a module, and a folder that names its entry points."""
     module = package.replace("-", "_")
     (folder / f"{module}.py").write_text(code)
@@ -28,7 +28,7 @@ def install(folder: Path, package: str, code: str, **entries: str) -> None:
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     lines = "".join(f"{name} = {module}:{attribute}\n" for name, attribute in entries.items())
-    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{lines}")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{lines}")
 
 
 @pytest.fixture

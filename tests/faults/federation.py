@@ -29,7 +29,6 @@ from murmura.core.consent import Permission
 from murmura.core.federation import Call, ClientState, History, Public, ServerState
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
-from murmura.core.settings import from_dict
 from murmura.engine.visit import visit
 from murmura.runtimes.http import wire
 from murmura.runtimes.http.client import HttpTransport
@@ -186,9 +185,7 @@ class Plain:
             Vocabulary(np.arange(ITEMS)), Public(ITEMS, np.arange(ITEMS, dtype=np.int32), PEOPLE, ROWS)
         )
         settings = ChannelSettings(channel="secure-sum", minimum_cohort=MINIMUM)
-        setup = Setup(
-            from_dict(algorithm("cfpl"), SETTINGS), description, settings, Timing(), SEED, ("a", "b"), PEOPLE
-        )
+        setup = Setup(algorithm("cfpl")(**SETTINGS), description, settings, Timing(), SEED, ("a", "b"), PEOPLE)
         self.itinerary, self.settings, self.public = setup.itinerary(), settings, description.public
         self.server: ServerState = self.itinerary.algorithm.server_init(self.public, Rng(server_secret(SEED)))
         self.clients: dict[int, ClientState] = {}

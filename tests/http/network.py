@@ -19,7 +19,6 @@ from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
 from murmura.core.population import places
 from murmura.core.rng import client_secrets
-from murmura.core.settings import from_dict
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator import Aggregator, Role
 from murmura.runtimes.http.coordinator import Coordinator
@@ -104,7 +103,7 @@ class World:
         self.aggregators: dict[Role, Aggregator] = {}
         self.public = Public.of(self.data, groups=self.groups)
         self.setup = Setup(
-            from_dict(algorithm(self.method), self.settings),
+            algorithm(self.method)(**self.settings),
             Description(self.data.items, self.public),
             self.channel,
             self.timing,

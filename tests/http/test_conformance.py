@@ -19,7 +19,6 @@ from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
 from murmura.core.record import Letter
 from murmura.core.rng import Rng, client_secrets
-from murmura.core.settings import from_dict
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
@@ -40,7 +39,7 @@ def simulated(
     name: str, data: Interactions, path: Literal["plain", "auto"], letters: list[Letter] | None = None
 ) -> Fitted:
     """The same federation in one process, through the same channel; `letters` gets every update."""
-    preset = from_dict(algorithm(name), {**METHODS[name], "channel": "secure-sum", "minimum_cohort": 10})
+    preset = algorithm(name)(**METHODS[name], channel="secure-sum", minimum_cohort=10)
     return fit(
         Plan(
             preset.algorithm(),

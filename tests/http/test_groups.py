@@ -13,7 +13,7 @@ from murmura.core.codec import encode_model
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.population import places
-from murmura.core.settings import field_names, from_dict
+from murmura.core.settings import field_names
 from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
@@ -45,7 +45,7 @@ def write(data: Interactions, path: Path) -> Path:
 
 
 def given(name: str) -> dict[str, object]:
-    return {key: GIVEN[key] for key in GIVEN if key in field_names(algorithm(name))}
+    return {key: GIVEN[key] for key in GIVEN if key in field_names(algorithm(name).settings)}
 
 
 def words(name: str) -> list[object]:
@@ -64,7 +64,7 @@ def simulated(name: str, data: Interactions, groups: np.ndarray, mode: Mode = "r
 @pytest.mark.parametrize("name", METHODS)
 def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str, tmp_path: Path) -> None:
     table = write(ratings(), tmp_path / "ratings.csv")
-    data, preset = training_rows(str(table), ""), from_dict(algorithm(name), given(name))
+    data, preset = training_rows(str(table), ""), algorithm(name)(**given(name))
     groups = groups_of(data, preset, SEED)
     assert groups is not None
     fitted = simulated(name, data, groups)
@@ -142,7 +142,7 @@ def everyone_of_a_household_is_served(
 @pytest.mark.parametrize("name", ["item-means", "co-statistics"])
 def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path) -> None:
     table = write(ratings(), tmp_path / "ratings.csv")
-    data, preset = training_rows(str(table), ""), from_dict(algorithm(name), given(name))
+    data, preset = training_rows(str(table), ""), algorithm(name)(**given(name))
     groups = groups_of(data, preset, SEED)
     assert groups is not None
     fitted = simulated(name, data, groups, "secure-sum")
@@ -182,11 +182,11 @@ def test_a_household_too_large_for_the_federation_is_told_so(tmp_path: Path) -> 
         person=data.user,
         people=tuple(map(str, range(PEOPLE))),
     )
-    small = described_by_items(items, from_dict(algorithm("fedsplit"), {"largest": 6}), 10, 100)
+    small = described_by_items(items, algorithm("fedsplit")(largest=6), 10, 100)
     with pytest.raises(DataError, match="at most 6 people, but the data has 30"):
         known_likes(small, wish)
     likes, foreign = known_likes(
-        described_by_items(items, from_dict(algorithm("fedsplit"), {}), 10, 100), replace_keep_back(wish)
+        described_by_items(items, algorithm("fedsplit")(), 10, 100), replace_keep_back(wish)
     )
     kept = [sum(like.kept_back for like in likes if like.person == person) for person in range(PEOPLE)]
     assert (kept, foreign) == ([3] * PEOPLE, 0)  # a third of everybody's nine, not the last people's rows

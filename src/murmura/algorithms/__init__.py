@@ -1,40 +1,54 @@
-"""Federated methods, one file per paper, and the names they have on the command line."""
+"""Federated methods, a folder per paper, and the names they have on the command line."""
 
 from __future__ import annotations
 
-import difflib
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from murmura.core.errors import SettingError
+from murmura.core.plugins import Registry
 
 if TYPE_CHECKING:
     from murmura.algorithms.preset import Preset
 
-# name on the command line -> module and preset; a new method adds a row and inherits the conformance kit
-ALGORITHMS: dict[str, str] = {
-    "sfpl": "fpl.presets:SFPL",
-    "sfpl+": "fpl.presets:SFPLPlus",
-    "pfpl": "fpl.presets:PFPL",
-    "pfpl+": "fpl.presets:PFPLPlus",
-    "cfpl": "fpl.presets:CFPL",
-    "fcf": "fcf.presets:FCFBaseline",
-    "fcf-paper": "fcf.presets:FCFPublished",
-    "fedsplit": "fedsplit.presets:FedSplitPrinted",
-    "cnmf-groups": "fedsplit.presets:GroupsAlone",
-    "fedsplit-ridge": "fedsplit.presets:FedSplitRidge",
-    "fedsplit-svd": "fedsplit.presets:FedSplitOfVectors",
-    "co-statistics": "fedsplit.presets:CoStatisticsOfGroups",
-    "item-means": "fedsplit.presets:ItemMeansOfGroups",
-}
+
+def _preset(name: str, found: object) -> Preset | None:
+    """A preset as it is, or the neutral one of an algorithm that can be made."""
+    from dataclasses import is_dataclass, replace
+    from inspect import isabstract
+
+    from murmura.algorithms.preset import Preset, neutral
+    from murmura.core.federation import Algorithm
+
+    if isinstance(found, Preset):
+        return found if found.name == name else replace(found, name=name)
+    if not (isinstance(found, type) and issubclass(found, Algorithm) and is_dataclass(found)):
+        return None
+    return None if isabstract(found) else neutral(name, found)
 
 
-def algorithm(name: str) -> type[Preset]:
-    """The settings class behind a name on the command line."""
-    if name not in ALGORITHMS:
-        near = difflib.get_close_matches(name, ALGORITHMS, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(ALGORITHMS)}."
-        raise SettingError(f"there is no federated method '{name}': {hint}")
-    module, _, cls = ALGORITHMS[name].partition(":")
-    found: type[Preset] = getattr(import_module(f"murmura.algorithms.{module}"), cls)
-    return found
+# a new method of ours adds a row and inherits the conformance kit; other packages register an entry point
+ALGORITHMS: Registry[Preset] = Registry(
+    kind="federated method",
+    group="murmura.algorithms",
+    built_in={
+        "sfpl": "murmura.algorithms.fpl.presets:SFPL",
+        "sfpl+": "murmura.algorithms.fpl.presets:SFPL_PLUS",
+        "pfpl": "murmura.algorithms.fpl.presets:PFPL",
+        "pfpl+": "murmura.algorithms.fpl.presets:PFPL_PLUS",
+        "cfpl": "murmura.algorithms.fpl.presets:CFPL",
+        "fcf": "murmura.algorithms.fcf.presets:FCF_BASELINE",
+        "fcf-paper": "murmura.algorithms.fcf.presets:FCF_PAPER",
+        "fedsplit": "murmura.algorithms.fedsplit.presets:FEDSPLIT",
+        "cnmf-groups": "murmura.algorithms.fedsplit.presets:CNMF_GROUPS",
+        "fedsplit-ridge": "murmura.algorithms.fedsplit.presets:FEDSPLIT_RIDGE",
+        "fedsplit-svd": "murmura.algorithms.fedsplit.presets:FEDSPLIT_SVD",
+        "co-statistics": "murmura.algorithms.fedsplit.presets:CO_STATISTICS",
+        "item-means": "murmura.algorithms.fedsplit.presets:ITEM_MEANS",
+    },
+    wanted="an Algorithm class under @settings that implements its whole contract, or a Preset",
+    read=_preset,
+)
+
+
+def algorithm(name: str) -> Preset:
+    """The preset behind a name on the command line: `algorithm("sfpl")(pi=0.9)`."""
+    return ALGORITHMS.get(name)

@@ -1,50 +1,124 @@
-"""A named configuration: one flat set of settings that is an algorithm, a schedule, a consent and a channel.
+"""A preset: an algorithm under a name on the command line, with what it is used with and other defaults.
 
-`class SFPL(FPL, Schedule, Consent, ChannelSettings)` states nothing twice: the settings are theirs, with other
-defaults.
+A preset is a value, one row of the table in its paper's folder. Its flat settings, as `-S key=value` and YAML
+take them, are those of the algorithm and of its parts: a schedule, a consent, a channel, groups.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeVar
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
+from murmura.core.errors import SettingError
 from murmura.core.federation import Algorithm
 from murmura.core.grouping import Grouping
 from murmura.core.schedule import Schedule
-from murmura.core.settings import field_names
+from murmura.core.settings import field_names, settings, unknown
 
 T = TypeVar("T")
+ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)  # every exchange happens once, with everyone
+ROUNDS = (Schedule, Consent, ChannelSettings)  # the parts of a method that trains in rounds
+GROUPS = (Consent, Grouping)  # of one that exchanges something once, between groups
 
 
+@dataclass(frozen=True)
 class Preset:
-    """What a named configuration consists of."""
+    """A named configuration that settings make whole: `preset(factors=10)` is ready to be fitted or served."""
+
+    name: str  # on the command line
+    method: type[Algorithm]
+    summary: str  # one line
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)  # where they differ from the parts'
+    parts: tuple[type, ...] = ROUNDS
+    fixed: Schedule = ONCE  # who takes part and how often, where Schedule is none of the parts
+    seeded: bool = True  # whether the seed changes the result
+
+    def __call__(self, **values: Any) -> ConfiguredPreset:
+        """The preset with these settings, the others at their defaults."""
+        return self.settings(**values)
+
+    @property
+    def settings(self) -> type[ConfiguredPreset]:
+        """The flat settings as a class: its fields are those of the algorithm and of the parts."""
+        return _settings_of(self)
+
+
+class ConfiguredPreset:
+    """What every preset is once its settings are known."""
 
     name: ClassVar[str]
-    seeded: ClassVar[bool] = True
-    method: ClassVar[type[Algorithm]]
+    seeded: ClassVar[bool]
+    preset: ClassVar[Preset]
+
+    def __post_init__(self) -> None:
+        self.algorithm()  # which may refuse settings that do not go together
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _configured, (self.preset, {key: getattr(self, key) for key in field_names(type(self))})
 
     def algorithm(self) -> Algorithm:
         """The algorithm alone."""
-        return _part(self, self.method)
+        return self._part(self.preset.method)
 
     def schedule(self) -> Schedule:
         """Who takes part and how often."""
-        return _part(self, Schedule)
+        return self._part(Schedule) if Schedule in self.preset.parts else self.preset.fixed
 
     def consent(self) -> Consent:
         """What people allow."""
-        return _part(self, Consent)
+        return self._part(Consent) if Consent in self.preset.parts else Consent()
 
     def grouping(self) -> Grouping | None:
         """Who shares a client; None: everyone is one."""
-        return None
+        return self._part(Grouping) if Grouping in self.preset.parts else None
 
     def channel_settings(self) -> ChannelSettings:
         """How updates travel; a preset without these settings adds floating-point numbers."""
-        return _part(self, ChannelSettings) if isinstance(self, ChannelSettings) else ChannelSettings()
+        return self._part(ChannelSettings) if ChannelSettings in self.preset.parts else ChannelSettings()
+
+    def _part(self, cls: type[T]) -> T:
+        return cls(**{name: getattr(self, name) for name in field_names(cls)})
 
 
-def _part(whole: object, cls: type[T]) -> T:
-    return cls(**{name: getattr(whole, name) for name in field_names(cls)})
+def neutral(name: str, method: type[Algorithm]) -> Preset:
+    """The preset of an algorithm that comes without one: trained in rounds, nothing changed."""
+    summary = (method.__doc__ or name).strip().partition("\n")[0]
+    return Preset(name, method, summary)
+
+
+@cache
+def _settings_of(preset: Preset) -> type[ConfiguredPreset]:
+    """One class of flat settings, the parts' before the algorithm's; refuses a name that two of them have."""
+    owner: dict[str, type] = {}
+    body: dict[str, Any] = {"__annotations__": {}}
+    for part in (*reversed(preset.parts), preset.method):
+        hints = get_type_hints(part, include_extras=True)
+        for one in dataclasses.fields(part):
+            if one.name in owner:
+                raise SettingError(
+                    f"the settings of '{preset.name}' must have names of their own, but '{one.name}' is one of "
+                    f"{part.__name__} and of {owner[one.name].__name__}; rename it in the algorithm."
+                )
+            owner[one.name], body["__annotations__"][one.name] = part, hints[one.name]
+            if (default := _default(one, preset.defaults)) is not dataclasses.MISSING:
+                body[one.name] = default
+    if strange := next((key for key in preset.defaults if key not in owner), None):
+        raise SettingError(unknown(strange, list(owner), preset.name))
+    about = {"__doc__": preset.summary, "__module__": __name__, "name": preset.name, "seeded": preset.seeded}
+    return settings(type(preset.name, (ConfiguredPreset,), {**body, **about, "preset": preset}))
+
+
+def _default(one: dataclasses.Field[Any], changed: Mapping[str, Any]) -> Any:
+    if one.name in changed:
+        return changed[one.name]
+    made = one.default_factory is not dataclasses.MISSING
+    return dataclasses.field(default_factory=one.default_factory) if made else one.default
+
+
+def _configured(preset: Preset, values: dict[str, Any]) -> ConfiguredPreset:
+    return preset(**values)

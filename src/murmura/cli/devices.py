@@ -46,7 +46,6 @@ def devices(
     from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
-    from murmura.core.settings import from_dict
     from murmura.runtimes.http.client import HttpTransport
     from murmura.runtimes.http.fleet import Fleet, man, sail
     from murmura.runtimes.http.joining import News
@@ -54,7 +53,7 @@ def devices(
 
     url = url.rstrip("/")
     rows, method = training_rows(data, protocol, data_dir), asyncio.run(_method(url, authority))
-    preset = from_dict(algorithm(method), options.parse_settings(settings, [method])[method])
+    preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)
     what, places = ("users", rows.n_users) if groups is None else ("groups", int(groups.max()) + 1)
     last = places if n is None else first + n

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.preset import Preset
+from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.federation import History, Public
@@ -18,7 +18,6 @@ from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.record import Recorder
 from murmura.core.rng import Rng, client_secrets
-from murmura.core.settings import from_dict
 from murmura.data.groups import Groups, groups_of_file, random_groups
 from murmura.engine.fit import Watch, fit
 from murmura.engine.fitted import Fitted
@@ -30,7 +29,7 @@ from murmura.runtimes.inprocess import InProcess
 class Simulated:
     """A federated method with its settings, ready to be fitted on the users of a data set."""
 
-    preset: Preset
+    preset: ConfiguredPreset
     runtime: InProcess = field(default_factory=InProcess)
 
     def __post_init__(self) -> None:
@@ -146,4 +145,4 @@ class Simulated:
 
 def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> Simulated:
     """The federated method of that name, `settings` as on the command line: simulated("sfpl+", {"pi": 0.9})."""
-    return Simulated(from_dict(algorithm(name), settings or {}), InProcess(workers=workers))
+    return Simulated(algorithm(name)(**settings or {}), InProcess(workers=workers))

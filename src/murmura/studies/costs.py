@@ -9,14 +9,13 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.channel.ledger import paper_costs
 from murmura.core.federation import Public
-from murmura.core.settings import from_dict
 from murmura.studies.experiments import Counts, Experiment
 from murmura.studies.sweep import entry_label
 
 
 def costs(counts: Counts, model: str, settings: dict[str, Any]) -> dict[str, float]:
     """CCE, freshness and its normalised form, T and clients per round of a configuration on so much data."""
-    preset = from_dict(algorithm(model), settings)
+    preset = algorithm(model)(**settings)
     listed = np.arange(counts.items, dtype=np.int32)
     public = Public(counts.items, listed, counts.users, counts.rows)
     triples = preset.algorithm().visit_examples(public)

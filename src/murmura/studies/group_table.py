@@ -23,7 +23,8 @@ import numpy as np
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.local import mark, owners, unable
-from murmura.algorithms.fedsplit.presets import ONCE, FedSplitPrinted
+from murmura.algorithms.fedsplit.presets import FEDSPLIT
+from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Ints
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
@@ -127,7 +128,7 @@ def _everyone(train: Interactions) -> Ratings:
 
 
 def _groups(train: Interactions, number: int) -> Ints:
-    groups = Simulated(FedSplitPrinted(grouping_seed=number)).groups(train, number)
+    groups = Simulated(FEDSPLIT(grouping_seed=number)).groups(train, number)
     assert groups is not None
     return groups.of
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.baselines import BASELINES, baseline
 from murmura.core.errors import SettingError
+from murmura.core.plugins import unknown_name
 from murmura.core.settings import from_dict
 from murmura.engine.method import Method
 
@@ -25,10 +25,8 @@ def method_class(name: str) -> type[Any]:
     if name in BASELINES:
         return baseline(name)
     if name in ALGORITHMS:
-        return algorithm(name)
-    near = difflib.get_close_matches(name, names(), n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(names())}."
-    raise SettingError(f"there is no model '{name}': {hint}")
+        return algorithm(name).settings
+    raise SettingError(unknown_name("model", name, names()))
 
 
 def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
@@ -44,4 +42,4 @@ def federated(name: str, settings: dict[str, Any], workers: int = 1) -> Simulate
     from murmura.runtimes.inprocess import InProcess
     from murmura.runtimes.simulation import Simulated
 
-    return Simulated(from_dict(algorithm(name), settings), InProcess(workers=workers))
+    return Simulated(algorithm(name)(**settings), InProcess(workers=workers))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress
@@ -163,11 +164,8 @@ def _check(
 def _check_cohorts(chosen: Comparison) -> None:
     """Refuse more clients per round than there are before the first run, not when their turn comes."""
     from murmura.core.federation import Public
-    from murmura.core.schedule import Schedule
-    from murmura.core.settings import from_dict
 
     public = Public.of(chosen.prepared.split.train)
     for entry in chosen.entries:
-        settings = from_dict(method_class(entry.model), entry.settings)
-        if isinstance(settings, Schedule):
-            settings.cohort(public)
+        if entry.model in ALGORITHMS:
+            algorithm(entry.model)(**entry.settings).schedule().cohort(public)

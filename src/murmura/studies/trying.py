@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from murmura.algorithms.preset import Preset
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.errors import SettingError
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
@@ -90,8 +90,9 @@ def is_over(curve: Sequence[float], patience: int, better: Side = "higher") -> b
 
 def learns_in_epochs(model: str) -> bool:
     """Whether a fit can be scored on its way; `epochs` of a one-shot method are passes inside a client."""
-    cls = method_class(model)
-    return "epochs" in field_names(cls) and (issubclass(cls, Schedule) or not issubclass(cls, Preset))
+    if model in ALGORITHMS:
+        return Schedule in algorithm(model).parts
+    return "epochs" in field_names(method_class(model))
 
 
 def most_epochs(model: str, settings: dict[str, Any]) -> int:

@@ -1,64 +1,42 @@
-"""The named configurations of FPL: the four published ones, and cohorts for a real federation."""
+"""The named configurations of FPL: the four published ones, and ours for cohorts of a real federation."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
-
-from murmura.algorithms.fpl.fpl import FPL, Count, Rate, Times
-from murmura.algorithms.optimisers import Optimiser
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.preset import Preset
-from murmura.core.channel import ChannelSettings
-from murmura.core.consent import Consent
-from murmura.core.federation import Algorithm
-from murmura.core.schedule import Schedule
-from murmura.core.settings import settings
 
+ONE_CLIENT = {"clients": 1, "rounds_per_epoch": "visits", "epochs": 20}
+EVERYONE = {**ONE_CLIENT, "clients": "all"}
 
-@settings
-class SFPL(Preset, FPL, Schedule, Consent, ChannelSettings):
-    """sFPL: one client a round, one triple: sequential training, as of a centralised BPR."""
-
-    name: ClassVar[str] = "sfpl"
-    method: ClassVar[type[Algorithm]] = FPL
-
-
-@settings
-class SFPLPlus(SFPL):
-    """sFPL+: one client a round, T = floor(X+ / |U|) triples."""
-
-    name: ClassVar[str] = "sfpl+"
-    triples: Count | Literal["mean", "own"] = "mean"
-
-
-@settings
-class PFPL(SFPL):
-    """pFPL: all clients in every round, one triple each."""
-
-    name: ClassVar[str] = "pfpl"
-    clients: Count | Literal["all"] = "all"
-
-
-@settings
-class PFPLPlus(PFPL):
-    """pFPL+: all clients in every round, T = floor(X+ / |U|) triples each."""
-
-    name: ClassVar[str] = "pfpl+"
-    triples: Count | Literal["mean", "own"] = "mean"
-
-
-@settings
-class CFPL(SFPL):
-    """cFPL, ours: cohorts of 500, T = |I_u|, AdaGrad on the server, local passes, biases from shared counts.
-
-    An epoch visits everyone once on average.
-    """
-
-    name: ClassVar[str] = "cfpl"
-    triples: Count | Literal["mean", "own"] = "own"
-    clients: Count | Literal["all"] = 500
-    rounds_per_epoch: Count | Literal["visits", "triples"] = "triples"
-    optimiser: Optimiser = "adagrad"
-    server_alpha: Rate | None = 0.1
-    warm: Times = 2
-    refresh: Times = 2
-    prior: bool = True
+SFPL = Preset(
+    "sfpl",
+    FPL,
+    "sFPL: one client a round, one triple: sequential training, as of a centralised BPR.",
+    ONE_CLIENT,
+)
+SFPL_PLUS = Preset(
+    "sfpl+", FPL, "sFPL+: one client a round, T = floor(X+ / |U|) triples.", {**ONE_CLIENT, "triples": "mean"}
+)
+PFPL = Preset("pfpl", FPL, "pFPL: all clients in every round, one triple each.", EVERYONE)
+PFPL_PLUS = Preset(
+    "pfpl+",
+    FPL,
+    "pFPL+: all clients in every round, T = floor(X+ / |U|) triples each.",
+    {**EVERYONE, "triples": "mean"},
+)
+CFPL = Preset(
+    "cfpl",
+    FPL,
+    "cFPL, ours: cohorts of 500, T = |I_u|, AdaGrad on the server, local passes, biases from shared counts.",
+    {
+        "clients": 500,
+        "rounds_per_epoch": "triples",  # an epoch visits everyone once on average
+        "epochs": 20,
+        "triples": "own",
+        "optimiser": "adagrad",
+        "server_alpha": 0.1,
+        "warm": 2,
+        "refresh": 2,
+        "prior": True,
+    },
+)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.algorithms.preset import Preset
+from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.federation import Public
@@ -26,18 +26,18 @@ def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Intera
     return prepare(dataset, protocol(rules, dataset)).split.train
 
 
-def groups_of(data: Interactions, preset: Preset, seed: int) -> Ints | None:
+def groups_of(data: Interactions, preset: ConfiguredPreset, seed: int) -> Ints | None:
     """The device of every user, where the method is for groups of people; None: everyone has one."""
     found = Simulated(preset).groups(data, seed)
     return None if found is None else found.of
 
 
-def described_by(data: Interactions, preset: Preset, seed: int) -> Description:
+def described_by(data: Interactions, preset: ConfiguredPreset, seed: int) -> Description:
     """The federation whose devices are the users of `data`, or the groups the method puts them in."""
     return Description(data.items, Public.of(data, groups=groups_of(data, preset, seed)))
 
 
-def described_by_items(path: Path, preset: Preset, clients: int, interactions: int) -> Description:
+def described_by_items(path: Path, preset: ConfiguredPreset, clients: int, interactions: int) -> Description:
     """A federation of so many devices over the items in a file, one id per line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

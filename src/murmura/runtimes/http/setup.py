@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from murmura.algorithms import algorithm
-from murmura.algorithms.preset import Preset
+from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
 from murmura.core.rng import Words, server_secret
-from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
+from murmura.core.settings import as_dict, changed, field_names, settings
 from murmura.engine.itinerary import Itinerary
 from murmura.runtimes.http.manifest import Description, Mode
 from murmura.runtimes.http.store import Store, put_fact
@@ -43,7 +43,7 @@ class Timing:
 class Setup:
     """One federation."""
 
-    preset: Preset
+    preset: ConfiguredPreset
     description: Description
     channel: ChannelSettings
     timing: Timing
@@ -106,15 +106,15 @@ class Setup:
 
 def configured(
     name: str, given: dict[str, Any], mode: Mode, minimum: int | None = None
-) -> tuple[Preset, ChannelSettings]:
+) -> tuple[ConfiguredPreset, ChannelSettings]:
     """The method of that name, and the channel of its updates in this mode."""
     if "channel" in given:
         raise SettingError(
             "the channel of a real federation is a secure sum; say --readable for the other one."
         )
-    cls, of_channel = algorithm(name), field_names(ChannelSettings)
-    carries = issubclass(cls, ChannelSettings)
-    apart = {} if carries else {key: given[key] for key in given if key in of_channel and not hasattr(cls, key)}
-    preset = from_dict(cls, {key: value for key, value in given.items() if key not in apart})
+    named = algorithm(name)
+    of_channel = set(field_names(ChannelSettings)).difference(field_names(named.settings))
+    apart = {key: given[key] for key in given if key in of_channel}
+    preset = named(**{key: value for key, value in given.items() if key not in apart})
     least = {} if minimum is None else {"minimum_cohort": minimum}
     return preset, changed(preset.channel_settings(), **{**apart, **least, "channel": mode})

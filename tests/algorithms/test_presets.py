@@ -1,0 +1,103 @@
+"""Presets are values: whole, flat, told apart by their names; an algorithm of someone else is equal to ours."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from murmura.algorithms import ALGORITHMS, algorithm
+from murmura.algorithms.fpl.fpl import FPL
+from murmura.algorithms.preset import GROUPS, ONCE, Preset, neutral
+from murmura.core.channel import ChannelSettings
+from murmura.core.errors import SettingError
+from murmura.core.schedule import Schedule
+from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
+from murmura.studies.methods import method, method_class, names
+from murmura.studies.trying import learns_in_epochs
+from tests.core.test_plugins import install, site  # noqa: F401
+
+STRANGER = """
+from typing import ClassVar
+from murmura.algorithms.fpl.fpl import FPL
+from murmura.algorithms.preset import Preset
+from murmura.core.federation import Algorithm
+from murmura.core.settings import settings
+
+@settings
+class Loud(FPL):
+    '''Louder.
+
+    More about it.
+    '''
+    name: ClassVar[str] = "loud"
+    volume: int = 3
+
+@settings
+class Unfinished(Algorithm):
+    name: ClassVar[str] = "unfinished"
+
+QUIET = Preset("quiet", Loud, "Quieter.", {"volume": 1, "clients": "all"})
+"""
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_preset_is_named_as_it_is_listed_and_its_settings_make_a_round_trip(name: str) -> None:
+    preset = algorithm(name)
+    made = preset()
+    assert (preset.name, made.name, made.seeded) == (name, name, True)
+    assert isinstance(made.algorithm(), preset.method)
+    assert from_dict(preset.settings, as_dict(made)) == made == changed(made)
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert preset.summary.endswith(".")
+
+
+def test_a_part_a_preset_does_not_have_is_fixed() -> None:
+    once = Preset("once", FPL, "Once.", parts=GROUPS)(largest=4)
+    assert once.schedule() == ONCE
+    assert once.channel_settings() == ChannelSettings()
+    assert (groups := once.grouping()) is not None
+    assert groups.largest == 4
+    assert neutral("own", FPL)().grouping() is None
+    assert not set(field_names(type(once))) & {*field_names(Schedule), *field_names(ChannelSettings)}
+
+
+def test_a_default_of_no_part_and_a_setting_of_two_parts_are_refused() -> None:
+    with pytest.raises(SettingError, match=r"unknown setting 'odd\.clientz'\. Did you mean 'clients'"):
+        Preset("odd", FPL, "Odd.", {"clientz": 1})()
+
+    @settings
+    class Clipped(FPL):
+        clip: float = 1.0
+
+    with pytest.raises(SettingError, match="'clip' is one of Clipped and of ChannelSettings; rename it"):
+        neutral("clipped", Clipped)()
+
+
+def test_an_algorithm_refuses_settings_that_do_not_go_together_when_it_is_configured() -> None:
+    @settings
+    class Even(FPL):
+        def __post_init__(self) -> None:
+            if self.factors % 2:
+                raise SettingError("even.factors must be even.")
+
+    assert neutral("even", Even)(factors=4).algorithm() == Even(factors=4)
+    with pytest.raises(SettingError, match="must be even"):
+        neutral("even", Even)(factors=3)
+
+
+def test_an_algorithm_of_another_package_is_named_like_ours(site: Path) -> None:  # noqa: F811
+    entries = {"loud": "Loud", "hushed": "QUIET", "unfinished": "Unfinished"}
+    install(site, "stranger", STRANGER, "murmura.algorithms", **entries)
+    assert names()[-3:] == ("hushed", "loud", "unfinished")
+    loud, hushed = algorithm("loud"), algorithm("hushed")
+    assert (loud.summary, hushed.name, hushed().name) == ("Louder.", "hushed", "hushed")
+    assert as_dict(loud())["volume"] == 3
+    assert (as_dict(hushed())["volume"], hushed().schedule().clients) == (1, "all")
+    assert method("loud", {"volume": 5}).name == "loud"
+    assert learns_in_epochs("loud")
+    with pytest.raises(SettingError, match=r"^unknown setting 'loud\.volum'\. Did you mean 'volume'\?$"):
+        method("loud", {"volum": 5})
+    with pytest.raises(SettingError, match="there is no model 'lod': did you mean 'loud'"):
+        method_class("lod")
+    with pytest.raises(SettingError, match="package stranger must be an Algorithm class"):
+        algorithm("unfinished")
