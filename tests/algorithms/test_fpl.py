@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.algorithms.fpl.fpl import FPL, draw_triples
+from murmura.algorithms.fpl.federank import FedeRank, draw_triples
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.arrays import Floats
 from murmura.core.consent import Consent
 from murmura.core.errors import SettingError
@@ -25,7 +26,7 @@ from murmura.testing.checks import assert_close
 SEED = 4
 
 
-def train(method: FPL, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> Fitted:
+def train(method: FedeRank, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> Fitted:
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     return fit(Plan(method, crowd(), schedule, consent=Consent(pi=pi), seed=SEED), runtime=runtime)
 
@@ -49,6 +50,15 @@ def sequential_bpr(data: Interactions, steps: int, factors: int) -> tuple[Floats
             b[i] += alpha * g
             b[j] += alpha * -g
     return P, Q, b
+
+
+def test_with_nothing_of_ours_switched_on_the_method_is_the_published_one_to_the_bit() -> None:
+    given: dict[str, Any] = {"factors": 4, "triples": "own", "precision": "float32"}
+    for schedule in (Schedule(clients=1, rounds=40), Schedule(clients="all", rounds=3)):
+        published, ours = (train(method(**given), schedule, pi=0.6) for method in (FedeRank, FPL))
+        for name in ("Q", "b"):
+            assert published.model[name].tobytes() == ours.model[name].tobytes()
+        assert published.states["p"].tobytes() == ours.states["p"].tobytes()
 
 
 def test_one_client_one_triple_and_full_sharing_is_exactly_sequential_bpr() -> None:

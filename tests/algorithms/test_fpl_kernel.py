@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from murmura.algorithms.fpl import kernel
-from murmura.algorithms.fpl.fpl import FPL, draw_triples
+from murmura.algorithms.fpl.federank import draw_triples
+from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Purpose, Rng, client_secrets

@@ -1,8 +1,16 @@
 """FPL in all its configurations keeps every promise of the kit."""
 
+from murmura.algorithms.fpl.federank import FedeRank
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
+
+
+class TestPublished(AlgorithmKit):
+    """The paper's file alone, which has no compiled path."""
+
+    def make(self) -> FedeRank:
+        return FedeRank(precision="float64", factors=5, triples="own")
 
 
 class TestOneTriple(AlgorithmKit):

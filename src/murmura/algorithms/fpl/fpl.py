@@ -1,30 +1,20 @@
-"""Anelli, Deldjoo, Di Noia, Ferrara, Narducci: FedeRank: User Controlled Feedback (ECIR 2021).
+"""FPL as the presets run it: FedeRank, and what is ours for cohorts of a real federation.
 
-The same method as FPL, Federated Pair-wise Learning, in How to Put Users in Control of their Data in Federated
-Top-N Recommendation with Learning to Rank (SAC 2021) and in chapter 4 of A. Ferrara's thesis.
-
-The server holds item vectors Q and biases b, a client its own vector p_u; the score is b_i + p_u . q_i. A
-visited client draws T triples (u, i, j) of an own item i and an item j it has not, climbs ln sigma(x_ui - x_uj)
-and sends the gradients of the item rows; which positives it may send `history.share` decides alone.
-
-Where text and authors' code differ the code is followed (docs/papers/fpl.md): p_u moves after every triple
-while the received model stays frozen (`version="B"`); the papers' equations (1)-(3) keep p_u frozen as well.
-The prior, the local passes and the optimisers other than "sum" are ours, for cohorts of a real federation.
+With every setting of its own at its default it is the published method, to the bit; `federank` has the paper.
+The server may feed another optimiser with the same sum, p_u may take local passes over a model before a step
+and before ranking, and the biases may start from one summed vector of counts: all from sums alone.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.algorithms import optimisers
-from murmura.core.arrays import Ints
+from murmura.algorithms.fpl.federank import FedeRank, Rate, Times, Values, join, split
 from murmura.core.disclosure import Disclosure, Table
 from murmura.core.federation import (
-    Algorithm,
     Answers,
     Call,
     ClientState,
@@ -35,171 +25,65 @@ from murmura.core.federation import (
     ServerState,
     Total,
 )
-from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
-Count = Annotated[int, Field(ge=1)]
-Times = Annotated[int, Field(ge=0)]
-Rate = Annotated[float, Field(gt=0)]
-Values = NDArray[Any]
-SPREAD = 0.1  # p, q and also b start as N(0, 0.1^2), as in the authors' code
-
 
 @settings
-class FPL(Algorithm):
-    """Federated pair-wise learning of b_i + p_u . q_i."""
+class FPL(FedeRank):
+    """FedeRank with an optimiser on the server, local passes, and biases from counts of shared positives."""
 
     name: ClassVar[str] = "fpl"
 
-    factors: Count = 20
-    alpha: Rate = 0.05
-    triples: Count | Literal["mean", "own"] = 1  # T: a number, floor(X+ / |U|), or the client's own |I_u|
-    version: Literal["B", "equations"] = "B"
     optimiser: optimisers.Optimiser = "sum"
     server_alpha: Rate | None = None  # the server's learning rate; None: alpha
     warm: Times = 0  # local passes of p_u over the received model before a step; nothing leaves
     refresh: Times = 0  # local passes over the final model before ranking
-    fold_in: Times = 20  # local passes of someone unknown in training
     prior: bool = False  # start b from one summed vector of the counts of shared positives
-    precision: Literal["float32", "float64"] = "float32"
 
     def phases(self, public: Public) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows; before it, with a prior, one sum of counts."""
         width = self.factors + 1 + (self.optimiser == "per-contributor")
         train = Phase("train", Disclosure((Table("items", "item", public.items, width, self.precision),)))
         counts = Table("counts", "item", public.items, 1, self.precision, bound=1.0)
-        return (
-            (Phase("prior", Disclosure((counts,)), repeat=1, asks="statistics"), train)
-            if self.prior
-            else (train,)
-        )
-
-    def publishes(self, public: Public) -> Disclosure:
-        """Q and b."""
-        Q = Table("Q", "item", public.items, self.factors, self.precision)
-        return Disclosure((Q, Table("b", "item", public.items, 1, self.precision)))
-
-    def visit_examples(self, public: Public) -> float:
-        """T; X+ / |U| when it depends on the clients."""
-        return self.triples if isinstance(self.triples, int) else public.interactions / public.clients
-
-    def visit_triples(self, public: Public, rows: int) -> int:
-        """T of a client that holds so many rows."""
-        if self.triples == "own":
-            return rows
-        return max(1, public.interactions // public.clients) if self.triples == "mean" else self.triples
+        prior = Phase("prior", Disclosure((counts,)), repeat=1, asks="statistics")
+        return (prior, train) if self.prior else (train,)
 
     def server_init(self, public: Public, rng: Rng) -> ServerState:
-        """Q and b from N(0, 0.1^2)."""
-        draws = SPREAD * rng.stream(Purpose.INIT).normals(public.items * (self.factors + 1))
-        theta = draws.reshape(public.items, -1).astype(self.precision)
-        return ServerState(_split(theta), optimisers.begin(self.optimiser, theta))
-
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
-        """p_u from N(0, 0.1^2)."""
-        p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
-        return {"p": p.astype(self.precision)}
+        """Q and b from N(0, 0.1^2), and what the optimiser remembers of them."""
+        model = super().server_init(public, rng).model
+        return ServerState(model, optimisers.begin(self.optimiser, join(model)))
 
     def client_step(
         self, call: Call, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        """p_u learns from T triples; the rows of the negatives and of the shared positives leave."""
+        """A one for every shared positive; then the published step, after `warm` passes."""
         if call.phase == "prior":
-            return state, self._counts(history, rng)
-        p = self._local_passes(call, state["p"], history, rng.stream(Purpose.WARM), self.warm)
-        T = self.visit_triples(call.public, len(history))
-        triples = draw_triples(call.public.listed, history.item, T, rng.stream(Purpose.TRIPLES))
-        shared = rng.stream(Purpose.COINS).coins(history.share[triples[:, 0]])
-        p, rows, gradients = self._climb(call.model, p, history.item[triples[:, 0]], triples[:, 1], shared)
-        sent = SparseRows.of(rows, gradients)
+            shared = history.item[rng.stream(Purpose.COINS).coins(history.share)]
+            ones = np.ones((len(shared), 1), self.precision)
+            return state, Update({"counts": SparseRows(shared, ones)})
+        p = self.local_passes(call, state["p"], history, rng.stream(Purpose.WARM), self.warm)
+        state, update = super().client_step(call, {"p": p}, history, rng)
         if self.optimiser == "per-contributor":
-            sent = SparseRows(sent.index, np.pad(sent.values, ((0, 0), (0, 1)), constant_values=1.0))
-        return {"p": p}, Update({"items": sent})
-
-    def _climb(
-        self, model: Arrays, p: Values, positives: Ints, negatives: Ints, shared: NDArray[np.bool_]
-    ) -> tuple[Values, Ints, Values]:
-        """Eq. (1)-(5): p_u after all triples, and the rows that leave with their gradients, one by one."""
-        Q, b = model["Q"], model["b"]
-        alpha, lambda_u, lambda_i, lambda_j = self.rates()
-        p_new = p
-        rows, gradients = [], []
-        for i, j, send in zip(positives, negatives, shared):
-            g = _sigmoid_of_minus(b[i] + p @ Q[i] - b[j] - p @ Q[j])
-            # d ln sigma(x_ui - x_uj) - lambda |theta|^2, all at the p_u before this triple
-            if send:
-                rows.append(i)
-                gradients.append(np.append(g * p - lambda_i * Q[i], g))
-            rows.append(j)
-            gradients.append(np.append(-g * p - lambda_j * Q[j], -g))
-            p_new = p_new + alpha * (g * (Q[i] - Q[j]) - lambda_u * p)
-            p = p_new if self.version == "B" else p
-        values = np.array(gradients, self.precision).reshape(len(rows), self.factors + 1)
-        return p_new, np.array(rows, np.int32), values
-
-    def client_negatives(self, public: Public, history: History, rng: Rng) -> Ints:
-        """The negatives of one visit, as `client_step` draws them: for the check for leaks; nothing leaves."""
-        T = self.visit_triples(public, len(history))
-        return draw_triples(public.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
+            sent = update.tables["items"]
+            counted = np.pad(sent.values, ((0, 0), (0, 1)), constant_values=1.0)
+            update = Update({"items": SparseRows(sent.index, counted)})
+        return state, update
 
     def server_step(
         self, phase: str, server: ServerState, inbox: Total | Letters
     ) -> tuple[ServerState, Answers]:
-        """Eq. (6): theta + alpha times the sum; or another optimiser fed with the same sum."""
+        """The biases that counts give; then the optimiser, fed with the sum."""
         assert isinstance(inbox, Total)
         if phase == "prior":
             return ServerState({**server.model, "b": self._prior(server, inbox.update)}, server.private), {}
-        sent = inbox.update.tables["items"]
-        theta, memory = optimisers.move(
-            self.optimiser, self.server_alpha or self.alpha, _join(server.model), server.private, sent
-        )
-        return ServerState(_split(theta), memory), {}
-
-    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
-        """`refresh` passes over the final model."""
-        stream = rng.stream(Purpose.REFRESH)
-        return {"p": self._local_passes(call, state["p"], history, stream, self.refresh)}
-
-    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
-        """A new p_u, climbed over the frozen model; without any item zero, which leaves the biases."""
-        if not len(history):
-            return {"p": np.zeros(self.factors, self.precision)}
-        start = self.client_init(call.public, history, rng)["p"]
-        return {"p": self._local_passes(call, start, history, rng.stream(Purpose.FOLD_IN), self.fold_in)}
-
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
-        """b_i + p_u . q_i of every item."""
-        scores: Values = state["p"][None, :] @ model["Q"].T + model["b"]
-        return scores
-
-    def kernel(self) -> Kernel:
-        """The compiled twin."""
-        from murmura.algorithms.fpl.kernel import FPLKernel
-
-        return FPLKernel(self)
-
-    def rates(self) -> tuple[float, float, float, float]:
-        """alpha, and the regularisation of p_u, q_i and q_j: alpha / 20, alpha / 20 and alpha / 200."""
-        return self.alpha, self.alpha / 20, self.alpha / 20, self.alpha / 200
-
-    def _local_passes(self, call: Call, p: Values, history: History, stream: Stream, passes: int) -> Values:
-        """p_u after `passes` times |I_u| triples over a model that stays as it is."""
-        alpha, lambda_u, _, _ = self.rates()
-        Q, b = call.model["Q"], call.model["b"]
-        for k, j in draw_triples(call.public.listed, history.item, passes * len(history), stream):
-            i = history.item[k]
-            g = _sigmoid_of_minus(b[i] + p @ Q[i] - b[j] - p @ Q[j])
-            p = p + alpha * (g * (Q[i] - Q[j]) - lambda_u * p)
-        return p
-
-    def _counts(self, history: History, rng: Rng) -> Update:
-        """A one for every shared positive."""
-        shared = history.item[rng.stream(Purpose.COINS).coins(history.share)]
-        return Update({"counts": SparseRows(shared, np.ones((len(shared), 1), self.precision))})
+        rate, sent = self.server_alpha or self.alpha, inbox.update.tables["items"]
+        theta, memory = optimisers.move(self.optimiser, rate, join(server.model), server.private, sent)
+        return ServerState(split(theta), memory), {}
 
     def _prior(self, server: ServerState, counted: Update) -> Values:
         """b = (log(count + 5) - mean) / 2."""
@@ -209,32 +93,13 @@ class FPL(Algorithm):
         b: Values = (0.5 * (logs - logs.mean())).astype(self.precision)
         return b
 
+    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+        """`refresh` passes over the final model."""
+        stream = rng.stream(Purpose.REFRESH)
+        return {"p": self.local_passes(call, state["p"], history, stream, self.refresh)}
 
-def draw_triples(listed: Ints, own: Ints, n: int, stream: Stream) -> Ints:
-    """n draws with replacement of (place among the own items, an item on offer that is not own): (n, 2).
+    def kernel(self) -> Kernel:
+        """The compiled twin."""
+        from murmura.algorithms.fpl.kernel import FPLKernel
 
-    Nothing for someone who has no item, or every item.
-    """
-    mine = set(own.tolist())
-    if not mine or mine.issuperset(listed.tolist()):
-        n = 0
-    triples = np.empty((n, 2), np.int32)
-    for t in range(n):
-        triples[t, 0] = stream.below(len(own))
-        triples[t, 1] = listed[stream.below(len(listed))]
-        while triples[t, 1] in mine:
-            triples[t, 1] = listed[stream.below(len(listed))]
-    return triples
-
-
-def _sigmoid_of_minus(x: Any) -> Any:
-    with np.errstate(over="ignore"):  # exp of a large margin is inf, and the gradient 0
-        return 1.0 / (1.0 + np.exp(x))
-
-
-def _split(theta: Values) -> dict[str, Values]:
-    return {"Q": np.ascontiguousarray(theta[:, :-1]), "b": np.ascontiguousarray(theta[:, -1])}
-
-
-def _join(model: Arrays) -> Values:
-    return np.column_stack([model["Q"], model["b"]])
+        return FPLKernel(self)

@@ -51,7 +51,7 @@ class FPLKernel:
 
     def init_clients(self, public: Public, people: Population) -> States:
         """p_u of everyone from N(0, 0.1^2)."""
-        from murmura.algorithms.fpl.fpl import SPREAD
+        from murmura.algorithms.fpl.federank import SPREAD
 
         P = np.empty((people.clients, self.algorithm.factors), self.algorithm.precision)
         initial_rows(people.secrets, SPREAD, P)
