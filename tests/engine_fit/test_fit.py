@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
+from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
@@ -27,7 +28,7 @@ SHORT = Schedule(clients=4, rounds_per_epoch=3, epochs=3)
 def train(data: Interactions | None = None, **changes: Any) -> Fitted:
     given: dict[str, Any] = {"algorithm": FPL(triples=4), "schedule": SHORT, "runtime": InProcess(), "seed": 1}
     given |= changes
-    plan = {name: given.pop(name) for name in ("algorithm", "schedule", "consent", "seed") if name in given}
+    plan = {name: given.pop(name) for name in ("algorithm", "schedule", "consent", "seed", "channel") if name in given}
     return fit(Plan(data=crowd() if data is None else data, **plan), **given)
 
 
@@ -174,10 +175,25 @@ def test_recommending_gives_the_same_lists_for_any_number_of_workers() -> None:
     assert fitted.client_state(5)["p"].shape == (20,)
 
 
+def test_more_clients_a_round_than_there_are_is_everyone() -> None:
+    everyone = train(schedule=Schedule(clients="all", rounds=2))
+    assert everyone.ledger.totals["visits"] == 2 * 12
+    more = train(schedule=Schedule(clients=13, rounds=2))
+    assert more.ledger.totals == everyone.ledger.totals
+    assert_same_bits(more.model, everyone.model, "model")
+
+
 def test_bad_input_is_refused_in_one_sentence_and_nothing_is_lost(tmp_path: Path) -> None:
     data = crowd()
     cases: list[tuple[type[Exception], str, dict[str, Any]]] = [
-        (SettingError, "at most the 12 clients there are, but it is 13", {"schedule": Schedule(clients=13)}),
+        (
+            SettingError,
+            "at least the minimum cohort of 13, but there are 12",
+            {
+                "schedule": Schedule(clients=13),
+                "channel": ChannelSettings(channel="secure-sum", minimum_cohort=13),
+            },
+        ),
         (DataError, "at least one interaction", {"data": data.rows(np.zeros(0, np.int64))}),
         (
             DataError,

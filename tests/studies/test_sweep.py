@@ -97,12 +97,16 @@ def test_another_sweep_may_not_use_the_folder(tmp_path: Path) -> None:
 
 
 def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
-    plan, what = plan_sweep(small_world(), "default", {"sfpl+": dict(QUICK)}, "clients", [1, 30, "all"])
+    plan, what = plan_sweep(
+        small_world(), "default", {"sfpl+": dict(QUICK)}, "clients", [1, 30, 0.5, "all", 90]
+    )
     list(sweep(plan, what, tmp_path / "s"))
     assert [(p.label, p.found["freshness"]) for p in points(Kept.open(tmp_path / "s"))] == [
         ("sfpl+ clients=1", 600),
         ("sfpl+ clients=30", 20),
+        ("sfpl+ clients=0.5", 20),
         ("sfpl+ clients=all", 10),
+        ("sfpl+ clients=90", 10),  # of 60
     ]
     plan, _ = plan_sweep(small_world(), "default", {"user-knn": {}}, "k", [5, 10])
     assert [entry.settings["k"] for entry in plan.entries] == [5, 10]
@@ -120,7 +124,7 @@ def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
         ({"sfpl+": {}}, "pi", [0.5, 0.50], "must differ, but 0.5 is there twice"),
         ({"sfpl+": {}}, "pi", [float("nan")], "must be finite"),
         ({"sfpl+": {"pi": 1}}, "pi", [0.5], "sfpl+.pi is what the sweep varies"),
-        ({"sfpl+": {}}, "clients", [1, 500], "at most the 60 clients there are, but it is 500"),
+        ({"sfpl+": {}}, "clients", [0.5, 1.0], "sfpl+.clients: input should be a valid integer or less than 1"),
         ({"sfpl+": {}}, "clients", [0], "sfpl+.clients: input should be greater than or equal to 1"),
         ({"sfpll": {}}, "pi", [1], "did you mean 'sfpl'"),
     ],

@@ -6,24 +6,29 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from murmura.core.errors import SettingError
 from murmura.core.federation import Public
 from murmura.core.settings import settings
 
 Count = Annotated[int, Field(ge=1)]
+# strict: 1 is one client and 0.1 a tenth of them; 1.0 could be meant as either and is refused
+Clients = (
+    Annotated[int, Field(ge=1, strict=True)] | Annotated[float, Field(gt=0, lt=1, strict=True)] | Literal["all"]
+)
+EpochRounds = Count | Literal["visits", "triples"]
 
 
 @settings
 class Schedule:
-    """Clients per round, rounds per epoch and epochs.
+    """Clients per round, rounds per epoch and epochs; by default everyone, once an epoch.
 
+    `clients` is a count, a fraction of all clients or "all"; a count above those there are is all of them.
     Both published readings of an epoch are here; X+ is the number of training interactions, m the clients per
     round, T the triples of a visit. "visits": an epoch makes X+ visits, m * rpe = X+ (the authors' code; FPL,
     long version, eq. 10). "triples": it uses X+ triples, m * T * rpe = X+ (Ferrara's thesis, 4.5.2).
     """
 
-    clients: Count | Literal["all"] = 1
-    rounds_per_epoch: Count | Literal["visits", "triples"] = "visits"
+    clients: Clients = "all"
+    rounds_per_epoch: EpochRounds = 1
     epochs: Count = 20
     rounds: Count | None = None  # stop after so many rounds, whatever the epochs
 
@@ -31,12 +36,9 @@ class Schedule:
         """The number of clients in a round."""
         if self.clients == "all":
             return public.clients
-        if self.clients > public.clients:
-            raise SettingError(
-                f"clients per round must be at most the {public.clients} clients there are, "
-                f"but it is {self.clients}; lower it or say 'all'."
-            )
-        return self.clients
+        if isinstance(self.clients, float):
+            return max(1, round(self.clients * public.clients))
+        return min(self.clients, public.clients)
 
     def epoch_rounds(self, public: Public, triples: float) -> int:
         """The number of rounds in an epoch, when a visit uses `triples` on average."""

@@ -69,7 +69,6 @@ def plan_sweep(
         for entry, value in zip(curves[label], swept)
     }
     chosen = plan(dataset, protocol, {**others, **entries}, **rest)
-    _check_cohorts(chosen)
     return chosen, Sweep(key, swept, curves, tuple(others))
 
 
@@ -159,13 +158,3 @@ def _check(
     same = next((label for label in beside if label in models), None)
     if same is not None:
         raise SettingError(f"'{same}' must be swept or stand beside the sweep, but is named for both.")
-
-
-def _check_cohorts(chosen: Comparison) -> None:
-    """Refuse more clients per round than there are before the first run, not when their turn comes."""
-    from murmura.core.federation import Public
-
-    public = Public.of(chosen.prepared.split.train)
-    for entry in chosen.entries:
-        if entry.model in ALGORITHMS:
-            algorithm(entry.model)(**entry.settings).schedule().cohort(public)
