@@ -15,7 +15,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data import SOURCES, load
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.sources import ALIASES, source_named
+from murmura.data.sources import ALIASES, every_source, source_named
 from murmura.data.splits import LegacyRandomHoldout, TemporalHoldout
 
 # rows, users, items as their owners state them
@@ -247,7 +247,7 @@ def test_a_path_is_never_a_name_and_names_take_no_columns(tmp_path: Path) -> Non
 
 
 def test_every_source_says_whose_it_is() -> None:
-    for name, source in SOURCES.items():
+    for name, source in every_source().items():
         assert source.name == name
         assert source.title
         assert source.owner

@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-import difflib
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from murmura.core.errors import SettingError
+from murmura.core.plugins import Registry
 
 if TYPE_CHECKING:
     from murmura.baselines.base import Baseline
 
+
+def _class(name: str, found: object) -> type[Baseline] | None:
+    from murmura.baselines.base import Baseline
+
+    if isinstance(found, type) and issubclass(found, Baseline) and found.name == name:
+        return found
+    return None
+
+
 # name on the command line -> module and class; a new baseline adds one row and inherits every test
-BASELINES: dict[str, str] = {
-    "random": "random:Random",
-    "mostpop": "mostpop:MostPop",
-    "user-knn": "user_knn:UserKnn",
-    "item-knn": "item_knn:ItemKnn",
-    "ease": "ease:Ease",
-    "ials": "ials:Ials",
-    "bpr-mf": "bpr_mf:BprMf",
-    "mf": "mf:Mf",
-    "cnmf": "cnmf:Cnmf",
-    "multvae": "multvae:MultVae",
-    "neumf": "neumf:NeuMf",
-}
+BASELINES: Registry[type[Baseline]] = Registry(
+    "model",
+    "murmura.baselines",
+    {
+        "random": "murmura.baselines.random:Random",
+        "mostpop": "murmura.baselines.mostpop:MostPop",
+        "user-knn": "murmura.baselines.user_knn:UserKnn",
+        "item-knn": "murmura.baselines.item_knn:ItemKnn",
+        "ease": "murmura.baselines.ease:Ease",
+        "ials": "murmura.baselines.ials:Ials",
+        "bpr-mf": "murmura.baselines.bpr_mf:BprMf",
+        "mf": "murmura.baselines.mf:Mf",
+        "cnmf": "murmura.baselines.cnmf:Cnmf",
+        "multvae": "murmura.baselines.multvae:MultVae",
+        "neumf": "murmura.baselines.neumf:NeuMf",
+    },
+    "a Baseline class whose name is that of its entry point",
+    _class,
+)
 
 
 def baseline(name: str) -> type[Baseline]:
     """The class behind a name on the command line."""
-    if name not in BASELINES:
-        near = difflib.get_close_matches(name, BASELINES, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(BASELINES)}."
-        raise SettingError(f"there is no model '{name}': {hint}")
-    module, _, cls = BASELINES[name].partition(":")
-    found: type[Baseline] = getattr(import_module(f"murmura.baselines.{module}"), cls)
-    return found
+    return BASELINES.get(name)

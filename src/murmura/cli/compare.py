@@ -25,6 +25,7 @@ def compare(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
     seed: options.Seed = 0,
     at: options.Cutoffs = "",
+    metrics: Annotated[str, typer.Option("--metrics", help="Comma-separated; default P,R,nDCG,IC,G.")] = "",
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     skip_bad: options.SkipBad = False,
@@ -43,7 +44,8 @@ def compare(
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
         source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
-        plan = _plan(source, data_dir, protocol, chosen, seeds, seed, options.parse_cutoffs(at))
+        more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
+        plan = _plan(source, data_dir, protocol, chosen, seeds, seed, options.parse_cutoffs(at), **more)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     lines = run(plan, folder, workers, as_json)
     if not as_json:
@@ -59,6 +61,7 @@ def _plan(
     seeds: int,
     seed: int,
     cutoffs: tuple[int, ...] | None,
+    **more: Any,
 ) -> Comparison:
     from murmura.data.sources import load
     from murmura.studies.compare import plan
@@ -66,7 +69,7 @@ def _plan(
     dataset = load(source["name"], data_dir, skip_bad=bool(source.get("skip_bad")))
     for note in dataset.notes:
         say(note)
-    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source)
+    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source, **more)
 
 
 def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
@@ -83,7 +86,10 @@ def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     for label, own in options.parse_settings(settings, list(models)).items():
         models[label] |= own
     folder = Path(read.data.dir) if read.data.dir else None
-    plan = _plan(as_dict(read.data), folder, read.protocol, models, read.seeds, read.seed, read.cutoffs)
+    plan = _plan(
+        as_dict(read.data), folder, read.protocol, models, read.seeds, read.seed, read.cutoffs,
+        metrics=read.metrics,
+    )  # fmt: skip
     return plan, read.workers
 
 

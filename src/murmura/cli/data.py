@@ -32,10 +32,10 @@ Repeats = Annotated[bool, typer.Option("--repeats", help="For a file: a user may
 @data_app.command("list")
 def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """The data sets Murmura knows by name, and which of them are here."""
-    from murmura.data.sources import SOURCES
+    from murmura.data.sources import every_source
 
     rows = []
-    for source in SOURCES.values():
+    for source in every_source().values():
         here = not source.files or (data_dir is not None and source.fits(data_dir / source.place))
         if as_json:
             told = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}

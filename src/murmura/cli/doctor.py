@@ -55,7 +55,7 @@ def _extras() -> list[tuple[str, str, str]]:
 
 
 def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
-    from murmura.data.sources import SOURCES
+    from murmura.data.sources import every_source
 
     if data_dir is None:
         return [
@@ -63,7 +63,9 @@ def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
         ]
     if not data_dir.is_dir():
         return [("data folder", "missing", f"{data_dir} is not a folder")]
-    here = [name for name, source in SOURCES.items() if source.files and (data_dir / source.place).is_dir()]
+    here = [
+        name for name, source in every_source().items() if source.files and (data_dir / source.place).is_dir()
+    ]
     return [("data folder", str(data_dir), f"holds {', '.join(here) or 'no known data set'}")]
 
 

@@ -137,10 +137,10 @@ def _finish(shown: Experiment, places: list[Place], out: Path) -> None:
 
 def _missing(data: str, data_dir: Path | None) -> str:
     """How to supply a data set that is not here; "" when it is."""
-    from murmura.data.sources import ALIASES, MADE_UP, SOURCES, data_folder, unknown_name
+    from murmura.data.sources import MADE_UP, data_folder, find_source, unknown_name
     from murmura.data.table import looks_like_a_file
 
-    source = SOURCES.get(ALIASES.get(data, data))
+    source = find_source(data)
     if source is None:
         if data in MADE_UP or Path(data).exists():
             return ""

@@ -6,10 +6,12 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
+from murmura.core.plugins import Registry
 from murmura.data import (
     amazon,
     embedded,
@@ -23,24 +25,35 @@ from murmura.data import (
 )
 from murmura.data.source import Folder, Source
 
+
+def _source(name: str, found: object) -> Source | None:
+    return found if isinstance(found, Source) and found.name == name else None
+
+
 # a new source is one file and one row here
-SOURCES: dict[str, Source] = {
-    source.name: source
-    for source in (
-        embedded.EMBEDDED,
-        movielens.ML_1M,
-        movielens.ML_100K,
-        movielens.ML_LATEST_SMALL,
-        movielens.ML_LATEST,
-        amazon.DIGITAL_MUSIC,
-        foursquare.ITALY,
-        foursquare.BRAZIL,
-        foursquare.CANADA,
-        yahoo_movies.YAHOO_MOVIES,
-        facebook_books.FACEBOOK_BOOKS,
-        librarything.LIBRARYTHING,
-    )
-}
+SOURCES: Registry[Source] = Registry(
+    "data set",
+    "murmura.sources",
+    {
+        source.name: source
+        for source in (
+            embedded.EMBEDDED,
+            movielens.ML_1M,
+            movielens.ML_100K,
+            movielens.ML_LATEST_SMALL,
+            movielens.ML_LATEST,
+            amazon.DIGITAL_MUSIC,
+            foursquare.ITALY,
+            foursquare.BRAZIL,
+            foursquare.CANADA,
+            yahoo_movies.YAHOO_MOVIES,
+            facebook_books.FACEBOOK_BOOKS,
+            librarything.LIBRARYTHING,
+        )
+    },
+    "a Source whose name is that of its entry point",
+    _source,
+)
 ALIASES = {"embedded": embedded.EMBEDDED.name, "demo": embedded.EMBEDDED.name}
 MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synth.synth, "checkerboard": synth.board}
 DATA_DIR = "MURMURA_DATA"
@@ -69,7 +82,7 @@ def load(
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
     name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
     path = Path(name_or_path)
-    source = SOURCES.get(ALIASES.get(name, name))
+    source = find_source(name)
     if (source is not None or name in MADE_UP or path.is_dir()) and (columns or separator or repeats):
         raise SettingError(f"columns, separator and repeats are for a file, but '{name_or_path}' is none.")
     if name in MADE_UP:
@@ -85,10 +98,25 @@ def load(
 
 def source_named(name: str) -> Source:
     """The description of a source; refuses a name nobody knows."""
-    source = SOURCES.get(ALIASES.get(name, name))
+    source = find_source(name)
     if source is None:
         raise SettingError(unknown_name(name))
     return source
+
+
+def find_source(name: str) -> Source | None:
+    """The description of a source; None where the name is nobody's."""
+    known = ALIASES.get(name, name)
+    return SOURCES.get(known) if known in SOURCES else None
+
+
+def every_source() -> dict[str, Source]:
+    """All sources by name; a broken package is refused when it is named, and left out here."""
+    found: dict[str, Source] = {}
+    for name in SOURCES:
+        with suppress(SettingError):
+            found[name] = SOURCES.get(name)
+    return found
 
 
 def unknown_name(name: str) -> str:
@@ -106,8 +134,9 @@ def data_folder(data_dir: Path | str | None) -> Path | None:
 
 def recognise(folder: Path) -> Source:
     """The source a folder is shaped like: by its name first, then by the files in it."""
-    by_name = [source for source in SOURCES.values() if source.place == folder.name]
-    by_files = [source for source in SOURCES.values() if not any("*" in file.name for file in source.files)]
+    known = every_source().values()
+    by_name = [source for source in known if source.place == folder.name]
+    by_files = [source for source in known if not any("*" in file.name for file in source.files)]
     for source in [*by_name, *by_files]:
         if source.fits(folder):
             return source

@@ -19,7 +19,7 @@ from murmura.engine.method import Method
 from murmura.engine.protocol import Protocol
 from murmura.engine.rating_scores import HEADER, GroupErrors, score_ratings
 from murmura.engine.run import Run
-from murmura.evaluation import Evaluation, evaluate
+from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 
 LIST_HEADER = ("user", "rank", "item", "score")
 
@@ -44,12 +44,13 @@ def experiment(
     workers: int = 1,
     progress: Progress = SILENT,
     cutoffs: tuple[int, ...] | None = None,
+    metrics: tuple[str, ...] = DEFAULT_METRICS,
 ) -> Outcome:
     """Fit on `split.train`, score on its test part: the validation rows of a selection, or an opened test."""
     started = time.perf_counter()
     model = method.fit(split.train, seed, progress)
     seconds = time.perf_counter() - started
-    return score(model, split, rules, workers, cutoffs or rules.cutoffs, {"fit": seconds})
+    return score(model, split, rules, workers, cutoffs or rules.cutoffs, {"fit": seconds}, metrics)
 
 
 def score(
@@ -59,6 +60,7 @@ def score(
     workers: int,
     cutoffs: tuple[int, ...],
     seconds: dict[str, float] | None = None,
+    metrics: tuple[str, ...] = DEFAULT_METRICS,
 ) -> Outcome:
     """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
     started = time.perf_counter()
@@ -74,6 +76,7 @@ def score(
             cutoffs=cutoffs,
             relevant_from=rules.relevant_from,
             gini_catalogue=rules.gini_catalogue,
+            metrics=metrics,
         )
     times = {**(seconds or {}), "rank": ranked - started}
     return Outcome(evaluation, lists, model, times, model.cost(), groups)

@@ -5,13 +5,13 @@ docs/metrics.md has its formula under the same key; a test refuses a row without
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
+from murmura.core.plugins import Registry
 from murmura.evaluation import accuracy, categories, coverage, gain, popularity
 from murmura.evaluation.cut import Cut
 from murmura.evaluation.ratings import RATING_ERRORS
@@ -50,7 +50,9 @@ class LabelMetric(Metric):
     function: Callable[[Cut], dict[str, float]]
 
 
-_ROWS: tuple[UserMetric | SystemMetric | LabelMetric, ...] = (
+Row = UserMetric | SystemMetric | LabelMetric
+
+_ROWS: tuple[Row, ...] = (
     UserMetric("P", "precision", "higher", accuracy.precision),
     UserMetric("R", "recall", "higher", accuracy.recall),
     SystemMetric("F1", "F1 of the mean precision and recall", "higher", accuracy.f1_of_means),
@@ -71,19 +73,37 @@ _ROWS: tuple[UserMetric | SystemMetric | LabelMetric, ...] = (
     LabelMetric("BD", "bias disparity", "zero", categories.bias_disparity),
 )
 
-METRICS = {row.key: row for row in _ROWS}
 DEFAULT_METRICS = ("P", "R", "nDCG", "IC", "G")  # the table of `compare`
-ALL_METRICS = tuple(key for key, row in METRICS.items() if not isinstance(row, LabelMetric))
+ALL_METRICS = tuple(row.key for row in _ROWS if not isinstance(row, LabelMetric))
 
 
-def metric_of(key: str) -> UserMetric | SystemMetric | LabelMetric:
+def _row(name: str, found: object) -> Row | None:
+    return found if isinstance(found, Row) and found.key == name else None
+
+
+METRICS: Registry[Row] = Registry(
+    "metric",
+    "murmura.metrics",
+    {row.key: row for row in _ROWS},
+    "a UserMetric, SystemMetric or LabelMetric whose key is the name of its entry point",
+    _row,
+)
+
+
+def metric_of(key: str) -> Row:
     """The row behind a metric's key, or behind a result's key such as "nDCG@10" or "BD/Food@10"."""
-    name = key.rsplit("@", 1)[0].split("/", 1)[0]
-    if name not in METRICS:
-        near = difflib.get_close_matches(name, METRICS, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(METRICS)}."
-        raise SettingError(f"there is no metric '{name}': {hint}")
-    return METRICS[name]
+    return METRICS.get(key.rsplit("@", 1)[0].split("/", 1)[0])
+
+
+def one_value_each(keys: Sequence[str]) -> tuple[str, ...]:
+    """The metrics a table can hold; refuses a key nobody knows, and one with a value for every category."""
+    for key in keys:
+        if isinstance(metric_of(key), LabelMetric):
+            raise SettingError(
+                f"a metric of a comparison must have one value, but '{key}' has one for every category; "
+                "leave it out and run `murmura analyse bias` on the folder."
+            )
+    return tuple(dict.fromkeys(keys))
 
 
 def is_error(key: str) -> bool:

@@ -48,7 +48,7 @@ def _compare(folder: Folder) -> str:
         f"murmura compare {_data(folder)}",
         f"--models {shlex.quote(','.join(named))}",
         *flags,
-        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_cutoffs(config)} --out {AGAIN}",
+        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_scored(config)} --out {AGAIN}",
     ]
     return " \\\n  ".join(lines)
 
@@ -76,7 +76,7 @@ def _from_file(folder: Folder) -> list[str]:
     kept: dict[str, Any] = {
         "data": folder.source,
         "protocol": folder.protocol,
-        **{key: config[key] for key in ("models", "seeds", "seed", "cutoffs") if key in config},
+        **{key: config[key] for key in ("models", "seeds", "seed", "cutoffs", "metrics") if key in config},
     }
     text = yaml.safe_dump(kept, sort_keys=False).rstrip()
     return [f"cat > {FILE} <<'END'", text, "END", f"murmura compare --config {FILE} --out {AGAIN}"]
@@ -90,6 +90,11 @@ def _data(folder: Folder) -> str:
     if source.get("skip_bad"):
         parts.append("--skip-bad")
     return " ".join([*parts, f"--protocol {shlex.quote(folder.protocol)}"])
+
+
+def _scored(config: dict[str, Any]) -> str:
+    metrics = config.get("metrics") or []
+    return _cutoffs(config) + (f" --metrics {shlex.quote(','.join(map(str, metrics)))}" if metrics else "")
 
 
 def _cutoffs(config: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from murmura.engine.experiment import (
 from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
+from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.studies.defaults import defaults
 from murmura.studies.methods import method, method_class
 
@@ -59,6 +60,7 @@ class Comparison:
     seeds: int = 1
     seed: int = 0
     cutoffs: tuple[int, ...] = (10,)
+    metrics: tuple[str, ...] = DEFAULT_METRICS
     source: dict[str, Any]  # how the data was named: what `reproduce` needs
 
     def config(self, entries: tuple[Entry, ...], seeds: int, seed: int) -> dict[str, Any]:
@@ -67,6 +69,7 @@ class Comparison:
             "data": self.source,
             "protocol": as_dict(self.prepared.protocol),
             "cutoffs": list(self.cutoffs),
+            **({} if self.metrics == DEFAULT_METRICS else {"metrics": list(self.metrics)}),
             "models": {e.label: {"name": e.model, **e.settings} for e in entries},
             "seeds": seeds,
             "seed": seed,
@@ -116,7 +119,8 @@ def one_run(
     run.mark("running")
     try:
         split = plan.opened(folder)
-        outcome = experiment(ready, split, plan.prepared.protocol, seed, workers, progress, plan.cutoffs)
+        rules, at = plan.prepared.protocol, plan.cutoffs
+        outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics)
     except BaseException as error:
         run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
@@ -155,10 +159,11 @@ def plan(
     seeds: int = 1,
     seed: int = 0,
     cutoffs: tuple[int, ...] | None = None,
+    metrics: Sequence[str] = DEFAULT_METRICS,
     source: dict[str, Any] | None = None,
 ) -> Comparison:
     """Make the data ready and every model's settings whole: the package's defaults under the given ones."""
-    rules = protocol(protocol_name, dataset)
+    rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
     entries = []
     for label, given in models.items():
         name = str(given.get("name", label))
@@ -171,5 +176,6 @@ def plan(
         seeds=seeds,
         seed=seed,
         cutoffs=cutoffs or rules.cutoffs,
+        metrics=wanted,
         source=source or {"name": dataset.name},
     )

@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from murmura.core.errors import SettingError
 from murmura.core.settings import UNKNOWN, as_dict, field_names, problem, settings, unknown
+from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.methods import method, method_class
 
 Count = Annotated[int, Field(ge=1)]
@@ -57,6 +58,7 @@ class CompareConfig:
     seed: Annotated[int, Field(ge=0)] = 0
     workers: Count = 1
     cutoffs: tuple[Count, ...] = (10,)
+    metrics: tuple[str, ...] = DEFAULT_METRICS
 
 
 Config = FitConfig | CompareConfig

@@ -18,7 +18,7 @@ from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict, from_dict
 from murmura.data.part_files import GivenSplit
-from murmura.data.sources import SOURCES, data_folder, load
+from murmura.data.sources import data_folder, find_source, load
 from murmura.engine.protocol import Prepared, Protocol, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.compare import run_name
@@ -158,7 +158,7 @@ def _folder(named: Any) -> Path | None:
 
 def _files(name: str, where: Path | None) -> tuple[Path, ...]:
     """What the data was read from."""
-    source, folder = SOURCES.get(name), data_folder(where)
+    source, folder = find_source(name), data_folder(where)
     path = folder / source.place if source is not None and folder is not None else Path(name)
     return (path,) if path.exists() else ()
 

@@ -22,6 +22,11 @@ def names() -> tuple[str, ...]:
 
 def method_class(name: str) -> type[Any]:
     """The settings class behind a name."""
+    if name in BASELINES and name in ALGORITHMS:
+        raise SettingError(
+            f"the model '{name}' must be a baseline or a federated method, but packages register it as both; "
+            "uninstall the one that took the name."
+        )
     if name in BASELINES:
         return baseline(name)
     if name in ALGORITHMS:

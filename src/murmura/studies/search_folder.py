@@ -33,7 +33,7 @@ from murmura.studies.methods import method
 from murmura.studies.search import grid, search
 from murmura.studies.space import Range, Space, corners, parse_range
 from murmura.studies.tpe import tpe
-from murmura.studies.trials import Trial, best, side
+from murmura.studies.trials import Trial, best, measured, side
 from murmura.studies.trying import most_epochs
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
@@ -162,7 +162,10 @@ def evaluate_search(
     if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
         raise RunError(f"the data must be what {folder} searched on, but its fingerprint differs.")
     split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
-    outcome = experiment(ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs)
+    metrics = measured(config.metric)
+    outcome = experiment(
+        ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs, metrics=metrics
+    )
     record_training(run, outcome.model)
     record_lists(run, outcome.lists, split)
     record_scores(run, outcome.evaluation, outcome.cost, split)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from murmura.core.errors import RunError, SettingError
-from murmura.evaluation.registry import better
+from murmura.evaluation.registry import DEFAULT_METRICS, better, is_error, metric_of
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
 DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
@@ -39,6 +39,12 @@ def side(metric: str) -> Side:
     if found == "zero":
         raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
     return found
+
+
+def measured(metric: str) -> tuple[str, ...]:
+    """What a search measures: the usual metrics, and the one that decides."""
+    own = () if is_error(metric) else (metric_of(metric).key,)
+    return tuple(dict.fromkeys((*DEFAULT_METRICS, *own)))
 
 
 def ranked(trials: Sequence[Trial], metric: str) -> list[Trial]:

@@ -19,7 +19,7 @@ from murmura.engine.experiment import Outcome, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.studies.methods import method, method_class
 from murmura.studies.pool import processes
-from murmura.studies.trials import DIGITS, Side, Trial, side
+from murmura.studies.trials import DIGITS, Side, Trial, measured, side
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def do(selection: Selection, job: Job, progress: Progress = SILENT) -> list[Tria
     """The trials one fit gives: one, or one for every number of epochs it was scored after."""
     ready, rules = method(job.model, job.settings), selection.protocol
     if not job.stops and job.patience is None:
-        outcome = experiment(ready, selection.split, rules, job.seed, 1, progress)
+        outcome = experiment(ready, selection.split, rules, job.seed, 1, progress, metrics=measured(job.metric))
         return [_trial(job, job.settings, outcome)]
     started = time.perf_counter()
     found: list[Trial] = []
@@ -67,7 +67,7 @@ def do(selection: Selection, job: Job, progress: Progress = SILENT) -> list[Tria
     def watch(epoch: int, so_far: Model) -> bool:
         if job.patience is not None or epoch in job.stops:
             seconds = {"fit": time.perf_counter() - started}
-            outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds)
+            outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
         return job.patience is None or not is_over([trial.value for trial in found], job.patience, job.better)
 
