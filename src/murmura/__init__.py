@@ -1,31 +1,97 @@
-"""Murmura: a federated recommender, with honest evaluation against centralised rivals."""
+"""Murmura: a federated recommender, with honest evaluation against centralised rivals.
+
+What a user of the Python API needs, by name; docs/python.md shows each. To write a federated algorithm, import
+`murmura.federated`; to test one, `murmura.testing`.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from murmura.core.version import __version__ as __version__
 
-# public name -> where it lives; imported on first use, so that `import murmura` stays light
+if TYPE_CHECKING:
+    from murmura import report as report
+    from murmura.algorithms import algorithm as algorithm
+    from murmura.baselines import baseline as baseline
+    from murmura.baselines.base import Baseline as Baseline
+    from murmura.baselines.base import RankingModel as RankingModel
+    from murmura.channel.ledger import Ledger as Ledger
+    from murmura.core.catalogue import Catalogue as Catalogue
+    from murmura.core.catalogue import Dataset as Dataset
+    from murmura.core.errors import MurmuraError as MurmuraError
+    from murmura.core.interactions import Interactions as Interactions
+    from murmura.core.interactions import Vocabulary as Vocabulary
+    from murmura.core.lists import Lists as Lists
+    from murmura.core.model import Model as Model
+    from murmura.core.split import Split as Split
+    from murmura.data.sources import load as load
+    from murmura.engine.fitted import Fitted as Fitted
+    from murmura.engine.protocol import Prepared as Prepared
+    from murmura.engine.protocol import Protocol as Protocol
+    from murmura.engine.protocol import Selection as Selection
+    from murmura.engine.protocol import prepare as prepare
+    from murmura.engine.protocol import protocol as protocol
+    from murmura.evaluation import Evaluation as Evaluation
+    from murmura.evaluation import evaluate as evaluate
+    from murmura.runtimes.simulation import simulate as simulate
+    from murmura.studies.compare import Comparison as Comparison
+    from murmura.studies.compare import Line as Line
+    from murmura.studies.compare import compare as compare
+    from murmura.studies.compare import plan as _plan
+    from murmura.studies.methods import fit as fit
+    from murmura.studies.search import grid as grid
+    from murmura.studies.search import search as search
+    from murmura.studies.trials import Trial as Trial
+    from murmura.studies.trials import best as best
+
+    comparison = _plan
+
+# the same names again, imported on first use so that `import murmura` stays light; a test holds both together
 _PUBLIC = {
-    "Catalogue": "core.catalogue",
-    "Dataset": "core.catalogue",
-    "Interactions": "core.interactions",
-    "Split": "core.split",
-    "Vocabulary": "core.interactions",
-    "algorithm": "algorithms",
-    "baseline": "baselines",
-    "evaluate": "evaluation",
-    "load": "data.sources",
-    "prepare": "engine.protocol",
-    "protocol": "engine.protocol",
-    "simulated": "runtimes.simulation",
+    "Baseline": "baselines.base:Baseline",
+    "Catalogue": "core.catalogue:Catalogue",
+    "Comparison": "studies.compare:Comparison",
+    "Dataset": "core.catalogue:Dataset",
+    "Evaluation": "evaluation:Evaluation",
+    "Fitted": "engine.fitted:Fitted",
+    "Interactions": "core.interactions:Interactions",
+    "Ledger": "channel.ledger:Ledger",
+    "Line": "studies.compare:Line",
+    "Lists": "core.lists:Lists",
+    "Model": "core.model:Model",
+    "MurmuraError": "core.errors:MurmuraError",
+    "Prepared": "engine.protocol:Prepared",
+    "Protocol": "engine.protocol:Protocol",
+    "RankingModel": "baselines.base:RankingModel",
+    "Selection": "engine.protocol:Selection",
+    "Split": "core.split:Split",
+    "Trial": "studies.trials:Trial",
+    "Vocabulary": "core.interactions:Vocabulary",
+    "algorithm": "algorithms:algorithm",
+    "baseline": "baselines:baseline",
+    "best": "studies.trials:best",
+    "compare": "studies.compare:compare",
+    "comparison": "studies.compare:plan",
+    "evaluate": "evaluation:evaluate",
+    "fit": "studies.methods:fit",
+    "grid": "studies.search:grid",
+    "load": "data.sources:load",
+    "prepare": "engine.protocol:prepare",
+    "protocol": "engine.protocol:protocol",
+    "report": "report",
+    "search": "studies.search:search",
+    "simulate": "runtimes.simulation:simulate",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_PUBLIC))}.")
-    return getattr(import_module(f"murmura.{_PUBLIC[name]}"), name)
+if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through
+
+    def __getattr__(name: str) -> object:
+        if name not in _PUBLIC:
+            raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_PUBLIC))}.")
+        room, _, attribute = _PUBLIC[name].partition(":")
+        module = import_module(f"murmura.{room}")
+        return getattr(module, attribute) if attribute else module
 
 
 def __dir__() -> list[str]:

@@ -28,7 +28,11 @@ SHORT = Schedule(clients=4, rounds_per_epoch=3, epochs=3)
 def train(data: Interactions | None = None, **changes: Any) -> Fitted:
     given: dict[str, Any] = {"algorithm": FPL(triples=4), "schedule": SHORT, "runtime": InProcess(), "seed": 1}
     given |= changes
-    plan = {name: given.pop(name) for name in ("algorithm", "schedule", "consent", "seed", "channel") if name in given}
+    plan = {
+        name: given.pop(name)
+        for name in ("algorithm", "schedule", "consent", "seed", "channel")
+        if name in given
+    }
     return fit(Plan(data=crowd() if data is None else data, **plan), **given)
 
 

@@ -103,7 +103,7 @@ def options(
 @app.command("version")
 def version() -> None:
     """Print the version."""
-    from murmura import __version__
+    from murmura.core.version import __version__
 
     typer.echo(__version__)
 

@@ -35,9 +35,9 @@ from typing import Any
 
 import yaml
 
-from murmura import __version__
 from murmura.core.errors import RunError
 from murmura.core.files import write_whole
+from murmura.core.version import __version__
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
 

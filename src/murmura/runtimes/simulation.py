@@ -146,3 +146,18 @@ class Simulated:
 def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> Simulated:
     """The federated method of that name, `settings` as on the command line: simulated("sfpl+", {"pi": 0.9})."""
     return Simulated(algorithm(name)(**settings or {}), InProcess(workers=workers))
+
+
+def simulate(
+    name: str, train: Interactions, settings: dict[str, Any] | None = None, *, seed: int = 0, workers: int = 1
+) -> Fitted:
+    """Train the federated method of that name in this process, the users of `train` as its clients.
+
+    Args:
+        name: Its name on the command line: "sfpl+".
+        train: The training part; every user is a client, or belongs to one where the method takes groups.
+        settings: As on the command line: {"pi": 0.9, "epochs": 5}; the others keep their defaults.
+        seed: Decides every draw; the same seed gives the same bits.
+        workers: Threads; the result does not depend on it.
+    """
+    return simulated(name, settings, workers).fit(train, seed)

@@ -22,9 +22,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
-from murmura.runtimes.simulation import Simulated
+from murmura.runtimes.simulation import Simulated, simulated
 from murmura.studies.attacking import attacked, chosen_attacks
-from murmura.studies.methods import federated
 from murmura.studies.single import prepare_run, read_config
 
 FILE = "audit.json"
@@ -100,7 +99,7 @@ def audit_run(
         raise RunError(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
         )
-    ready = federated(name, settings, config.workers)
+    ready = simulated(name, settings, config.workers)
     found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
     run.write_json(FILE, found.plain())
     return found

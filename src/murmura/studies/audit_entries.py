@@ -13,10 +13,9 @@ from murmura.core.progress import SILENT, Progress
 from murmura.data.sources import load
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run
-from murmura.runtimes.simulation import Simulated
+from murmura.runtimes.simulation import Simulated, simulated
 from murmura.studies.audit import ENTRIES, FILE, Audit, audit, read_audits
 from murmura.studies.kept import Kept
-from murmura.studies.methods import federated
 
 
 def audit_folder(
@@ -76,7 +75,7 @@ def _attackable(label: str, given: dict[str, Any], names: Sequence[str]) -> tupl
     name = str(given.pop("name", label))
     if name not in ALGORITHMS:
         return None, []
-    ready = federated(name, given)
+    ready = simulated(name, given)
     algorithm = ready.preset.algorithm().name
     if names:
         return ready, [one for one in names if algorithm in attack(one).against]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.baselines import BASELINES, baseline
 from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.settings import from_dict
 from murmura.engine.method import Method
-
-if TYPE_CHECKING:
-    from murmura.runtimes.simulation import Simulated
 
 
 def names() -> tuple[str, ...]:
@@ -37,14 +36,15 @@ def method_class(name: str) -> type[Any]:
 def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
     """The method of that name with these hyper-parameters, the others at their defaults."""
     if name in ALGORITHMS:
-        return federated(name, settings, workers)
+        from murmura.runtimes.simulation import simulated
+
+        return simulated(name, settings, workers)
     centralised: Method = from_dict(method_class(name), settings)
     return centralised
 
 
-def federated(name: str, settings: dict[str, Any], workers: int = 1) -> Simulated:
-    """The federated method of that name with these settings, to be simulated."""
-    from murmura.runtimes.inprocess import InProcess
-    from murmura.runtimes.simulation import Simulated
-
-    return Simulated(algorithm(name)(**settings), InProcess(workers=workers))
+def fit(
+    name: str, train: Interactions, settings: dict[str, Any] | None = None, *, seed: int = 0, workers: int = 1
+) -> Model:
+    """Fit the model of that name, centralised or federated, with these settings as on the command line."""
+    return method(name, settings or {}, workers).fit(train, seed)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.progress import SILENT, Progress

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from murmura import __version__
+from murmura.core.version import __version__
 from murmura.runtimes.http.endpoints import Endpoint
 from murmura.runtimes.http.refusals import STATUS
 
