@@ -1,5 +1,7 @@
 """FedSPLIT and its options keep every promise of the kit."""
 
+from unittest import SkipTest
+
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.item_means import ItemMeans
@@ -48,7 +50,7 @@ class TestAlone(GroupKit):
         return FedSplit(factors=3, epochs=200, finish="local")
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
-        """Without patterns from others a stranger's list is in the order of the items."""
+        raise SkipTest("without patterns from others a stranger's list is in the order of the items")
 
 
 class TestSingularVectors(GroupKit):
@@ -80,4 +82,4 @@ class TestItemMeans(GroupKit):
         return ItemMeans(precision="float64")
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
-        """A bias of items knows no taste."""
+        raise SkipTest("a bias of items knows no taste")

@@ -1,12 +1,13 @@
 """The kit must refuse algorithms that break a promise: each impostor fails the test made for it."""
 
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.core.federation import Call, ClientState, History
+from murmura.core.federation import Algorithm, Call, ClientState, History, Phase, Public, ServerState
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
@@ -91,6 +92,123 @@ def test_an_impostor_fails(impostor: type[FPL], test: str) -> None:
     with pytest.raises((AssertionError, ValueError, RuntimeError, Exception)) as caught:
         getattr(kit(impostor), test)()
     assert not isinstance(caught.value, (NotImplementedError, AttributeError, TypeError))
+
+
+class Empty(Algorithm):
+    """Everything is left to write."""
+
+    name = "empty"
+
+
+@settings
+class Dense(Lazy):
+    """It sends something else than it declares."""
+
+    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+        return state, Update({"others": SparseRows.empty(3, "float64")})
+
+
+@settings
+class Alone(Lazy):
+    """It returns the update without the state."""
+
+    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+        return super().client_step(call, state, history, rng)[1]  # type: ignore[return-value]
+
+
+@settings
+class Unpublished(Lazy):
+    """Its model lacks a table."""
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        return ServerState({})
+
+
+@settings
+class Silent(Lazy):
+    """It exchanges nothing."""
+
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        return ()
+
+
+@settings
+class Unranked(FPL):
+    """It forgot to score."""
+
+    client_score = Algorithm.client_score
+
+
+@pytest.mark.parametrize(
+    ("method", "test", "sentence"),
+    [
+        (
+            Empty,
+            "settings_survive_a_round_trip",
+            r"write client_init\(self, public.*: What a client keeps before",
+        ),
+        (Empty, "steps_are_pure", r"write server_step\(self, phase.*: The next public model"),
+        (Impure, "steps_are_pure", r"Impure\.client_step must not change its arguments, but did; return new"),
+        (Dense, "updates_match_what_is_declared", r"client_step in phase 'train': .* must hold the tables"),
+        (
+            Alone,
+            "updates_match_what_is_declared",
+            r"client_step must return \(state, Update\), but returned Update",
+        ),
+        (Unpublished, "updates_match_what_is_declared", r"server_init must fill the table 'Q' that publishes"),
+        (Silent, "steps_are_pure", r"Silent\.phases must declare at least one exchange"),
+        (Leaking, "what_is_not_shared_does_not_leave", r"no row of an item whose share is 0, but sent \["),
+        (
+            Unranked,
+            "unknown_people_and_empty_histories_are_answered",
+            r"write client_score\(self, model",
+        ),
+        (Unranked, "the_withheld_item_of_the_checkerboard_comes_first", r"write client_score\("),
+        (
+            Lazy,
+            "the_withheld_item_of_the_checkerboard_comes_first",
+            r"must come first for 90% of the people, but",
+        ),
+    ],
+)
+def test_a_failure_says_what_to_write(method: type[Any], test: str, sentence: str) -> None:
+    class Kit(AlgorithmKit):
+        training = Schedule(clients="all", rounds=3)
+
+        def make(self) -> Any:
+            return method() if method is Empty else method(precision="float64", triples=3)
+
+    with pytest.raises(AssertionError, match=sentence):
+        getattr(Kit(), f"test_{test}")()
+
+
+def test_a_kit_without_make_or_with_something_else_says_so() -> None:
+    class TestNothing(AlgorithmKit):
+        pass
+
+    class TestNumber(AlgorithmKit):
+        def make(self) -> Any:
+            return 3
+
+    for kit_class, sentence in ((TestNothing, "TestNothing must define make"), (TestNumber, "returned 3")):
+        with pytest.raises(AssertionError, match=sentence):
+            kit_class().test_steps_are_pure()
+
+
+def test_what_does_not_apply_is_skipped_with_its_reason() -> None:
+    class Kit(AlgorithmKit):
+        schedule = Schedule(clients="all", rounds=1)
+
+        def make(self) -> FPL:
+            return Lazy(precision="float64")
+
+    for test, reason in (
+        ("the_compiled_path_does_not_depend_on_workers", "no compiled path"),
+        ("the_compiled_path_equals_the_plain_loop", "no compiled path"),
+        ("a_stopped_training_ends_like_one_that_never_stopped", r"its 1 rounds end before kills = \(4, 1\)"),
+    ):
+        with pytest.raises(SkipTest, match=reason):
+            getattr(Kit(), f"test_{test}")()
 
 
 def test_the_checkerboard_has_one_answer_for_everyone() -> None:
