@@ -218,7 +218,9 @@ class AlgorithmKit:
             whole.save(folder / "whole")
             resumed.save(folder / "resumed")
             assert (folder / "whole").read_bytes() == (folder / "resumed").read_bytes()
-        skip_unless(killed > 0, f"its {whole.plan.rounds} rounds end before kills = {self.kills} stop them")
+        skip_unless(
+            killed > 0, f"its {whole.plan.itinerary.rounds} rounds end before kills = {self.kills} stop them"
+        )
 
     def test_unknown_people_and_empty_histories_are_answered(self) -> None:
         """People with no item, every item or one; and a guest: finite scores for all, and nothing leaves."""
