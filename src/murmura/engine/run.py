@@ -15,7 +15,8 @@ runs/<id>/
   items.csv             of a comparison: how often each item occurs in training and test; so categories.csv
   status.json           running, done, interrupted or failed
 
-A file is there completely or not at all. `report` reads this folder and nothing else.
+A file is there completely or not at all. `report` reads this folder and nothing else. Whoever writes holds the
+folder's lock (`murmura.core.locks`) meanwhile.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -37,6 +39,7 @@ import yaml
 
 from murmura.core.errors import RunError
 from murmura.core.files import write_whole
+from murmura.core.locks import is_empty
 from murmura.core.version import __version__
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
@@ -59,7 +62,7 @@ class Run:
                     "choose another --out or delete it."
                 )
             return run
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and (not path.is_dir() or not is_empty(path)):
             raise RunError(
                 f"{path} must be a new or empty folder, but something else is there; choose another --out."
             )
@@ -95,6 +98,17 @@ class Run:
     def mark(self, status: str, **details: Any) -> None:
         """Say how far the run is."""
         self.write_json("status.json", {"status": status, "at": now(), **details})
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Say that it is running; where it is stopped or fails, say that."""
+        self.mark("running")
+        try:
+            yield
+        except BaseException as error:
+            stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
+            self.mark("interrupted" if stopped else "failed", error=str(error))
+            raise
 
     def has(self, name: str) -> bool:
         """Whether a part is there."""

@@ -19,6 +19,7 @@ from murmura.audit.fedsplit_ratings import HintsAlone
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
@@ -100,8 +101,9 @@ def audit_run(
             f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
         )
     ready = simulated(name, settings, config.workers)
-    found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
-    run.write_json(FILE, found.plain())
+    with locked(folder):
+        found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
+        run.write_json(FILE, found.plain())
     return found
 
 

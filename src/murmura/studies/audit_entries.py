@@ -9,6 +9,7 @@ from typing import Any
 from murmura.algorithms import ALGORITHMS
 from murmura.audit.registry import attack, attacks_on
 from murmura.core.errors import RunError, SettingError
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.data.sources import load
 from murmura.engine.protocol import Prepared, prepare, protocol
@@ -35,13 +36,14 @@ def audit_folder(
         raise RunError(
             f"the data must be what {folder} was made from, but its fingerprint differs; fix --data-dir."
         )
-    return audit_entries(kept, prepared, names, progress)
+    with locked(folder):
+        return audit_entries(kept, prepared, names, progress)
 
 
 def audit_entries(
     kept: Kept, prepared: Prepared, names: Sequence[str] = (), progress: Progress = SILENT
 ) -> dict[str, Audit]:
-    """Audit every entry there is an attack against, and keep each in the folder as soon as it is done.
+    """Audit every entry there is an attack against, and keep each in the folder, whose lock the caller holds.
 
     Those the folder has already are not repeated. Where it has an audit with other attacks, that one is kept.
     """

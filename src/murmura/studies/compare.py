@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.catalogue import Dataset
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
 from murmura.core.split import Split
@@ -85,6 +86,14 @@ def compare(
     plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT
 ) -> Generator[Line, None, None]:
     """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated."""
+    with locked(folder):
+        yield from run_entries(plan, folder, workers, progress)
+
+
+def run_entries(
+    plan: Comparison, folder: Path, workers: int = 1, progress: Progress = SILENT
+) -> Generator[Line, None, None]:
+    """What `compare` does, for whoever holds the folder's lock."""
     ready = [
         method(entry.model, entry.settings) for entry in plan.entries
     ]  # refuse bad settings before any work
@@ -94,18 +103,13 @@ def compare(
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
-    whole.mark("running")
-    try:
+    with whole.at_work():
         for entry, each in zip(plan.entries, ready):
             runs = [
                 one_run(plan, entry, each, seed, folder, workers, progress)
                 for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
             ]
             yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
-    except BaseException as error:
-        stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
-        whole.mark("interrupted" if stopped else "failed", error=str(error))
-        raise
     whole.mark("done")
 
 
@@ -116,14 +120,10 @@ def one_run(
     run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
     if run.status == "done":
         return run
-    run.mark("running")
-    try:
+    with run.at_work():
         split = plan.opened(folder)
         rules, at = plan.prepared.protocol, plan.cutoffs
         outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics)
-    except BaseException as error:
-        run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
-        raise
     run.write_json("data.json", plan.prepared.describe())
     run.write_json("environment.json", environment())
     run.write_json("seconds.json", outcome.seconds)

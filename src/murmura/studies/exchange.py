@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from murmura.core.errors import RunError
+from murmura.core.locks import locked
 from murmura.core.settings import as_dict
 from murmura.data.exchange import form_named
 from murmura.data.list_files import read_lists, write_lists
@@ -43,7 +44,8 @@ def export_run(
         write_lists(written[-1], lists, train, form, one.name)
     if parts and evidence.choice is not None:
         rules = evidence.prepared.protocol
-        split = evidence.prepared.open(evidence.run, evidence.choice)
+        with locked(evidence.run.path):
+            split = evidence.prepared.open(evidence.run, evidence.choice)
         name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(evidence.prepared.data).stem)
         written += write_split(place, split, form, name, rules.relevant_from)
         if form == "recbole":
@@ -79,19 +81,20 @@ def evaluate_lists(
     check_cutoffs(cutoffs or rules.cutoffs, lists)  # before anything is written
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     chosen = {"lists": {"file": file.name, "sha256": digest}}
-    run = Run.create(folder, {"data": as_dict(data), "protocol": protocol_name, **chosen})
-    run.write_json("data.json", prepared.describe())
-    run.write_json("environment.json", environment())
-    split = prepared.open(run, chosen)
-    found = evaluate(
-        lists,
-        split,
-        cutoffs=cutoffs or rules.cutoffs,
-        relevant_from=rules.relevant_from,
-        gini_catalogue=rules.gini_catalogue,
-    )
-    record_lists(run, lists, split)
-    record_scores(run, found, {}, split)
-    run.mark("done")
+    with locked(folder):
+        run = Run.create(folder, {"data": as_dict(data), "protocol": protocol_name, **chosen})
+        run.write_json("data.json", prepared.describe())
+        run.write_json("environment.json", environment())
+        split = prepared.open(run, chosen)
+        found = evaluate(
+            lists,
+            split,
+            cutoffs=cutoffs or rules.cutoffs,
+            relevant_from=rules.relevant_from,
+            gini_catalogue=rules.gini_catalogue,
+        )
+        record_lists(run, lists, split)
+        record_scores(run, found, {}, split)
+        run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values

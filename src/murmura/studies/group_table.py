@@ -30,6 +30,7 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
+from murmura.core.locks import is_empty, locked
 from murmura.core.record import Letter
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit
@@ -67,6 +68,11 @@ class Asked:
 def tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, source: dict[str, Any]) -> Path:
     """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
     _refuse_other(folder)
+    with locked(folder):
+        return _tuned_table(dataset, asked, folder, heard, source)
+
+
+def _tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, source: dict[str, Any]) -> Path:
     plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
     train = plan.prepared.split.train
     everyone = _everyone(train)
@@ -97,7 +103,7 @@ def tuned_table(dataset: Dataset, asked: Asked, folder: Path, heard: Heard, sour
 
 def _refuse_other(folder: Path) -> None:
     """Refuse a place that is no folder, or holds anything but an earlier tuning."""
-    if folder.exists() and not (folder / "tuned").is_dir() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not (folder / "tuned").is_dir() and (not folder.is_dir() or not is_empty(folder)):
         raise RunError(
             f"{folder} must be new, empty or hold an earlier tuning, but something else is there; "
             "choose another --out."

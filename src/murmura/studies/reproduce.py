@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT
 from murmura.core.settings import as_dict, from_dict
 from murmura.data.sources import load
@@ -31,7 +32,7 @@ from murmura.engine.protocol import Prepared, Selection, prepare, protocol
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.studies.audit_entries import audit_entries
-from murmura.studies.compare import Comparison, Entry, compare, one_run, run_name
+from murmura.studies.compare import Comparison, Entry, one_run, run_entries, run_name
 from murmura.studies.experiments import Experiment, Row, candidates
 from murmura.studies.kept import Kept
 from murmura.studies.methods import method, method_class
@@ -84,23 +85,20 @@ class Chosen:
 
 def reproduce(place: Place, workers: int, heard: Heard) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
-    folder = Run.create(place.folder, _config(place))
-    folder.mark("running")
-    log = _Log(folder, heard, place.experiment, workers)
-    try:
-        with processes(workers) as pool:
-            chosen = _choices_of(place, folder, pool, log)
-            plan = _plan(place, chosen)
-            whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
-            _write_sweep(whole, place.experiment, chosen)
-            carry_out(pool, _test, [_finals(place, plan)], log.tested)
-        list(compare(plan, place.runs))  # everything is there: it only adds up
-        if "audit" in place.experiment.analyses:
-            audit_entries(Kept.open(place.runs), plan.prepared)
-    except BaseException as error:
-        folder.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
-        raise
-    folder.mark("done")
+    with locked(place.folder):
+        folder = Run.create(place.folder, _config(place))
+        log = _Log(folder, heard, place.experiment, workers)
+        with folder.at_work(), locked(place.runs):
+            with processes(workers) as pool:
+                chosen = _choices_of(place, folder, pool, log)
+                plan = _plan(place, chosen)
+                whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
+                _write_sweep(whole, place.experiment, chosen)
+                carry_out(pool, _test, [_finals(place, plan)], log.tested)
+            list(run_entries(plan, place.runs))  # everything is there: it only adds up
+            if "audit" in place.experiment.analyses:
+                audit_entries(Kept.open(place.runs), plan.prepared)
+        folder.mark("done")
     return whole
 
 

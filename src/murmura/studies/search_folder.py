@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from murmura.core.errors import RunError, SettingError
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, settings
 from murmura.data.sources import load
@@ -93,33 +94,31 @@ def search_run(
     refuse_opened(Run(folder))
     config.check()
     selection, about = load_selection(config)
-    run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
-    run.write_json("data.json", about)
-    run.write_json("environment.json", environment())
-    run.mark("running")
-    found: list[Trial] = []
-    try:
-        for trial in _trials(config, selection, run, trials, history, workers, progress):
-            found.append(trial)
-            yield trial
-    except BaseException as error:
-        stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
-        run.mark("interrupted" if stopped else "failed", error=str(error))
-        raise
+    with locked(folder):
+        refuse_opened(Run(folder))  # somebody may have opened it while the data was read
+        run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
+        run.write_json("data.json", about)
+        run.write_json("environment.json", environment())
+        found: list[Trial] = []
+        with run.at_work():
+            for trial in _trials(config, selection, run, trials, history, workers, progress):
+                found.append(trial)
+                yield trial
+        run.write_json(CHOICE, _choice(config, found, history))
+        run.mark("chosen")
+
+
+def _choice(config: SearchConfig, found: list[Trial], history: Path | None) -> dict[str, Any]:
     winner = best(found, config.metric)
-    run.write_json(
-        CHOICE,
-        {
-            "model": config.search,
-            "settings": winner.settings,
-            "metric": config.metric,
-            "value": winner.value,
-            "trials": len(found),
-            "seconds": round(sum(trial.seconds for trial in found), 2),
-            "history": None if history is None else str(history),
-        },
-    )
-    run.mark("chosen")
+    return {
+        "model": config.search,
+        "settings": winner.settings,
+        "metric": config.metric,
+        "value": winner.value,
+        "trials": len(found),
+        "seconds": round(sum(trial.seconds for trial in found), 2),
+        "history": None if history is None else str(history),
+    }
 
 
 def _trials(
@@ -155,12 +154,19 @@ def evaluate_search(
 ) -> dict[str, Any]:
     """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
     run, config = Run.open(folder), read_search(folder)
+    with locked(folder):
+        return _evaluate(run, config, cutoffs, data_dir, workers)
+
+
+def _evaluate(
+    run: Run, config: SearchConfig, cutoffs: tuple[int, ...] | None, data_dir: Path | None, workers: int
+) -> dict[str, Any]:
     if not run.has(CHOICE) or (run.status != "chosen" and not run.has(OPENED)):
-        raise RunError(f"{folder} must hold a finished search, but it is {run.status}; run it to its end.")
+        raise RunError(f"{run.path} must hold a finished search, but it is {run.status}; run it to its end.")
     chosen = run.read(CHOICE)
     ready, prepared = method(chosen["model"], chosen["settings"]), _prepared(config, data_dir)
     if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
-        raise RunError(f"the data must be what {folder} searched on, but its fingerprint differs.")
+        raise RunError(f"the data must be what {run.path} searched on, but its fingerprint differs.")
     split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
     metrics = measured(config.metric)
     outcome = experiment(

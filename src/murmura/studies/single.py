@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from murmura.core.errors import RunError
+from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.data.sources import load
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_training, score
+from murmura.engine.method import Method
 from murmura.engine.protocol import Prepared, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config
@@ -36,24 +38,31 @@ def fit_run(
     name = str(config.model["name"])
     ready = method(name, settings, config.workers)
     ready.check(prepared.split.train, config.seed)
-    run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
-    if run.has(MODEL):
-        return run
-    run.mark("running")
-    run.write_json("environment.json", environment())
-    run.write_json("data.json", prepared.describe())
-    try:
+    with locked(folder):
+        run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
+        if not run.has(MODEL):
+            _fit(run, ready, prepared, config, progress, checkpoint_every)
+    return run
+
+
+def _fit(
+    run: Run,
+    ready: Method,
+    prepared: Prepared,
+    config: FitConfig,
+    progress: Progress,
+    checkpoint_every: int | None,
+) -> None:
+    with run.at_work():
+        run.write_json("environment.json", environment())
+        run.write_json("data.json", prepared.describe())
         model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
         users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
         record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
         record_training(run, model)
         ready.save(run.path / MODEL, model)
-    except BaseException as error:
-        run.mark("interrupted" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
-        raise
     (run.path / CHECKPOINT).unlink(missing_ok=True)
     run.mark("fitted")
-    return run
 
 
 def evaluate_run(
@@ -62,10 +71,11 @@ def evaluate_run(
     """Score a fitted run on the test part and keep the result."""
     run, config = Run.open(folder), read_config(folder)
     prepared, model = open_run(folder, data_dir)
-    split = prepared.open(run, {"model": config.model})
-    outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
-    record_outcome(run, outcome, split)
-    run.mark("done")
+    with locked(folder):
+        split = prepared.open(run, {"model": config.model})
+        outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
+        record_outcome(run, outcome, split)
+        run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values
 

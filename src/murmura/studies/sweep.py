@@ -13,10 +13,11 @@ from typing import Any
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
+from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run import Run
-from murmura.studies.compare import Comparison, Line, compare, mean, plan
+from murmura.studies.compare import Comparison, Line, mean, plan, run_entries
 from murmura.studies.kept import Kept
 from murmura.studies.methods import method_class
 
@@ -75,12 +76,13 @@ def sweep(
     chosen: Comparison, what: Sweep, folder: Path, *, workers: int = 1, progress: Progress = SILENT
 ) -> Generator[Line, None, None]:
     """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
-    whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
-    curves = {label: list(entries) for label, entries in what.curves.items()}
-    whole.write_json(
-        FILE, {"key": what.key, "values": list(what.values), "curves": curves, "beside": list(what.beside)}
-    )
-    yield from compare(chosen, folder, workers=workers, progress=progress)
+    with locked(folder):
+        whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
+        curves = {label: list(entries) for label, entries in what.curves.items()}
+        whole.write_json(
+            FILE, {"key": what.key, "values": list(what.values), "curves": curves, "beside": list(what.beside)}
+        )
+        yield from run_entries(chosen, folder, workers, progress)
 
 
 def entry_label(label: str, key: str, value: Any) -> str:
