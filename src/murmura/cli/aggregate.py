@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import serving
 from murmura.core.errors import SettingError
+from murmura.core.locks import locked
 
 
 class Part(StrEnum):
@@ -45,4 +46,6 @@ def aggregate(
     if key is not None and len(key) != 32:
         raise SettingError("--coordinator-key must be 64 hexadecimal digits, but it is not.")
     place = serving.address(host, port, tls_cert, tls_key)
-    serving.run_aggregator(role.value, state, minimum, coordinator.rstrip("/"), key, place, rate, authority)
+    url = coordinator.rstrip("/")
+    with locked(state):
+        serving.run_aggregator(role.value, state, minimum, url, key, place, rate, authority)

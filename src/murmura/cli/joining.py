@@ -14,6 +14,7 @@ import numpy as np
 
 from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
+from murmura.core.locks import locked
 from murmura.core.rng import Words, client_secrets
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.device import Device, Outcome
@@ -85,7 +86,8 @@ Tell = Callable[[dict[str, object]], None]
 
 def run(chosen: Joining, tell: Tell) -> None:
     """Join if that has not been done, then take part."""
-    asyncio.run(_run(chosen, tell))
+    with locked(chosen.state):
+        asyncio.run(_run(chosen, tell))
 
 
 async def _run(chosen: Joining, tell: Tell) -> None:

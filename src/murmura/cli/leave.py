@@ -9,6 +9,7 @@ import typer
 
 from murmura.cli import serving
 from murmura.cli.console import say
+from murmura.core.locks import locked
 
 
 def leave(
@@ -31,7 +32,8 @@ def leave(
         async with HttpTransport(authority) as send:
             return await say_goodbye(folder, send)
 
-    why = asyncio.run(goodbye())
+    with locked(state):
+        why = asyncio.run(goodbye())
     if why is not None:
         say(f"the coordinator could not be told ({why}) and may go on counting this device as absent.")
     say(f"deleted everything this device kept in {state}.")

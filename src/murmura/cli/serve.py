@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import options, serving
 from murmura.core.errors import SettingError
+from murmura.core.locks import locked
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
 Like = Annotated[str, typer.Option("--like", help="Instead: a data set whose items and users to take.")]
@@ -64,20 +65,21 @@ def serve(
         "readable" if readable else "secure-sum",
         minimum,
     )
-    kept_seed = serving.kept_seed(state, seed, system.randbits(64))
-    described = (
-        described_by_items(items, preset, clients, interactions)
-        if items is not None
-        else described_by(training_rows(like, protocol, data_dir), preset, kept_seed)
-    )
-    setup = Setup(
-        preset,
-        described,
-        channel,
-        Timing(round=round_seconds, hold=hold, spread=spread),
-        kept_seed,
-        tuple(url.rstrip("/") for url in aggregator),
-        wait_for,
-    )
     place = serving.address(host, port, tls_cert, tls_key)
-    serving.run_coordinator(setup, state, place, rate, authority, start)
+    with locked(state):
+        kept_seed = serving.kept_seed(state, seed, system.randbits(64))
+        described = (
+            described_by_items(items, preset, clients, interactions)
+            if items is not None
+            else described_by(training_rows(like, protocol, data_dir), preset, kept_seed)
+        )
+        setup = Setup(
+            preset,
+            described,
+            channel,
+            Timing(round=round_seconds, hold=hold, spread=spread),
+            kept_seed,
+            tuple(url.rstrip("/") for url in aggregator),
+            wait_for,
+        )
+        serving.run_coordinator(setup, state, place, rate, authority, start)

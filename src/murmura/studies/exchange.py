@@ -37,17 +37,18 @@ def export_run(
     place = out or folder / f"export-{form}"
     if not evidence.trained:
         raise RunError(f"{folder} must hold a finished run with lists, but has none; run it to its end.")
-    train, written = evidence.prepared.split.train, []
+    prepared, split = evidence.prepared, None
+    if parts and evidence.choice is not None:
+        with locked(folder):
+            split = prepared.open(evidence.run, evidence.choice)
+    train, written = prepared.split.train, []
     for one in evidence.trained:
         written.append(place / f"{one.name}{wanted.suffix}")
         lists = read_lists(one.kept.run.path / LISTS, train, "murmura")
         write_lists(written[-1], lists, train, form, one.name)
-    if parts and evidence.choice is not None:
-        rules = evidence.prepared.protocol
-        with locked(evidence.run.path):
-            split = evidence.prepared.open(evidence.run, evidence.choice)
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(evidence.prepared.data).stem)
-        written += write_split(place, split, form, name, rules.relevant_from)
+    if split is not None:
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(prepared.data).stem)
+        written += write_split(place, split, form, name, prepared.protocol.relevant_from)
         if form == "recbole":
             written.append(_recbole_settings(place, name, written))
     return written
