@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from murmura.channel.journal import START, Entry, Journal
+from murmura.channel.journal import START, Entry, Journal, Verified
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError
+from murmura.runtimes.http.folder import Folder
 
 
 def entry(n: int) -> Entry:
@@ -123,3 +124,50 @@ def test_the_commands_check_and_export(tmp_path: Path) -> None:
     assert len(json.loads(printed.stdout)) == 5
     for words in (["export", str(tmp_path)], ["verify", str(tmp_path / "none")]):
         assert isinstance(runner.invoke(app, ["ledger", *words]).exception, MurmuraError)
+
+
+def home(place: Path) -> Folder:
+    """A device's folder with three uploads in its journal."""
+    place.mkdir()
+    made = Folder(place)
+    for n in range(3):
+        made.note(entry(n))
+    return made
+
+
+def test_an_upload_verifies_the_journal_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, verify, times = home(tmp_path / "me"), Journal.verify, list[Path]()
+
+    def counted(journal: Journal, expected: str | None = None) -> Verified:
+        times.append(journal.path)
+        return verify(journal, expected)
+
+    monkeypatch.setattr(Journal, "verify", counted)
+    folder.note(entry(3))
+    assert len(times) == 1
+    folder.note(entry(3))  # sent again: the same upload
+    assert len(times) == 2
+    assert verify(folder.journal).entries == tuple(entry(n) for n in range(4))
+
+
+@pytest.mark.parametrize("line", range(3))
+@pytest.mark.parametrize("looks", [True, False])
+def test_what_was_changed_between_two_uploads_stops_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: int, looks: bool
+) -> None:
+    """Whoever makes an earlier upload look smaller is found; a device that does not look goes on sending."""
+    folder = home(tmp_path / "me")
+    path = folder.journal.path
+    lines = path.read_text().splitlines(keepends=True)
+    lines[line] = lines[line].replace('"bytes": 311340', '"bytes": 311')
+    path.write_text("".join(lines))
+    tampered = path.read_bytes()
+    if looks:
+        with pytest.raises(DataError, match=f"line {line + 1} of"):
+            folder.note(entry(3))
+        assert path.read_bytes() == tampered
+    else:
+        blind = Verified((entry(2),), json.loads(lines[-1])["hash"], len(tampered))
+        monkeypatch.setattr(Journal, "verify", lambda journal, expected=None: blind)
+        folder.note(entry(3))
+        assert len(path.read_bytes().splitlines()) == 4

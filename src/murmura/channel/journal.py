@@ -44,6 +44,7 @@ class Verified:
 
     entries: tuple[Entry, ...]
     head: str  # the last hash
+    length: int  # bytes of its whole lines
     unfinished: bool = False  # a last line that a crash cut off; its upload never left
 
 
@@ -53,9 +54,12 @@ class Journal:
 
     path: Path
 
-    def append(self, entry: Entry) -> str:
-        """Add a line; when this returns it is on disk. The new head. Refuses to go on after a broken line."""
-        known = self.verify()
+    def append(self, entry: Entry, known: Verified | None = None) -> str:
+        """Add a line; when this returns it is on disk. The new head. Refuses to go on after a broken line.
+
+        Who has just verified the journal gives what was found, so that it is not read from its start again.
+        """
+        known = known or self.verify()
         text = _text(entry)
         head = _link(known.head, text)
         line = json.dumps({"entry": json.loads(text), "hash": head}, sort_keys=True) + "\n"
@@ -63,7 +67,7 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 if known.unfinished:
-                    file.truncate(_whole_length(self.path.read_bytes()))
+                    file.truncate(known.length)
                 file.write(line.encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -77,7 +81,7 @@ class Journal:
     def verify(self, expected: str | None = None) -> Verified:
         """Read it; refuses an edited, exchanged or removed line, and a head other than `expected`."""
         raw = self.path.read_bytes() if self.path.exists() else b""
-        whole = raw[: _whole_length(raw)]
+        whole = raw[: raw.rfind(b"\n") + 1]
         head, entries, hashes = START, [], [START]
         for number, line in enumerate(whole.splitlines(), 1):
             entry, stated = self._read(number, line)
@@ -94,7 +98,7 @@ class Journal:
             raise DataError(
                 f"{self.path} must contain the hash {expected}, but does not: its past was rewritten."
             )
-        return Verified(tuple(entries), head, len(raw) > len(whole))
+        return Verified(tuple(entries), head, len(whole), len(raw) > len(whole))
 
     def export(self, kind: str) -> str:
         """All entries as "csv" or "json"."""
@@ -151,7 +155,3 @@ def _text(entry: Entry) -> str:
 
 def _link(before: str, text: str) -> str:
     return hashlib.sha256(f"{before}{text}".encode()).hexdigest()
-
-
-def _whole_length(raw: bytes) -> int:
-    return raw.rfind(b"\n") + 1

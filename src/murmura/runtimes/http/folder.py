@@ -120,9 +120,9 @@ class Folder:
 
     def note(self, entry: Entry) -> None:
         """Write an upload down before it leaves; the same upload sent again is one upload."""
-        past = self.journal.verify().entries
-        if not past or past[-1].manifest != entry.manifest:
-            self.journal.append(entry)
+        past = self.journal.verify()
+        if not past.entries or past.entries[-1].manifest != entry.manifest:
+            self.journal.append(entry, past)
             for path in self.path.glob("journal.*"):
                 path.chmod(OWN)
 
