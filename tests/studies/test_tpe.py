@@ -1,5 +1,7 @@
 """The sampler that learns: the same trials whatever the workers and the kills, inside its space, and better."""
 
+import sqlite3
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -111,3 +113,25 @@ def test_what_is_refused_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "study.db").write_text("this is no database, it is a text of some length" * 20)
     with pytest.raises(RunError, match="SQLite file of a study"):
         list(tpe(ready(), "bpr-mf", SPACE, 1, study=tmp_path / "study.db"))
+
+
+def test_the_study_of_an_older_optuna_is_migrated_and_that_of_a_newer_left_as_it_was(tmp_path: Path) -> None:
+    whole, study = run(6), tmp_path / "study.db"
+    assert run(2, tmp_path) == whole[:2]
+    _state_version(study, "v3.2.0.a")
+    assert run(4, tmp_path) == whole[:4]
+    before = study.read_bytes()
+    assert run(4, tmp_path) == whole[:4]
+    assert study.read_bytes() == before
+    _state_version(study, "v99.0.0")
+    newer = study.read_bytes()
+    with pytest.raises(
+        RunError, match=r"or older, but a newer Optuna made it version v99\.0\.0; install that one"
+    ):
+        run(6, tmp_path)
+    assert study.read_bytes() == newer
+
+
+def _state_version(study: Path, version: str) -> None:
+    with closing(sqlite3.connect(study)) as db, db:
+        db.execute("UPDATE alembic_version SET version_num = ?", (version,))

@@ -29,6 +29,7 @@ def consent(
     from murmura.runtimes.http.folder import Folder
 
     folder = Folder(state)
+    folder.identity()  # refuses a folder that is none, or a newer one's, before anything is done
     codes = {str(like.label): like.item for like in folder.likes()}
     unknown = [label for label in (*never, *allow) if label not in codes]
     if unknown:

@@ -30,6 +30,7 @@ from murmura.studies.trying import team
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
+    from optuna.storages import RDBStorage
 
 TOGETHER = 4
 
@@ -96,13 +97,31 @@ def _open(file: Path | None, better: Side) -> Study:
         file.parent.mkdir(parents=True, exist_ok=True)
     try:
         return optuna.create_study(
-            storage=None if file is None else f"sqlite:///{file.resolve()}",
+            storage=None if file is None else _storage(file),
             study_name="murmura",
             direction="maximize" if better == "higher" else "minimize",
             load_if_exists=True,
         )
+    except RunError:
+        raise
     except Exception as error:  # the storage's own errors have no common root that Optuna promises
         raise RunError(f"{file} must be the SQLite file of a study, but cannot be used: {error}.") from None
+
+
+def _storage(file: Path) -> RDBStorage:
+    """The study's database: one of an older Optuna is migrated, one of a newer refused."""
+    from optuna.storages import RDBStorage
+
+    storage = RDBStorage(f"sqlite:///{file.resolve()}", skip_compatibility_check=True)
+    version = storage.get_current_version()
+    if version not in storage.get_all_versions():
+        raise RunError(
+            f"{file} must be of version {storage.get_head_version()} or older, but a newer Optuna made it "
+            f"version {version}; install that one, or search in another folder."
+        )
+    if version != storage.get_head_version():
+        storage.upgrade()
+    return storage
 
 
 def _ask(study: Study, axes: dict[str, BaseDistribution], seed: int, until: int) -> None:

@@ -26,6 +26,7 @@ from murmura.runtimes.http.keeping import Identity, Memory, Rows
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
 JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
+VERSION = 1  # of the folder's files; device.json says it, one that says none is of version 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Folder:
         self.allow(permission)
         self.keep(Memory())
         plain = {
+            "version": VERSION,
             **vars(identity),
             "key": identity.key.hex(),
             "secret": [int(word) for word in identity.secret],
@@ -75,8 +77,14 @@ class Folder:
         return path.read_text("ascii")
 
     def identity(self) -> Identity:
-        """Who it is."""
+        """Who it is; refuses a folder that a newer Murmura has made."""
         read = self._json(DEVICE)
+        version = read.pop("version", 1)
+        if version > VERSION:
+            raise RunError(
+                f"{self.path} must be of version {VERSION}, but a newer Murmura made it version {version}; "
+                "start that one, or join in another folder."
+            )
         secret = np.array(read["secret"], np.uint32)
         return Identity(
             **read | {"key": bytes.fromhex(read["key"]), "secret": secret, "people": tuple(read["people"])}

@@ -1,0 +1,136 @@
+"""The databases of servers have a version: older ones are migrated, newer ones are left alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from murmura.core.errors import MurmuraError, RunError
+from murmura.runtimes.http import store
+from murmura.runtimes.http.folder import Folder
+from murmura.runtimes.http.store import STEPS, Store, put_fact
+from tests.http.network import World, people
+from tests.http.test_device import TRAINING, settle
+
+WITHOUT_VERSION = {  # as the servers made them before databases had a version
+    "coordinator": """
+        CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+        CREATE TABLE devices (slot INTEGER PRIMARY KEY, token BLOB NOT NULL UNIQUE, joined REAL NOT NULL);
+        CREATE TABLE blobs (hash BLOB PRIMARY KEY, content BLOB NOT NULL);
+        CREATE TABLE rounds (
+            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, envelope BLOB NOT NULL, called BLOB NOT NULL,
+            state TEXT NOT NULL, reports INTEGER, ended REAL, reason TEXT);
+        CREATE TABLE tickets (
+            serial INTEGER NOT NULL, slot INTEGER NOT NULL, report BLOB NOT NULL, PRIMARY KEY (serial, slot));
+        INSERT INTO facts VALUES ('role', CAST('coordinator' AS BLOB));
+        INSERT INTO devices VALUES (3, x'aa', 1.5);
+    """,
+    "aggregator": """
+        CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+        CREATE TABLE rounds (
+            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state TEXT NOT NULL, ids BLOB, total BLOB);
+        INSERT INTO facts VALUES ('role', CAST('aggregator' AS BLOB));
+        INSERT INTO rounds VALUES (0, x'bb', 'open', NULL, NULL);
+    """,
+}
+KEPT = {
+    "coordinator": ("devices", [(3, b"\xaa", 1.5)]),
+    "aggregator": ("rounds", [(0, b"\xbb", "open", None, None)]),
+}
+ROLES = pytest.mark.parametrize("role", ["coordinator", "aggregator"])
+
+
+def made(path: Path, role: str, version: int = 0) -> Path:
+    db = sqlite3.connect(path)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.executescript(WITHOUT_VERSION[role])
+    db.execute(f"PRAGMA user_version={version}")
+    db.close()
+    return path
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
+
+
+@ROLES
+def test_a_database_without_a_version_is_the_first_and_goes_on(tmp_path: Path, role: str) -> None:
+    opened = Store(made(tmp_path / "a.db", role), role)
+    table, rows = KEPT[role]
+    assert opened.rows(f"SELECT * FROM {table}") == rows
+    assert opened.row("PRAGMA user_version") == (1,)
+    opened.write([put_fact("more", b"1")])
+    opened.close()
+    again = Store(tmp_path / "a.db", role)
+    assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (1,))
+    new = Store(tmp_path / "b.db", role)
+    tables = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    plain = [[(name, " ".join((sql or "").split())) for name, sql in one.rows(tables)] for one in (again, new)]
+    assert plain[0] == plain[1]
+    assert new.row("PRAGMA user_version") == (1,)
+
+
+@ROLES
+def test_an_older_database_is_migrated_completely_or_not_at_all(
+    tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, (table, rows) = made(tmp_path / "a.db", role), KEPT[role]
+    second = f"ALTER TABLE {table} ADD COLUMN note TEXT; UPDATE {table} SET note = 'old'"
+    with monkeypatch.context() as wrong:
+        wrong.setitem(store.STEPS, role, (*STEPS[role], f"{second}; INSERT INTO nowhere VALUES (1)"))
+        with pytest.raises(MurmuraError, match="nowhere"):
+            Store(path, role)
+    assert Store(path, role).rows(f"SELECT * FROM {table}") == rows
+    monkeypatch.setitem(store.STEPS, role, (*STEPS[role], second))
+    for place in (path, tmp_path / "new.db"):
+        opened = Store(place, role)
+        assert opened.row("PRAGMA user_version") == (2,)
+        assert opened.rows(f"SELECT * FROM {table}") == [(*row, "old") for row in rows if place == path]
+
+
+@ROLES
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: str, killed: bool) -> None:
+    first, folder = made(tmp_path / "first.db", role), tmp_path / "state"
+    folder.mkdir()
+    db = sqlite3.connect(first)
+    db.execute("PRAGMA user_version=2")
+    if not killed:
+        db.close()
+    for path in tmp_path.glob("first.db*"):  # with what a killed process had not moved into the file
+        (folder / path.name.replace("first", "a")).write_bytes(path.read_bytes())
+    before, mode = files(folder), (folder / "a.db").stat().st_mode
+    assert ("a.db-wal" in before) is killed
+    with pytest.raises(
+        RunError, match=r"version 1 or older, but a newer Murmura made it version 2; start that one"
+    ):
+        Store(folder / "a.db", role)
+    assert (files(folder), (folder / "a.db").stat().st_mode) == (before, mode)
+    db.close()
+
+
+def test_the_database_of_another_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+    made(tmp_path / "a.db", "aggregator")
+    before = files(tmp_path)
+    with pytest.raises(RunError, match="must belong to a coordinator"):
+        Store(tmp_path / "a.db", "coordinator")
+    assert files(tmp_path) == before
+
+
+def test_a_device_of_a_newer_version_is_refused_and_one_without_goes_on(tmp_path: Path) -> None:
+    world = World(tmp_path / "world", people(), settings=TRAINING)
+    home = asyncio.run(settle(world, tmp_path / "me"))
+    known = home.identity().token
+    plain = json.loads((home.path / "device.json").read_bytes())
+    assert plain.pop("version") == 1
+    (home.path / "device.json").write_text(json.dumps(plain))
+    assert Folder(home.path).identity().token == known
+    (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
+    before = files(home.path)
+    with pytest.raises(RunError, match="a newer Murmura made it version 2; start that one"):
+        home.identity()
+    assert files(home.path) == before
