@@ -1,12 +1,13 @@
 """One sentence for every bad parameter: what it must be, what it got."""
 
+from dataclasses import field
 from typing import Annotated
 
 import pytest
 from pydantic import Field
 
 from murmura.core.errors import SettingError
-from murmura.core.settings import as_dict, changed, from_dict, settings
+from murmura.core.settings import PRIVATE, as_dict, changed, from_dict, private_settings, settings
 
 
 @settings
@@ -46,3 +47,20 @@ def test_a_change_is_checked_too() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(AttributeError):
         Kettle().cups = 3  # type: ignore[misc]
+
+
+def test_a_private_setting_is_found_by_its_mark_where_it_holds_something() -> None:
+    @settings
+    class Learner:
+        rate: float = 0.1
+        chosen: dict[str, int] = field(default_factory=dict, metadata=PRIVATE)
+        bound: int | None = field(default=None, metadata=PRIVATE)
+
+    @settings
+    class Named(Learner):
+        rate: float = 0.2
+
+    assert private_settings(Named(rate=0.3)) == []
+    assert private_settings(Named(chosen={"a": 1})) == ["chosen"]
+    assert private_settings(Learner(chosen={"a": 1}, bound=0)) == ["chosen", "bound"]
+    assert from_dict(Named, as_dict(Named(chosen={"a": 1}))) == Named(chosen={"a": 1})

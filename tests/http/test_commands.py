@@ -8,6 +8,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,8 +19,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from typer.testing import CliRunner
 
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.cli.app import app
 from murmura.core.errors import MurmuraError
+from murmura.core.settings import as_dict
 from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, free_ports, write_table
 
@@ -66,6 +69,23 @@ def test_serve_refuses_what_cannot_work(
     got, message = refused("serve", "--state", tmp_path / "s", "--port", port, *given, *clients)
     assert got == code, message
     assert sentence in message
+
+
+def test_serve_refuses_settings_that_hold_something_private(table: Path, tmp_path: Path) -> None:
+    given = ("--like", table, "--model", "fedsplit", "--readable", "-S", "tuned={a: {factors: 2}}")
+    code, message = refused("serve", "--state", tmp_path / "s", *given)
+    assert code == 2
+    assert "must hold nothing private, but fedsplit.tuned was made from private data; leave it out." in message
+    assert not (tmp_path / "s" / "operator.token").exists()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_setting_with_room_for_private_data_is_marked(name: str) -> None:
+    """What is published in every manifest is numbers and names; what can hold more than one is marked."""
+    method = algorithm(name)().algorithm()
+    roomy = [key for key, value in as_dict(method).items() if isinstance(value, dict | list)]
+    marked = [field.name for field in fields(method) if field.metadata.get("private")]  # type: ignore[arg-type]
+    assert roomy == marked
 
 
 def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Path) -> None:

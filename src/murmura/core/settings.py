@@ -18,6 +18,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from murmura.core.errors import SettingError
 
 T = TypeVar("T")
+# `field(..., metadata=PRIVATE)`: what this setting holds was made from private data and may not be published
+PRIVATE = {"private": True}
 UNKNOWN = (
     "unexpected_keyword_argument",
     "extra_forbidden",
@@ -79,6 +81,19 @@ def unknown(name: str, known: list[str], owner: str) -> str:
 def field_names(cls: type) -> list[str]:
     """The settings of a class, in the order it states them."""
     return [field.name for field in dataclasses.fields(cls)]
+
+
+def private_settings(value: Any) -> list[str]:
+    """The settings that hold something private: those marked so that are not at their defaults."""
+    return [
+        field.name
+        for field in dataclasses.fields(value)
+        if field.metadata.get("private") and getattr(value, field.name) != _default(field)
+    ]
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def as_dict(value: Any) -> dict[str, Any]:

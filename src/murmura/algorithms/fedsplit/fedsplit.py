@@ -14,6 +14,7 @@ what each of them changes, measured.
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -56,7 +57,7 @@ from murmura.core.federation import (
     Total,
 )
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import settings
+from murmura.core.settings import PRIVATE, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.cnmf import CnmfSettings, Step, Weight
 
@@ -94,7 +95,8 @@ class FedSplit(CnmfSettings, Algorithm):
     clip: Positive | None = None  # no sent factor or bias is larger; the server refuses what is
     judge: Judge = "no"  # whether a letter says how well its group predicts ratings it held out itself
     worst: Positive = 1.5  # the mean squared error beyond which a letter is left out, by `judge="leave-out"`
-    tuned: dict[str, CnmfSettings] = Field(default_factory=dict)  # what groups chose, by `mark` of their rows
+    # what groups chose, by `mark` of their rows
+    tuned: dict[str, CnmfSettings] = field(default_factory=dict, metadata=PRIVATE)
     precision: Literal["float32", "float64"] = "float32"
 
     @property

@@ -14,7 +14,7 @@ from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
 from murmura.core.rng import Words, server_secret
-from murmura.core.settings import as_dict, changed, field_names, settings
+from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
 from murmura.engine.itinerary import Itinerary
 from murmura.runtimes.http.manifest import Description, Mode
 from murmura.runtimes.http.store import Store, put_fact
@@ -60,6 +60,11 @@ class Setup:
         """Its exchanges; refuses what cannot be run."""
         self.timing.check()
         public, method = self.description.public, self.preset.algorithm()
+        if private := private_settings(method):
+            raise SettingError(
+                f"everybody reads the settings of a federation, so they must hold nothing private, but "
+                f"{self.preset.name}.{private[0]} was made from private data; leave it out."
+            )
         each = [phase.name for phase in method.phases(public) if phase.combine == "each"]
         if self.channel.channel == "none":
             raise SettingError(
