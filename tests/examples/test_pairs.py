@@ -1,0 +1,44 @@
+"""The example package: one file, one entry point, installed by pip and named like ours."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.examples.wheels import install
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "murmura-pairs"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return install(EXAMPLE, tmp_path_factory.mktemp("pairs"))
+
+
+def run(site: Path, cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+
+
+def test_it_is_the_algorithm_of_the_page_in_sixty_lines() -> None:
+    code = (EXAMPLE / "murmura_pairs.py").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "new-algorithm.md").read_text(encoding="utf-8")
+    assert code == re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    assert len(code.splitlines()) <= 60
+    assert set(re.findall(r"(?:from|import) (murmura\S*)", code)) == {"murmura.federated"}
+
+
+def test_its_kit_is_green(site: Path, tmp_path: Path) -> None:
+    tests = str(EXAMPLE / "tests")
+    done = run(
+        site, tmp_path, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-c", os.devnull, tests
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
