@@ -1,5 +1,6 @@
 """The example package: one file, one entry point, installed by pip and named like ours."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.processes import ratings
 from tests.examples.wheels import install
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "murmura-pairs"
+MURMURA = ("-c", "from murmura.cli.app import main; main()")
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +45,25 @@ def test_its_kit_is_green(site: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+def test_it_is_compared_beside_ours(site: Path, tmp_path: Path) -> None:
+    flags = ("--models", "pairs,ease,half=pairs", "-S", "half.pi=0.5", "-S", "half.damping=2", "--json")
+    done = run(site, tmp_path, *MURMURA, "compare", "--data", str(ratings(tmp_path)), *flags)
+    assert done.returncode == 0, done.stderr
+    lines = {line["model"]: line for line in map(json.loads, done.stdout.splitlines())}
+    assert list(lines) == ["pairs", "ease", "half"]
+    assert lines["pairs"]["disclosed"] == 1.0
+    assert lines["half"]["disclosed"] < 0.6
+    assert lines["pairs"]["P@10"] > 0.5 * lines["ease"]["P@10"] > 0
+
+
+def test_a_secure_sum_carries_it(site: Path, tmp_path: Path) -> None:
+    flags = ("-S", "channel=secure-sum", "-S", "minimum_cohort=20", "--out", "run")
+    done = run(
+        site, tmp_path, *MURMURA, "fit", "--data", str(ratings(tmp_path)), "--model", "pairs", *flags
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    done = run(site, tmp_path, *MURMURA, "recommend", "run", "--user", "u01", "--k", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"m\d\d", done.stdout)
