@@ -4,7 +4,8 @@ The product knows nothing of this: before the command runs, `sqlite3.connect`, `
 `os.open` and `os.unlink` are wrapped here, and every change they make to a disk is counted twice, before and
 after. At the n-th count the process kills itself with SIGKILL, which nothing can catch. A limit on the size of
 files does the rest: the write that would cross it is cut off in the middle, and then the process dies or is
-told that there is no space. The wall clock can be moved: a file says by how many seconds.
+told that there is no space. The wall clock can be moved: a file says by how many seconds. The seconds for which
+an address may ask again pass only as another file says, so that none of it depends on how fast a machine is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 CLOCK = "clock"  # the file beside the machines' folders
+RATE_CLOCK = "rate-clock"
 READS = ("SELECT", "PRAGMA")
 
 
@@ -89,11 +91,23 @@ def install(fate: Fate, tally: Path) -> None:
 def moved_clock(ahead: Path) -> Callable[[], float]:
     """The wall clock, as many seconds ahead as the file says."""
     real = time.time
+    return lambda: real() + seconds_in(ahead)
 
-    def now() -> float:
-        return real() + (float(ahead.read_text() or 0) if ahead.exists() else 0.0)
 
-    return now
+def seconds_in(file: Path) -> float:
+    return float(file.read_text() or 0) if file.exists() else 0.0
+
+
+def install_rate_clock(file: Path) -> None:
+    """Requests are counted by the seconds in the file."""
+    from murmura.web.limits import Rate
+
+    real = Rate.__init__
+
+    def counted(self: Rate, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        real(self, rate, burst, lambda: seconds_in(file))
+
+    Rate.__init__ = counted  # type: ignore[method-assign]
 
 
 def run(words: list[str], log: Path, fate: Fate, tally: Path) -> None:
@@ -103,6 +117,7 @@ def run(words: list[str], log: Path, fate: Fate, tally: Path) -> None:
         os.dup2(said, stream)
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     time.time = moved_clock(log.parent / CLOCK)
+    install_rate_clock(log.parent / RATE_CLOCK)
     install(fate, tally)
     from murmura.cli.app import main
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from murmura.core.files import write_whole
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.refusals import UnreachableError
-from tests.faults.launcher import CLOCK, Fate, moved_clock, run
+from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in
 
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
@@ -32,7 +32,7 @@ PRELOADED = [
     "uvicorn.protocols.http.auto",
 ]
 MINIMUM = 7  # no sum of fewer
-SECONDS = 60.0  # longer than anything here may take
+SECONDS = 1200.0  # longer than anything here may take, however busy the machine
 
 
 def nursery() -> multiprocessing.context.ForkServerContext:
@@ -149,9 +149,15 @@ class Machines:
 
     def advance(self, seconds: float) -> None:
         """Let time pass for all machines."""
-        path = self.folder / CLOCK
-        before = float(path.read_text()) if path.exists() else 0.0
-        write_whole(path, str(before + seconds).encode())
+        self._add(CLOCK, seconds)
+
+    def refill(self, seconds: float) -> None:
+        """Let as many requests be answered as come in so many seconds."""
+        self._add(RATE_CLOCK, seconds)
+
+    def _add(self, clock: str, seconds: float) -> None:
+        path = self.folder / clock
+        write_whole(path, str(seconds_in(path) + seconds).encode())
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -1,4 +1,8 @@
-"""What somebody on the network sees of real uploads on a real clock: sizes and times tell nothing of likes."""
+"""What somebody on the network sees of real uploads: sizes and times tell nothing of likes.
+
+Every device has a machine of its own: its clock moves with what its own work really costs and with its sleep,
+not with what the other devices and the rest of this machine are doing.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +30,30 @@ EACH, ROUNDS, ITEMS, FEW, MANY = 40, 4, 2200, 10, 2000
 HOLD, SPREAD = 2.0, 1.0
 
 
+class OwnTime:
+    """The clock of one device: the work of this thread, and the device's own sleep."""
+
+    def __init__(self) -> None:
+        self._began = time.time() - time.thread_time()
+
+    def __call__(self) -> float:
+        return self._began + time.thread_time()
+
+    async def sleep(self, seconds: float) -> None:
+        self._began += seconds
+        await asyncio.sleep(0)
+
+
 class Observer:
     """Sees the two shares of one device pass by."""
 
-    def __init__(self, real: HttpTransport) -> None:
-        self._real = real
+    def __init__(self, real: HttpTransport, clock: OwnTime) -> None:
+        self._real, self.clock = real, clock
         self.seen: list[tuple[float, int]] = []
 
     async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         if url.endswith("/reports"):
-            self.seen.append((time.monotonic(), len(body) + sum(len(k) + len(v) for k, v in headers.items())))
+            self.seen.append((self.clock(), len(body) + sum(len(k) + len(v) for k, v in headers.items())))
         return await self._real(method, url, body, headers)
 
 
@@ -44,7 +62,7 @@ def options(folder: Path) -> list[str]:
     items.write_text("\n".join(map(str, range(ITEMS))), encoding="utf-8")
     words = ["--items", str(items), "--clients", str(2 * EACH), "--interactions", str(EACH * (FEW + MANY))]
     words += ["--model", "fcf", "-S", f"rounds={ROUNDS}", "-S", "factors=2", "--start"]
-    timing = ["--round-seconds", "300", "--hold", str(HOLD), "--spread", str(SPREAD)]
+    timing = ["--round-seconds", "3600", "--hold", str(HOLD), "--spread", str(SPREAD)]
     return [*words, *timing, "--wait-for", str(2 * EACH), "--seed", "1"]
 
 
@@ -77,15 +95,15 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
                     machines.url, key, str(told["federation"]), token, rng.integers(0, 2**32, 2, np.uint32), 7
                 )
                 item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
-                rows, seen = Rows(item, np.ones(len(item))), Observer(send)
+                rows, seen = Rows(item, np.ones(len(item))), Observer(send, OwnTime())
                 device = Device(
                     identity,
                     InMemory(Permission()),
                     rows,
                     library,
                     seen,
-                    time.time,
-                    asyncio.sleep,
+                    seen.clock,
+                    seen.clock.sleep,
                     drawn(f"{slot}"),
                 )
                 if leaky:
@@ -103,8 +121,8 @@ def hasty(device: Device) -> None:
 
     async def slow(work: object, seed: bytes) -> object:
         result = await train(work, seed)  # type: ignore[arg-type]
-        await asyncio.sleep(0.003 * len(device.rows.item))
-        work.__dict__["send_at"] = time.time() + SPREAD * device._entropy(1)[0] / 256
+        await device._sleep(0.0003 * len(device.rows.item))
+        work.__dict__["send_at"] = device._clock() + SPREAD * device._entropy(1)[0] / 256
         return result
 
     device._train = slow  # type: ignore[method-assign, assignment]
@@ -121,10 +139,9 @@ async def rounds(
     for _ in range(count):
         while (reply := await send("GET", f"{url}/round", b"", {})).status != 200 or _known(crowd, reply):
             await asyncio.sleep(0.05)
-        started = time.monotonic()
-        outcomes = await asyncio.gather(*(device.take_part(reply) for device, _ in crowd))
-        assert {outcome.kind for outcome in outcomes} == {"sent"}
-        for slot, (_, observer) in enumerate(crowd):
+        for slot, (device, observer) in enumerate(crowd):  # one at a time: what is worked now is its own work
+            started = observer.clock()
+            assert (await device.take_part(reply)).kind == "sent"
             sizes[slot % 2].append(float(sum(size for _, size in observer.seen[-2:])))
             times[slot % 2].append(observer.seen[-2][0] - started)
 

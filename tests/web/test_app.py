@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import socket
 import threading
@@ -199,6 +200,18 @@ def test_one_address_cannot_ask_without_end() -> None:
     rate.take("a")
     with pytest.raises(RefusedError):
         rate.take("a")
+
+
+def test_who_asks_twice_as_often_as_allowed_is_answered_every_second_time() -> None:
+    now = 0.0
+    rate = Rate(2, 1, lambda: now)
+    answered = []
+    for step in range(20):
+        now = step / 4
+        with contextlib.suppress(RefusedError):
+            rate.take("a")
+            answered.append(step)
+    assert answered == list(range(0, 20, 2))
 
 
 async def test_floods_get_429(world: World) -> None:

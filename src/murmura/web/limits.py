@@ -23,7 +23,7 @@ class Rate:
         now = self._clock()
         left, before = self._buckets.pop(address, (self._burst, now))
         left = min(self._burst, left + (now - before) * self._rate)
-        self._buckets[address] = (max(0.0, left - 1.0), now)
+        self._buckets[address] = (left - 1.0 if left >= 1.0 else left, now)
         if len(self._buckets) > ADDRESSES:
             self._buckets.popitem(last=False)
         if left < 1.0:
