@@ -3,13 +3,21 @@
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.cli.processes import murmura, ratings
+from tests.cli.processes import (
+    MURMURA,
+    PATIENCE,
+    environment,
+    killed_at,
+    murmura,
+    murmura_process,
+    ratings,
+    wait_for,
+)
 
 
 def test_compare_prints_one_json_object_per_model(tmp_path: Path) -> None:
@@ -113,20 +121,26 @@ def test_reasons_are_own_items(tmp_path: Path) -> None:
     assert (none.returncode, "'nobody' is not among" in none.stderr) == (3, True)
 
 
+@pytest.mark.parametrize("arguments", [("version",), ("frobnicate",), ("report", "nowhere")])
+def test_a_process_says_and_returns_what_the_entry_point_does(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    here, there = murmura(*arguments, cwd=tmp_path), murmura_process(*arguments, cwd=tmp_path)
+    assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
+
+
 def test_ctrl_c_leaves_a_usable_folder(tmp_path: Path) -> None:
     """The second model is stopped in the middle; the first stays, and the same command goes on."""
     file = ratings(tmp_path)
     arguments = ["compare", "--data", str(file), "--models", "mostpop,bpr-mf", "--out", "mine"]
     slow = [*arguments, "-S", "bpr-mf.epochs=2000000"]
-    command = [sys.executable, "-c", "from murmura.cli.app import main; main()", *slow]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    status = tmp_path / "mine" / "bpr-mf-seed0" / "status.json"
-    deadline = time.monotonic() + 60
-    while not status.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    running = subprocess.Popen(
+        [*MURMURA, *slow], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    wait_for((tmp_path / "mine" / "bpr-mf-seed0" / "status.json").exists, running)
+    time.sleep(0.5)  # mostly in its training by then; before that it must end in the same way
     running.send_signal(signal.SIGINT)
-    _, stderr = running.communicate(timeout=60)
+    _, stderr = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130, stderr
     assert "what was finished is kept" in stderr
     assert json.loads((tmp_path / "mine" / "status.json").read_text())["status"] == "interrupted"
@@ -155,16 +169,9 @@ def test_doctor_and_version(tmp_path: Path) -> None:
 
 def test_a_killed_federated_fit_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     file = ratings(tmp_path)
-    flags = ["fit", "--model", "sfpl+", "--data", str(file), "-S", "epochs=3000", "--checkpoint-every", "20000"]
-    command = [sys.executable, "-c", "from murmura.cli.app import main; main()", *flags, "--out", "killed"]
-    running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
-    kept = tmp_path / "killed" / "checkpoint.npz"
-    deadline = time.monotonic() + 120
-    while not kept.exists() and running.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    assert running.poll() is None, "it must be killed on the way, not after the end"
-    running.kill()
-    running.wait()
+    flags = ["fit", "--model", "sfpl+", "--data", str(file), "-S", "epochs=10", "--checkpoint-every", "500"]
+    killed_at("checkpoint.npz", 3, *flags, "--out", "killed", cwd=tmp_path)
+    assert (tmp_path / "killed" / "checkpoint.npz").exists()
     assert not (tmp_path / "killed" / "model.npz").exists()
     for name in ("killed", "whole"):
         done = murmura(*flags, "--out", name, cwd=tmp_path)

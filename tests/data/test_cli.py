@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.data import SOURCES, load
 from murmura.data.filters import KCore, apply_filters
 from murmura.data.split_files import load_split
+from tests.cli.processes import murmura
 
 TABLE = "user,item,value,time\n" + "".join(
     f"{user},{item},{(user + item) % 5 + 1},{user * 10 + item}\n"
@@ -158,8 +157,7 @@ def test_fetch_needs_a_folder_and_a_known_name(tmp_path: Path, monkeypatch: pyte
 def test_exit_codes(tmp_path: Path, content: str, code: int, says: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(content)
-    start = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
-    done = subprocess.run([*start, "data", "describe", str(path), "--json"], capture_output=True, text=True)
+    done = murmura("data", "describe", str(path), "--json", cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert says in done.stderr
     assert bool(done.stdout) == (code == 0)

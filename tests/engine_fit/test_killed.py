@@ -1,11 +1,11 @@
-"""A training process that is really killed, at a moment nobody chose."""
+"""A training process that is really killed between two checkpoints."""
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from murmura.engine.checkpoint import NAME
+from tests.cli.processes import killed_at
 
 SCRIPT = """
 import sys
@@ -27,21 +27,16 @@ fitted.save(folder / "fitted.npz")
 """
 
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder)])
+def whole(folder: Path) -> None:
+    subprocess.run([sys.executable, "-c", SCRIPT, str(folder)], check=True)
 
 
 def test_a_killed_process_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert start(whole).wait(120) == 0
-    for _ in range(2):
-        process = start(killed)
-        here = time.monotonic()
-        while not (killed / NAME).exists() and time.monotonic() - here < 60:
-            time.sleep(0.01)
-        time.sleep(0.05)
-        process.kill()
-        process.wait(60)
+    never, killed = tmp_path / "whole", tmp_path / "killed"
+    whole(never)
+    for times in (2, 7):
+        killed_at(NAME, times, str(killed), cwd=tmp_path, code=SCRIPT)
+        assert (killed / NAME).exists()
     assert not (killed / "fitted.npz").exists()
-    assert start(killed).wait(120) == 0
-    assert (killed / "fitted.npz").read_bytes() == (whole / "fitted.npz").read_bytes()
+    whole(killed)
+    assert (killed / "fitted.npz").read_bytes() == (never / "fitted.npz").read_bytes()

@@ -2,13 +2,8 @@
 
 import csv
 import json
-import os
-import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,19 +12,14 @@ from murmura.core.errors import RunError
 from murmura.core.settings import changed
 from murmura.studies.experiments import read_experiment
 from murmura.studies.reproduce import Place, fits, reproduce
+from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
-CODE = "from murmura.cli.app import main; main()"
+RUN = ("reproduce", "run", "small.yaml", "--data", "ratings.csv", "--out", "out", "--workers")
 
 
 def silent(what: str, seconds: float, done: int, total: int, left: float) -> None:
     """Nobody listens."""
-
-
-def started(folder: Path, workers: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", CODE, "reproduce", "run", "small.yaml", "--data", "ratings.csv"]
-    command += ["--out", "out", "--workers", str(workers)]
-    return subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 def children(pid: int) -> list[int]:
@@ -44,13 +34,6 @@ def alive(pid: int) -> bool:
         return False
 
 
-def wait_for(what: Any, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def table(folder: Path) -> list[dict[str, str]]:
     with (folder / "out" / "small.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
@@ -61,16 +44,16 @@ def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) ->
     small(tmp_path)
     check_ins(tmp_path)
     trials = tmp_path / "out" / "small-ratings" / "trials"
-    process = started(tmp_path, workers=2)
-    wait_for(lambda: trials.is_dir() and len(list(trials.glob("*.json"))) >= 2)
+    process = subprocess.Popen([*MURMURA, *RUN, "2"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_for(lambda: trials.is_dir() and len(list(trials.glob("*.json"))) >= 2, process)
     workers = children(process.pid)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.wait()
-    wait_for(lambda: not any(map(alive, workers)), 20)  # no worker outlives its parent
+    wait_for(lambda: not any(map(alive, workers)))  # no worker outlives its parent
     before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in trials.glob("*.json")}
     assert not (tmp_path / "out" / "small.html").exists()
 
-    assert started(tmp_path, workers=2).wait() == 0
+    assert murmura(*RUN, "2", cwd=tmp_path).returncode == 0
     for name, (at, content) in before.items():
         file = trials / name
         assert (file.stat().st_mtime_ns, file.read_bytes()) == (at, content)
@@ -84,7 +67,7 @@ def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) ->
     whole.mkdir()
     small(whole)
     check_ins(whole)
-    assert started(whole, workers=1).wait() == 0
+    assert murmura(*RUN, "1", cwd=whole).returncode == 0
     assert table(whole) == table(tmp_path)  # as if it had not been killed, for any number of workers
     page = (whole / "out" / "small.html").read_text(encoding="utf-8")
     assert "Search history" in page
