@@ -170,7 +170,7 @@ def run(load: Load) -> Measured:
         folder = Path(name)
         (folder / "items.txt").write_text("\n".join(map(str, data.items.labels.tolist())), encoding="utf-8")
         with serving(folder, load) as servers:
-            fleet = Fleet(servers.urls[0], data, 1, range(load.devices), Permission(), readable=False)
+            fleet = Fleet(servers.urls[0], data, 1, range(load.devices), lambda _: Permission(), readable=False)
             return asyncio.run(voyage(load, servers, fleet))
 
 

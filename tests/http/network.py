@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,35 +14,20 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.federation import Public
 from murmura.core.interactions import Interactions
-from murmura.core.population import places
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator import Aggregator, Role
 from murmura.runtimes.http.coordinator import Coordinator
 from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.dispatch import respond
+from murmura.runtimes.http.fleet import rows_of_devices
 from murmura.runtimes.http.keeping import Identity, InMemory, Rows
 from murmura.runtimes.http.library import Library
 from murmura.runtimes.http.manifest import Description
 from murmura.runtimes.http.refusals import UnreachableError
 from murmura.runtimes.http.setup import Setup, Timing
-from murmura.runtimes.http.store import Store
 from murmura.runtimes.http.transport import Reply, ask
+from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
 
-COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
 SEEDED = 11
-
-
-@dataclass
-class Clock:
-    now: float = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 def entropy(seed: int) -> Callable[[int], bytes]:
@@ -65,22 +47,20 @@ def people(users: int = 12, items: int = 30) -> Interactions:
 
 
 @dataclass
-class Network:
-    """Carries requests to machines; one that is `down` does not answer."""
+class Faults(Network):
+    """The network as a test wants it: a machine may be `down`, and bodies may change on the way."""
 
-    machines: dict[str, Callable[[str, str, bytes, Mapping[str, str]], Reply]]
     down: set[str] = field(default_factory=set)
     log: list[tuple[str, str, bytes]] = field(default_factory=list)
     tamper: Callable[[str, str, bytes], bytes] = lambda method, url, body: body
 
     async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
-        await asyncio.sleep(0)
-        host, path = re.fullmatch(r"(http://\w+)(/.*)", url).groups()  # type: ignore[union-attr]
-        if host in self.down:
+        host = next((host for host in self.down if url.startswith(host)), None)
+        if host is not None:
             raise UnreachableError(f"{host} is down.")
         body = self.tamper(method, url, body)
         self.log.append((method, url, body))
-        return self.machines[host](method, path, body, headers)
+        return await super().__call__(method, url, body, headers)
 
 
 @dataclass
@@ -95,12 +75,11 @@ class World:
         default_factory=lambda: ChannelSettings(channel="secure-sum", minimum_cohort=10)
     )
     timing: Timing = field(default_factory=lambda: Timing(round=60, hold=0, spread=0))
-    clock: Clock = field(default_factory=Clock)
+    clock: VirtualClock = field(default_factory=VirtualClock)
     groups: Ints | None = None  # the device of every user
 
     def __post_init__(self) -> None:
-        self.network = Network({})
-        self.aggregators: dict[Role, Aggregator] = {}
+        self.network = Faults()
         self.public = Public.of(self.data, groups=self.groups)
         self.setup = Setup(
             algorithm(self.method)(**self.settings),
@@ -111,22 +90,19 @@ class World:
             (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
             self.public.clients,
         )
-        self.start_coordinator()
-        if self.channel.channel == "secure-sum":
-            self.start_aggregator("seed")
-            self.start_aggregator("vector")
+        self.servers = Servers(self.folder, self.setup, self.network, self.clock, entropy(1))
+        self.start_coordinator, self.start_aggregator = (
+            self.servers.start_coordinator,
+            self.servers.start_aggregator,
+        )
 
-    def start_coordinator(self) -> None:
-        store = Store(self.folder / "coordinator.db", "coordinator")
-        self.coordinator = Coordinator(self.setup, store, self.clock, entropy(1))
-        self.network.machines[COORDINATOR] = partial(respond, self.coordinator, endpoints.COORDINATOR)
+    @property
+    def coordinator(self) -> Coordinator:
+        return self.servers.coordinator
 
-    def start_aggregator(self, role: Role, minimum: int = 1) -> Aggregator:
-        store = Store(self.folder / f"{role}.db", "aggregator")
-        made = Aggregator(role, store, self.clock, minimum, self.coordinator.key.public)
-        self.aggregators[role] = made
-        self.network.machines[f"http://{role}"] = partial(respond, made, endpoints.AGGREGATOR)
-        return made
+    @property
+    def aggregators(self) -> dict[Role, Aggregator]:
+        return self.servers.aggregators
 
     async def join(self, client: int, allowed: Permission | None = None) -> Device:
         told = (await ask(self.network, "POST", f"{COORDINATOR}/devices", b'{"slot": %d}' % client)).json()
@@ -153,12 +129,7 @@ class World:
         )
 
     def rows(self, client: int) -> Rows:
-        data = self.data
-        if self.groups is None:
-            own = data.user == client
-            return Rows.of(data.item[own], data.value[own])
-        own = self.groups[data.user] == client
-        return Rows.of(data.item[own], data.value[own], places(self.groups)[data.user[own]])
+        return rows_of_devices(self.data, self.groups, np.arange(self.data.n_items, dtype=np.int32))(client)
 
     async def everyone(self) -> list[Device]:
         devices = [await self.join(client) for client in range(self.public.clients)]
@@ -173,7 +144,7 @@ class World:
         )
 
     async def turn(self) -> None:
-        await self.coordinator.rounds.turn(self.network)
+        await self.servers.turn()
 
     async def one_round(self, devices: list[Device]) -> None:
         """A round is opened, everyone visits in this order, and it ends."""

@@ -15,7 +15,8 @@ from murmura.runtimes.http.letters import Mailbox
 from murmura.runtimes.http.manifest import Manifest
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.wire import Letter
-from tests.http.network import COORDINATOR, World, people
+from murmura.runtimes.loopback import COORDINATOR
+from tests.http.network import World, people
 
 FIRST, SECOND = b"1" * 16, b"2" * 16
 

@@ -24,7 +24,8 @@ from murmura.runtimes.http.library import Library
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.setup import Timing
 from murmura.runtimes.http.transport import Reply
-from tests.http.network import COORDINATOR, SEED, SEEDED, VECTOR, World, entropy, people
+from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from tests.http.network import SEEDED, World, entropy, people
 
 TRAINING: dict[str, object] = {"rounds": 2, "clients": "all", "prior": False}
 

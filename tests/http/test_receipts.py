@@ -14,7 +14,8 @@ from murmura.core.channel import ChannelSettings
 from murmura.runtimes.http.device import Device
 from murmura.runtimes.http.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.transport import Reply
-from tests.http.network import VECTOR, World, people
+from murmura.runtimes.loopback import VECTOR
+from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings
 
 SUMS: dict[str, object] = {"rounds": 1, "clients": "all"}  # counts, then training: shares of two lengths

@@ -13,7 +13,8 @@ from murmura.core.errors import RunError
 from murmura.runtimes.http.aggregator import Role
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.store import Store
-from tests.http.network import SEED, VECTOR, World, people
+from murmura.runtimes.loopback import SEED, VECTOR
+from tests.http.network import World, people
 
 TRAINING: dict[str, object] = {"rounds": 2, "clients": 10, "prior": False}
 

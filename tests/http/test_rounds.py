@@ -23,7 +23,8 @@ from murmura.runtimes.http.keeping import InMemory
 from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.setup import Timing
 from murmura.runtimes.http.transport import ask, bearer
-from tests.http.network import COORDINATOR, SEED, SEEDED, VECTOR, World, people
+from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from tests.http.network import SEEDED, World, people
 
 TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
 

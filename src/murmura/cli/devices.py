@@ -61,7 +61,9 @@ def devices(
         raise SettingError(
             f"devices must be {what} 0 to {places - 1} of {data}, but {first} to {last - 1} were wanted."
         )
-    fleet = Fleet(url, rows, seed, range(first, last), Permission(pi=pi), readable=readable, groups=groups)
+    fleet = Fleet(
+        url, rows, seed, range(first, last), lambda _: Permission(pi=pi), readable=readable, groups=groups
+    )
 
     def tell(report: RoundReport) -> None:
         if as_json:

@@ -11,6 +11,7 @@ import difflib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -39,7 +40,8 @@ class Registry(Generic[T]):
     def __init__(
         self, kind: str, group: str, built_in: Mapping[str, object], wanted: str, read: Read[T]
     ) -> None:
-        self.kind, self.group, self.built_in, self.wanted, self._read = kind, group, built_in, wanted, read
+        self.kind, self.group, self.wanted, self._read = kind, group, wanted, read
+        self.built_in = dict(built_in)
 
     def names(self) -> tuple[str, ...]:
         """Every name there is; imports nobody's module."""
@@ -70,6 +72,17 @@ class Registry(Generic[T]):
                 "uninstall all but one."
             )
         return self._checked(name, _package(others[0]), self._load(name, others[0]))
+
+    @contextmanager
+    def also(self, name: str, thing: object) -> Iterator[None]:
+        """Within this block, and in this process alone, `name` stands for `thing`."""
+        if name in self:
+            raise SettingError(f"the {self.kind} '{name}' is there already; choose another name.")
+        self.built_in[name] = thing
+        try:
+            yield
+        finally:
+            del self.built_in[name]
 
     def _taken(self, name: str, others: tuple[EntryPoint, ...]) -> str:
         return (

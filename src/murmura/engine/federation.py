@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from murmura.core.disclosure import Disclosure
+from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES, Disclosure
 from murmura.core.errors import FederationError
 from murmura.core.federation import (
     Algorithm,
@@ -76,6 +76,15 @@ class Federation:
         """What a visit of this phase fetches."""
         plan = self.plan
         return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.public))
+
+    def count_outcome(self, phase: Phase, clients: int) -> None:
+        """What clients fetch after a phase: the public model where no later round brings it, their answers."""
+        plan = self.plan
+        if phase.returns:
+            publishes = plan.algorithm.publishes(plan.public)
+            self.tally.count_down(plan.public, plan.channel.downloads(publishes), clients)
+        for answer in self.answers.values():
+            self.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in answer.values())
 
 
 class Runtime(Protocol):

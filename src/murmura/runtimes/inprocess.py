@@ -17,7 +17,6 @@ from pydantic import Field
 from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
-from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.federation import Algorithm, Letters, Phase, Total
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
@@ -89,7 +88,7 @@ class InProcess:
         else:
             inbox = self._plain(f, phase, round, clients)
         f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, inbox)
-        _count_outcome(f, phase, len(clients))
+        f.count_outcome(phase, len(clients))
 
     def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
@@ -198,12 +197,3 @@ def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) ->
     places = f.plan.people.start[client] + np.flatnonzero(made.shown)
     f.tally.disclosed[client] += np.count_nonzero(f.tally.sent[places] == 0)
     f.tally.sent[places] = 1
-
-
-def _count_outcome(f: Federation, phase: Phase, clients: int) -> None:
-    """What clients fetch after a phase: the public model where no later round brings it, and their answers."""
-    if phase.returns:
-        plan = f.plan
-        f.tally.count_down(plan.public, plan.channel.downloads(plan.algorithm.publishes(plan.public)), clients)
-    for answer in f.answers.values():
-        f.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in answer.values())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode, decode_model, encode, encode_model
 from murmura.core.consent import Consent
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.federation import Algorithm, Call, History, Letters, Public, Total
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
@@ -33,6 +34,7 @@ from murmura.engine.fit import fit
 from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.loopback import Loopback
 from murmura.testing.checks import (
     assert_close,
     assert_same_bits,
@@ -193,6 +195,20 @@ class AlgorithmKit:
                 many = [self._train(InProcess(workers=w), many=True, channel=way) for w in (1, 3)]
                 self._assert_equal(*many)
 
+    def test_the_wire_gives_the_bits_of_the_simulation(self) -> None:
+        """Coordinator, aggregators and a device per client, over the wire's own messages: the same bits."""
+        public = self._setting(crowd())[1]
+        reads = any(phase.combine == "each" for phase in made(self.make).phases(public))
+        for way in CHANNELS:
+            if way.channel == "readable" or not reads:
+                pi = self.pi if self.members == 1 else 1.0  # who shares a device shares a consent
+                here = self._train(InProcess(path="plain"), channel=way, pi=pi)
+                try:
+                    there = self._train(Loopback(arrival=6), channel=way, pi=pi)
+                except MissingExtraError as error:
+                    raise SkipTest(str(error)) from None
+                self._assert_equal(here, there)
+
     def test_a_channel_sends_messages_of_one_length(self) -> None:
         """However much a client has to tell, a round costs the same bytes."""
         algorithm, public, people = self._setting(crowd())
@@ -292,11 +308,12 @@ class AlgorithmKit:
         many: bool = False,
         folder: Path | None = None,
         channel: ChannelSettings | None = None,
+        pi: float | None = None,
     ) -> Fitted:
         data = crowd(400, 30) if many else crowd()
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
         every = None if folder is None else self.save_every
-        consent = Consent(pi=self.pi, disclosure=mode)
+        consent = Consent(pi=self.pi if pi is None else pi, disclosure=mode)
         return fit(
             Plan(
                 made(self.make),

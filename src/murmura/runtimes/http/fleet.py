@@ -18,7 +18,7 @@ from murmura.core.consent import Mode, Permission
 from murmura.core.interactions import Interactions
 from murmura.core.population import places
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http.device import Device, Outcome
+from murmura.runtimes.http.device import Clock, Device, Outcome, Sleep
 from murmura.runtimes.http.joining import News, about
 from murmura.runtimes.http.keeping import Identity, InMemory, Rows
 from murmura.runtimes.http.library import Library
@@ -36,7 +36,7 @@ class Fleet:
     data: Interactions
     seed: int
     clients: range  # slots, which are also the users of the data, or their groups
-    permission: Permission
+    permission: Callable[[int], Permission]  # what the owner of each allows
     disclosure: Mode = "sticky"
     readable: bool = False
     groups: Ints | None = None  # the device of every user, -1 where somebody has none
@@ -60,12 +60,19 @@ class RoundReport:
     why: str = ""  # the first reason somebody stayed out, other than not being called
 
 
-async def man(fleet: Fleet, send: Transport, entropy: Entropy = os.urandom) -> list[Device]:
+async def man(
+    fleet: Fleet,
+    send: Transport,
+    entropy: Entropy = os.urandom,
+    clock: Clock = time.time,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Device]:
     """Register the devices, each in its slot."""
     told = await about(send, fleet.url)
     library, secrets = Library(fleet.url, send), client_secrets(fleet.seed, fleet.size)
     described = await library.description(str(told["description"]))
-    liked = _liked(fleet, described.items.index(fleet.data.items.labels.tolist(), "item"))
+    items = described.items.index(fleet.data.items.labels.tolist(), "item")
+    liked = rows_of_devices(fleet.data, fleet.groups, items)
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(client: int) -> Device:
@@ -82,19 +89,18 @@ async def man(fleet: Fleet, send: Transport, entropy: Entropy = os.urandom) -> l
             readable=fleet.readable,
             disclosure=fleet.disclosure,
         )
-        keeper = InMemory(fleet.permission)
-        return Device(identity, keeper, liked(client), library, send, time.time, asyncio.sleep, entropy)
+        keeper = InMemory(fleet.permission(client))
+        return Device(identity, keeper, liked(client), library, send, clock, sleep, entropy)
 
     return list(await asyncio.gather(*(one(client) for client in fleet.clients)))
 
 
-def _liked(fleet: Fleet, items: Ints) -> Callable[[int], Rows]:
-    """What each device holds, by the numbers of the federation's items."""
-    data, groups = fleet.data, fleet.groups
+def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], Rows]:
+    """What each device holds; `items` are the federation's numbers of the items of `data`."""
     device = data.user if groups is None else groups[data.user]
     person = None if groups is None else places(groups)[data.user]
     order = np.argsort(device, kind="stable")
-    start = np.searchsorted(device[order], np.arange(fleet.size + 1))
+    start = np.searchsorted(device[order], np.arange(int(device.max(initial=-1)) + 2))
 
     def of(client: int) -> Rows:
         own = order[start[client] : start[client + 1]]

@@ -133,7 +133,7 @@ class InMemory:
     memory: Memory = field(default_factory=Memory)
     notes: int = 0
     bytes_up: int = 0
-    _noted: str = ""
+    last: Entry | None = None
 
     def keep(self, memory: Memory) -> None:
         """Replace it."""
@@ -145,5 +145,5 @@ class InMemory:
 
     def note(self, entry: Entry) -> None:
         """Count it."""
-        if entry.manifest != self._noted:
-            self._noted, self.notes, self.bytes_up = entry.manifest, self.notes + 1, self.bytes_up + entry.bytes
+        if self.last is None or entry.manifest != self.last.manifest:
+            self.last, self.notes, self.bytes_up = entry, self.notes + 1, self.bytes_up + entry.bytes
