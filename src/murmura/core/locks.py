@@ -69,7 +69,8 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise RunError(
-            f"{path.parent} must be a folder that can be written, but is not ({error.strerror})."
+            f"{path.parent} must be a folder that can be written, but is not ({error.strerror}); "
+            "choose another."
         ) from None
 
 
@@ -108,7 +109,9 @@ else:
         except BlockingIOError:
             return False
         except OSError as error:
-            raise RunError(f"a folder must be on a disk that knows locks, but is not ({error}).") from None
+            raise RunError(
+                f"a folder must be on a disk that knows locks, but is not ({error}); choose another."
+            ) from None
         return True
 
     def _give_back(handle: int, path: Path) -> None:
