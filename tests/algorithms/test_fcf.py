@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from murmura.algorithms.fcf.fcf import FCF, FCFPaper
+from murmura.algorithms.fcf.baseline import FCF
+from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Ints
 from murmura.core.federation import Call, History, Public, ServerState, Total
 from murmura.core.rng import Rng, client_secrets, server_secret

@@ -1,6 +1,7 @@
 """Both variants of FCF keep every promise of the kit."""
 
-from murmura.algorithms.fcf.fcf import FCF, FCFPaper
+from murmura.algorithms.fcf.baseline import FCF
+from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.algorithms.fcf.fcf import FCF
+from murmura.algorithms.fcf.baseline import FCF
 from murmura.channel.shares import split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode, encode_model

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fcf.fcf import FCF, SPREAD, FCFPaper
+from murmura.algorithms.fcf.baseline import FCF, SPREAD
+from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.federation import Call, Phase, Public, Total
 from murmura.core.kernel import CohortRound, Spot

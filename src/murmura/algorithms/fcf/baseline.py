@@ -1,0 +1,147 @@
+"""FCF as the baseline in the tables of FedeRank (ECIR 2021) and FPL (SAC 2021), as their authors' code has it.
+
+Confidence 1 and 0, so a client fits and sends its own items alone, and the server takes plain steps. `fcf` has
+the paper FCF comes from; docs/papers/fcf.md tells where its text, this code and these files part.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.errors import FederationError
+from murmura.core.federation import (
+    Algorithm,
+    Answers,
+    Call,
+    ClientState,
+    History,
+    Letters,
+    Phase,
+    Public,
+    ServerState,
+    Total,
+)
+from murmura.core.rng import Purpose, Rng
+from murmura.core.settings import settings
+from murmura.core.update import Arrays, SparseRows, Update
+
+if TYPE_CHECKING:
+    from murmura.core.compiled_path import Kernel
+
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0)]
+Values = NDArray[Any]
+SPREAD = 0.1  # p and q start as N(0, 0.1^2), as in the authors' code
+LARGEST = 1e6  # of an item vector: scores are fitted to 0 and 1, so a training that gets here has gone astray
+
+
+@settings
+class FCF(Algorithm):
+    """Own items only, target 1: ridge regression on clients, summed gradients and plain steps on the server."""
+
+    name: ClassVar[str] = "fcf"
+
+    factors: Count = 20
+    gamma: Rate = 0.02  # the server's learning rate
+    reg: Rate = 1.0  # lambda, of both sides
+    refresh: bool = False  # solve p_u once more against the final model before ranking
+    precision: Literal["float32", "float64"] = "float32"
+
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        """One repeating sum of gradient rows."""
+        return (Phase("train", Disclosure((self._sends(public),))),)
+
+    def publishes(self, public: Public) -> Disclosure:
+        """Q."""
+        return Disclosure((Table("Q", "item", public.items, self.factors, self.precision),))
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """Q from N(0, 0.1^2)."""
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(public.items * self.factors)
+        Q = draws.reshape(public.items, self.factors).astype(self.precision)
+        return ServerState({"Q": Q}, self._memory(public, Q))
+
+    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+        """p_u from N(0, 0.1^2); the first visit replaces it."""
+        p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
+        return {"p": p.astype(self.precision)}
+
+    def client_step(
+        self, call: Call, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """p_u is solved from the whole history; gradients of item rows leave, of positives the shared ones."""
+        p = self._solve(call, history)
+        shared = rng.stream(Purpose.COINS).coins(history.share)
+        return {"p": p}, Update({"items": self._gradients(call, p, history, shared)})
+
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """q_i + gamma times the sum - 2 gamma lambda q_i, the decay for every item once a round."""
+        assert isinstance(inbox, Total)
+        sent = inbox.update.tables["items"]
+        with np.errstate(over="ignore", invalid="ignore"):
+            Q = server.model["Q"] * (1 - 2 * self.gamma * self.reg)
+            Q[sent.index] += self.gamma * sent.values
+        return ServerState({"Q": self._tame(Q)}, server.private), {}
+
+    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+        """The vector of the last visit, as in the authors' code; with `refresh` it is solved once more."""
+        return {"p": self._solve(call, history)} if self.refresh else state
+
+    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+        """The closed form, as for everyone; without any item zero."""
+        return {"p": self._solve(call, history)}
+
+    def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
+        """p_u . q_i of every item."""
+        scores: Values = state["p"][None, :] @ model["Q"].T
+        return scores
+
+    def kernel(self) -> Kernel:
+        """The compiled twin."""
+        from murmura.algorithms.fcf.kernel import FCFKernel
+
+        return FCFKernel(self)
+
+    def check_values(self, values: Floats) -> None:
+        """Refuse values of interactions that cannot be used."""
+
+    def _sends(self, public: Public) -> Table:
+        return Table("items", "item", public.items, self.factors, self.precision)
+
+    def _memory(self, public: Public, Q: Values) -> dict[str, Values]:
+        return {}
+
+    def _solve(self, call: Call, history: History) -> Values:
+        """p_u; an item that is not on offer has no vector to learn from."""
+        here = np.isin(history.item, call.public.listed)
+        A, right = self._normal_equations(call, history.item[here], history.value[here])
+        p: Values = np.linalg.solve(A + self.reg * np.eye(self.factors), right).astype(self.precision)
+        return p
+
+    def _normal_equations(self, call: Call, own: Ints, values: Floats) -> tuple[Floats, Floats]:
+        """sum q q' and sum q over the own items."""
+        Y = call.model["Q"][own].astype(np.float64)
+        return Y.T @ Y, Y.sum(axis=0)
+
+    def _gradients(self, call: Call, p: Values, history: History, shared: Bools) -> SparseRows:
+        """2 (1 - p_u . q_i) p_u of the shared items, at the received model."""
+        own = history.item[shared]
+        errors = 1 - call.model["Q"][own] @ p
+        return SparseRows(own, 2 * errors[:, None] * p)
+
+    def _tame(self, Q: Values) -> Values:
+        largest = np.abs(Q).max()
+        if not largest <= LARGEST:  # nor is nan
+            raise FederationError(
+                f"the item vectors of {self.name} must stay below {LARGEST:g}, but steps of gamma = "
+                f"{self.gamma:g} took one to {largest:.3g}; lower gamma."
+            )
+        return Q
