@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.finish import FedSplitFinish
+from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
 from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.judging import FedSplitJudge
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.errors import DataError
 from murmura.core.federation import Algorithm, Call, History, Phase, Public
@@ -23,11 +27,11 @@ PUBLIC = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 40}
 METHODS: dict[str, Algorithm] = {
     "printed": FedSplit(**SMALL),
-    "counts": FedSplit(**SMALL, bias="counts"),
-    "means": FedSplit(**SMALL, bias="means", finish="ridge"),
-    "judged": FedSplit(**SMALL, judge="weigh"),
-    "prior": FedSplit(**SMALL, unrated="prior"),
-    "decoys": FedSplit(**SMALL, unrated="decoys"),
+    "counts": FedSplitItemBias(**SMALL, bias="counts"),
+    "means": FedSplitFinish(**SMALL, bias="means", finish="ridge"),
+    "judged": FedSplitJudge(**SMALL, judge="weigh"),
+    "prior": FedSplitCover(**SMALL, unrated="prior"),
+    "decoys": FedSplitCover(**SMALL, unrated="decoys"),
     "svd": FedSplitSvd(factors=3, rating_patterns=3, mask_patterns=2),
     "co-statistics": CoStatistics(rating_patterns=3, mask_patterns=2, block=15),
     "item-means": ItemMeans(),

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit.cover import _raters, prior_of, summed, with_decoys
-from murmura.algorithms.fedsplit.fedsplit import FedSplit, Unrated
+from murmura.algorithms.fedsplit.cover import FedSplitCover, Unrated, _raters, prior_of, summed, with_decoys
+from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.arrays import Bools, Floats
 from murmura.core.federation import Call, History, Public
 from murmura.core.rng import Rng, client_secrets
@@ -13,7 +13,7 @@ from tests.fedsplit.test_kit import GroupKit
 
 ITEMS, MU = 40, 3.4
 PUBLIC = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
-METHOD = FedSplit(factors=3, patterns=4, epochs=60, unrated="decoys")
+METHOD = FedSplitCover(factors=3, patterns=4, epochs=60, unrated="decoys")
 
 
 def prior() -> Floats:
@@ -38,13 +38,13 @@ def letter(history: History, method: FedSplit = METHOD) -> Update:
 
 
 class TestPrior(GroupKit):
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, patterns=4, epochs=200, unrated="prior")
+    def make(self) -> FedSplitCover:
+        return FedSplitCover(factors=3, patterns=4, epochs=200, unrated="prior")
 
 
 class TestDecoys(GroupKit):
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, patterns=4, epochs=200, unrated="decoys", clip=5.0)
+    def make(self) -> FedSplitCover:
+        return FedSplitCover(factors=3, patterns=4, epochs=200, unrated="decoys", clip=5.0)
 
 
 def forced(chance: Floats, random: np.random.Generator) -> Bools:
@@ -84,12 +84,12 @@ def test_every_item_gets_a_rating_of_somebody_in_the_group_and_true_ones_stay() 
 
 @pytest.mark.parametrize("unrated", ["prior", "decoys"])
 def test_every_item_on_offer_has_a_row_and_no_number_is_beyond_the_bound(unrated: Unrated) -> None:
-    method = FedSplit(factors=3, patterns=4, epochs=60, unrated=unrated, clip=0.5)
+    method = FedSplitCover(factors=3, patterns=4, epochs=60, unrated=unrated, clip=0.5)
     sent = letter(group(), method).tables["items"]
     assert len(sent) == ITEMS
     assert sent.values[:, :3].any(axis=1).all()
     assert np.abs(sent.values).max() == 0.5
-    free = letter(group(), FedSplit(factors=3, patterns=4, epochs=60, unrated=unrated))
+    free = letter(group(), FedSplitCover(factors=3, patterns=4, epochs=60, unrated=unrated))
     phase = method.phases(PUBLIC)[1]
     assert "must be at most 0.5" in (method.server_refuses(phase, free) or "")
 

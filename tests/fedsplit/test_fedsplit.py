@@ -11,7 +11,12 @@ from hypothesis import settings as checked
 from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
+from murmura.algorithms.fedsplit.cover import FedSplitCover
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.finish import FedSplitFinish
+from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
+from murmura.algorithms.fedsplit.judging import FedSplitJudge
 from murmura.algorithms.fedsplit.local import mark
 from murmura.algorithms.fedsplit.server import Letter, combine_biases, joint_patterns
 from murmura.core.errors import SettingError
@@ -34,6 +39,27 @@ def trained(method: FedSplit, seen: list[Sent] | None = None) -> Fitted:
     data = raters()
     record = None if seen is None else seen.append
     return fit(Plan(method, data, ONCE, seed=1, groups=fours(data)), runtime=InProcess(), record=record)
+
+
+@pytest.mark.parametrize(
+    "cls", [FedSplitItemBias, FedSplitFinish, FedSplitJudge, FedSplitCover, FedSplitExtended]
+)
+def test_with_every_option_off_the_method_is_the_published_one_to_the_bit(cls: type[FedSplit]) -> None:
+    published, ours = trained(FedSplit(**SMALL)), trained(cls(**SMALL))
+    for name, values in published.model.items():
+        assert values.tobytes() == ours.model[name].tobytes()
+    for name, values in published.states.items():
+        assert values.tobytes() == ours.states[name].tobytes()
+    assert published.model.keys() == ours.model.keys()
+    assert published.ledger.totals == ours.ledger.totals
+
+
+def test_a_bound_is_on_what_leaves_whatever_the_bias_is_made_of() -> None:
+    seen: list[Sent] = []
+    trained(FedSplitExtended(**SMALL, bias="means", clip=0.25), seen)
+    letters = [one.update.tables["items"].values for one in seen if one.phase == "factors"]
+    assert all(np.abs(values[:, :4]).max() <= 0.25 for values in letters)
+    assert max(values[:, 4].max() for values in letters) > 1  # counts are as they are
 
 
 def test_the_federation_is_algorithm_1() -> None:
@@ -63,7 +89,7 @@ def test_the_federation_is_algorithm_1() -> None:
 
 def test_groups_alone_have_the_model_they_would_have_sent() -> None:
     sent = trained(FedSplit(**SMALL))
-    alone = trained(FedSplit(**SMALL, finish="local"))
+    alone = trained(FedSplitFinish(**SMALL, finish="local"))
     assert alone.rounds == 1
     np.testing.assert_array_equal(alone.ready["W"], sent.states["W"])
     assert alone.ledger.totals["bytes_up"] < 300  # means alone
@@ -125,12 +151,12 @@ def test_a_group_takes_the_settings_it_tuned() -> None:
 
 def test_groups_that_predict_badly_count_less_or_not_at_all() -> None:
     seen: list[Sent] = []
-    weighed = trained(FedSplit(**SMALL, judge="weigh"), seen)
+    weighed = trained(FedSplitJudge(**SMALL, judge="weigh"), seen)
     errors = [one.update.scalars["error"] for one in seen if one.phase == "factors"]
     assert len(errors) == 6
     assert min(errors) > 0
     worst = float(np.sort(errors)[-2])  # all but the worst one stay
-    left = trained(FedSplit(**SMALL, judge="leave-out", worst=worst))
+    left = trained(FedSplitJudge(**SMALL, judge="leave-out", worst=worst))
     assert list(left.refused) == [int(np.argmax(errors))]
     assert "own error must be at most" in next(iter(left.refused.values()))
     assert (weighed.model["patterns"] != trained(FedSplit(**SMALL)).model["patterns"]).any()

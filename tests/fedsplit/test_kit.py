@@ -3,7 +3,10 @@
 from unittest import SkipTest
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.finish import FedSplitFinish
+from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
 from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.schedule import Schedule
@@ -27,18 +30,18 @@ class TestPrinted(GroupKit):
 
 
 class TestOverGroupsThatSawTheItem(GroupKit):
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, patterns=4, epochs=200, bias="seen")
+    def make(self) -> FedSplitItemBias:
+        return FedSplitItemBias(factors=3, patterns=4, epochs=200, bias="seen")
 
 
 class TestRidge(GroupKit):
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
+    def make(self) -> FedSplitFinish:
+        return FedSplitFinish(factors=3, patterns=4, epochs=200, bias="means", finish="ridge", ridge=0.1)
 
 
 class TestClipped(GroupKit):
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, patterns=4, epochs=200, bias="counts", clip=4.0)
+    def make(self) -> FedSplitExtended:
+        return FedSplitExtended(factors=3, patterns=4, epochs=200, bias="counts", clip=4.0)
 
 
 class TestAlone(GroupKit):
@@ -46,8 +49,8 @@ class TestAlone(GroupKit):
 
     kills = ()
 
-    def make(self) -> FedSplit:
-        return FedSplit(factors=3, epochs=200, finish="local")
+    def make(self) -> FedSplitFinish:
+        return FedSplitFinish(factors=3, epochs=200, finish="local")
 
     def test_the_withheld_item_of_the_checkerboard_comes_first(self) -> None:
         raise SkipTest("without patterns from others a stranger's list is in the order of the items")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.local import (
     factorise_group,
@@ -25,8 +26,8 @@ from tests.fedsplit.worlds import people, public, rows, sent, stream
 STILL = Rates(0.25, 0.25, 0.25, 0.25, 1e-12, 1e-12)  # biases stay where they are
 
 
-def method(**chosen: Any) -> FedSplit:
-    return FedSplit(factors=1, patterns=1, precision="float64", **chosen)
+def method(**chosen: Any) -> FedSplitExtended:
+    return FedSplitExtended(factors=1, patterns=1, precision="float64", **chosen)
 
 
 def read(chosen: FedSplit, letters: list[Update], items: int) -> tuple[ServerState, Answers]:

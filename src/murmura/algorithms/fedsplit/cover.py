@@ -18,17 +18,151 @@ The sum has to be a secure one: a server that reads each group's part of it read
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field
 
-from murmura.algorithms.fedsplit.local import LocalModel, by_person, owners
-from murmura.core.arrays import Floats, Ints
-from murmura.core.federation import History, Public
-from murmura.core.rng import Stream
+from murmura.algorithms.fedsplit.fedsplit import FedSplit, mu_of
+from murmura.algorithms.fedsplit.local import (
+    LocalModel,
+    by_person,
+    factorise_group,
+    open_rows,
+    owners,
+    people_of,
+    unable,
+)
+from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.disclosure import Disclosure, Table
+from murmura.core.federation import (
+    Answers,
+    Call,
+    History,
+    Letters,
+    Phase,
+    Public,
+    ServerState,
+    Total,
+)
+from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.settings import settings
+from murmura.core.update import SparseRows, Update
 from murmura.kernels.cnmf import CnmfSettings, Factors, factorise
+
+Unrated = Literal["zero", "prior", "decoys"]
+DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
 
 SHRINK = 5.0  # an item's mean is averaged with so many ratings of mu
 LEAST, MOST = 1e-3, 0.95  # nobody is taken to rate an item less or more surely
+
+
+@settings
+class FedSplitCover(FedSplit):
+    """FedSPLIT whose letters have a row for every item on offer, or no number beyond a bound."""
+
+    unrated: Unrated = "zero"  # what a letter says of items the group has not rated
+    clip: Annotated[float, Field(gt=0)] | None = None  # no sent factor or bias is larger; the server refuses it
+
+    @property
+    def covered(self) -> bool:
+        """Whether letters have a row for every item on offer."""
+        return self.unrated != "zero"
+
+    def _prior_table(self, public: Public, name: str) -> Table:
+        return Table(name, "dense", public.items, 2, self.precision)
+
+    def phases(self, public: Public) -> tuple[Phase, ...]:
+        """As published; a covered letter is dense, and a prior is summed before it."""
+        if not self.covered:
+            return super().phases(public)
+        means, letters = super().phases(public)
+        sums = Disclosure((self._prior_table(public, "sums"),), (*means.sends.scalars, "people"))
+        (items,) = letters.sends.tables
+        sends = Disclosure((replace(items, space="dense"),), letters.sends.scalars)
+        assert letters.receives is not None
+        first = Disclosure((self._prior_table(public, "prior"), *letters.receives.tables))
+        return replace(means, sends=sums), replace(letters, sends=sends, receives=first)
+
+    def publishes(self, public: Public) -> Disclosure:
+        """As published; covered letters need the prior."""
+        *tables, mu = super().publishes(public).tables
+        prior = (self._prior_table(public, "prior"),) if self.covered else ()
+        return Disclosure((*tables, *prior, mu))
+
+    def server_init(self, public: Public, rng: Rng) -> ServerState:
+        """Nothing is known."""
+        model = super().server_init(public, rng).model
+        prior = {"prior": np.zeros((public.items, 2), self.precision)} if self.covered else {}
+        return ServerState({**model, **prior})
+
+    def means(self, public: Public, rows: History) -> Update:
+        """The mean rating of a group; for a prior also what it adds to every item."""
+        update = super().means(public, rows)
+        if not self.covered:
+            return update
+        able = not unable(rows)
+        sums = summed(rows, public.items) if able else np.zeros((public.items, 2))
+        every = SparseRows(np.arange(public.items, dtype=np.int32), sums.astype(self.precision))
+        people = float(len(people_of(rows)) if able else 0)
+        return Update({"sums": every}, {**update.scalars, "people": people})
+
+    def factorised(
+        self, call: Call, history: History, rows: History, rng: Rng
+    ) -> tuple[LocalModel, LocalModel]:
+        """What a group keeps, and what it sends of every item on offer."""
+        if not self.covered:
+            return super().factorised(call, history, rows, rng)
+        public, mu, prior = call.public, mu_of(call.model), call.model["prior"].astype(np.float64)
+        if self.unrated == "prior":
+            local, _ = super().factorised(call, history, rows, rng)
+            return local, filled(local, public, prior)
+        made = with_decoys(rows, people_of(history), public, prior, mu, rng.stream(DECOYS))
+        sent = factorise_group(made, mu, self, public.people, rng.stream(Purpose.INIT))
+        return refitted(sent, history, mu, self, public.items), sent
+
+    def columns(self, local: LocalModel) -> list[Floats]:
+        """Factors and biases within the bound; what else a letter says is as it is."""
+        H, bias, *others = super().columns(local)
+        if self.clip is None:
+            return [H, bias, *others]
+        return [np.clip(H, -self.clip, self.clip), np.clip(bias, -self.clip, self.clip), *others]
+
+    def letter(self, local: LocalModel, public: Public) -> SparseRows:
+        """What a group sends; where unrated items are covered, of every item."""
+        rows = super().letter(local, public)
+        if not self.covered:
+            return rows
+        every = np.zeros((public.items, rows.values.shape[1]), self.precision)
+        every[rows.index] = rows.values
+        return SparseRows(np.arange(public.items, dtype=np.int32), every)
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Every rating that speaks in a letter or in the prior's sum, even where a cover hides which do."""
+        return (
+            open_rows(history, rng) if self.covered else super().client_discloses(phase, update, history, rng)
+        )
+
+    def server_refuses(self, phase: Phase, update: Update) -> str | None:
+        """Also letters beyond the bound."""
+        if why := super().server_refuses(phase, update):
+            return why
+        largest = np.abs(update.tables["items"].values[:, : self.factors + 1]).max()
+        if self.clip is not None and largest > self.clip:
+            return f"factors and biases must be at most {self.clip:g}, but one is {largest:g}."
+        return None
+
+    def server_step(
+        self, phase: str, server: ServerState, inbox: Total | Letters
+    ) -> tuple[ServerState, Answers]:
+        """As published; after the means there is a prior."""
+        state, answers = super().server_step(phase, server, inbox)
+        if phase != "means" or not self.covered:
+            return state, answers
+        assert isinstance(inbox, Total)
+        total, people = inbox.update.tables["sums"].values, inbox.update.scalars["people"]
+        prior = prior_of(total, mu_of(state.model), people).astype(self.precision)
+        return ServerState({**state.model, "prior": prior}), answers
 
 
 def summed(rows: History, items: int) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.fedsplit import FedSplit
+from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.algorithms.preset import GROUPS, Preset
@@ -11,20 +11,20 @@ from murmura.core.schedule import Schedule
 
 FEDSPLIT = Preset(
     "fedsplit",
-    FedSplit,
+    FedSplitExtended,
     "FedSPLIT as printed: the item biases averaged over all groups, W M' on the client.",
     parts=GROUPS,
 )
 CNMF_GROUPS = Preset(
     "cnmf-groups",
-    FedSplit,
+    FedSplitExtended,
     "Every group's own factorisation with the mean of all groups, and no other exchange.",
     {"finish": "local"},
     GROUPS,
 )
 FEDSPLIT_RIDGE = Preset(
     "fedsplit-ridge",
-    FedSplit,
+    FedSplitExtended,
     "Ours: item means and counts travel with H; everyone's factors are solved anew against the patterns.",
     {"bias": "means", "finish": "ridge"},
     GROUPS,
