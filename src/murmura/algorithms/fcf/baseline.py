@@ -32,7 +32,7 @@ from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
 
 if TYPE_CHECKING:
-    from murmura.core.compiled_path import Kernel
+    from murmura.core.kernel import Kernel
 
 Count = Annotated[int, Field(ge=1)]
 Rate = Annotated[float, Field(gt=0)]
