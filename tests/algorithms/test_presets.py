@@ -1,6 +1,8 @@
 """Presets are values: whole, flat, told apart by their names; an algorithm of someone else is equal to ours."""
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,16 @@ def test_an_algorithm_of_another_package_is_named_like_ours(site: Path) -> None:
         method_class("lod")
     with pytest.raises(SettingError, match="package stranger must be an Algorithm class"):
         algorithm("unfinished")
+
+
+def test_names_are_listed_without_importing_anybody(site: Path) -> None:  # noqa: F811
+    install(site, "broken", "raise SystemError\n", "murmura.algorithms", mine="Mine")
+    code = f"""
+import sys
+sys.path.insert(0, {str(site)!r})
+from murmura.algorithms import ALGORITHMS
+assert "mine" in ALGORITHMS.names() and "sfpl" in ALGORITHMS
+assert not sys.modules.keys() & {{"numpy", "pydantic", "broken"}}
+assert ALGORITHMS.get("sfpl").name == "sfpl"
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
