@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from murmura import simulate
+from murmura.core.codec import encode_model
+from murmura.core.federation import Public
+from murmura.runtimes.http.people import training_rows
 from tests.cli.processes import ratings
 from tests.examples.wheels import install
+from tests.http.network import people
+from tests.http.processes import get, served, write_table
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "murmura-pairs"
@@ -67,3 +73,29 @@ def test_a_secure_sum_carries_it(site: Path, tmp_path: Path) -> None:
     done = run(site, tmp_path, *MURMURA, "recommend", "run", "--user", "u01", "--k", "3", "--json")
     assert done.returncode == 0, done.stderr
     assert re.findall(r"m\d\d", done.stdout)
+
+
+def test_it_is_served_and_joined_over_http_and_ends_in_the_bits_of_a_simulation(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator, two aggregators and two devices, each a process of its own; a fleet holds the other people."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.syspath_prepend(site)
+    table = write_table(people(12, 30), tmp_path / "likes.csv")
+    timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", 12, "--seed", 11, "--start")
+    with served(tmp_path, "--like", table, "--model", "pairs", *timing) as here:
+        for client in (0, 1):
+            where = ("--state", tmp_path / f"device-{client}", "--simulate", f"11:{client}", "--data", table)
+            here.processes.start(
+                f"device-{client}", "join", here.url, *where, "--user", client, "--minimum", 10
+            )
+        here.processes.start("fleet", "devices", here.url, "--data", table, "--first", 2, "--seed", 11)
+        for name in ("device-0", "device-1", "fleet"):
+            here.processes.wait(name)
+        told = json.loads(get(f"{here.url}/federation"))
+        published = get(f"{here.url}/m/{told['model']}")
+    assert (told["state"], told["rounds_done"]) == ("finished", 1)
+    data = training_rows(str(table), "")
+    fitted = simulate("pairs", data, {"channel": "secure-sum", "minimum_cohort": 10}, seed=11)
+    public = Public.of(data)
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
