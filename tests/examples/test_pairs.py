@@ -78,7 +78,7 @@ def test_a_secure_sum_carries_it(site: Path, tmp_path: Path) -> None:
 def test_it_is_served_and_joined_over_http_and_ends_in_the_bits_of_a_simulation(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A coordinator, two aggregators and two devices, each a process of its own; a fleet holds the other people."""
+    """A coordinator, two aggregators and two devices, each a process; a fleet holds the other people."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.syspath_prepend(site)
     table = write_table(people(12, 30), tmp_path / "likes.csv")

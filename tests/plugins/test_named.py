@@ -177,6 +177,9 @@ def test_what_is_broken_or_something_else_is_refused_by_name_and_disturbs_nobody
     with pytest.raises(SettingError, match="package wrong-things must be a UserMetric"):
         metric_of("Number")
     assert list(every_source()) == list(SOURCES.built_in)
+    listed = CliRunner().invoke(app, ["config", "show"])
+    assert (listed.exit_code, "user-knn" in listed.stdout) == (0, True)
+    assert "of the package broken-things cannot be imported" in " ".join(listed.stderr.split())
     assert baseline("ease").name == "ease"
 
 

@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import say, table
+from murmura.core.errors import SettingError
 
 config_app = typer.Typer(no_args_is_help=True)
 
@@ -32,9 +33,13 @@ def show(
         ]
         table(model, ["setting", "may be", "default", f"under {protocol} on {data}"], rows)
         return
-    table(
-        "models", ["model", "settings"], [[n, ", ".join(r[0] for r in describe_settings(n))] for n in names()]
-    )
+    rows = []
+    for name in names():
+        try:
+            rows.append([name, ", ".join(key for key, _, _ in describe_settings(name))])
+        except SettingError as error:  # of a package that is broken: the others are listed all the same
+            say(str(error))
+    table("models", ["model", "settings"], rows)
 
 
 @config_app.command("check")
