@@ -4,7 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
-.PHONY: demo federation test test-neural test-faults test-properties check lint types imports suite bench docs clean
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+
+.PHONY: demo federation quick test test-all test-neural test-faults test-properties check lint types imports bench docs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -12,18 +14,28 @@ demo: $(VENV)/.demo
 federation: $(VENV)/.federation
 	$(BIN)/python examples/federation.py
 
-test: lint types imports suite
+# What is cheap, on few examples: under a minute.
+quick: $(VENV)/.test
+	HYPOTHESIS_PROFILE=quick $(PYTEST) --ignore=tests/neural -m "not process and not data and not slow"
+
+# Everything in this process, and one of each kind of real process: under four minutes.
+test: check
+	$(PYTEST) --ignore=tests/neural -m "not data and (smoke or not process)"
+
+# All processes, faults and real data as well: what CI runs.
+test-all: check
+	HYPOTHESIS_PROFILE=all MURMURA_FAULT_POINTS=some $(PYTEST) --ignore=tests/neural
 
 test-neural: $(VENV)/.neural
-	$(BIN)/pytest -n 2 --dist loadfile tests/neural
+	HYPOTHESIS_PROFILE=all $(PYTEST) tests/neural
 
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
-	MURMURA_FAULT_POINTS=all $(BIN)/pytest -n 2 --dist loadfile tests/faults
+	MURMURA_FAULT_POINTS=all $(PYTEST) tests/faults
 
-# Every property of the core on examples that nobody has tried; the suite always takes the same.
+# Every property of the core on examples that nobody has tried; the others always take the same.
 test-properties: $(VENV)/.test
-	HYPOTHESIS_PROFILE=new $(BIN)/pytest -n 2 -m hypothesis --ignore=tests/neural
+	HYPOTHESIS_PROFILE=new $(PYTEST) --ignore=tests/neural -m hypothesis
 
 check: lint types imports
 
@@ -36,9 +48,6 @@ types: $(VENV)/.test
 
 imports: $(VENV)/.test
 	$(BIN)/lint-imports
-
-suite: $(VENV)/.test
-	$(BIN)/pytest -n 2 --dist loadfile --ignore=tests/neural
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.algorithms.fcf.baseline import FCF
@@ -14,6 +14,7 @@ from murmura.core.federation import Call, History, Public, ServerState, Total
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update, add_up
 from murmura.testing import crowd
+from tests.hypothesis_profiles import examples
 
 ITEMS, FACTORS = 9, 3
 SECRET = client_secrets(0, 1)[0]
@@ -58,7 +59,7 @@ def step(method: Variant, asked: Call, own: History) -> tuple[Any, Update]:
 
 
 @pytest.mark.parametrize("method", VARIANTS)
-@settings(max_examples=30)
+@examples(0.3)
 @given(
     items=st.sets(st.integers(0, ITEMS - 2), max_size=ITEMS - 1),
     seed=st.integers(0, 1000),

@@ -1,9 +1,13 @@
 """Both variants of FCF keep every promise of the kit."""
 
+import pytest
+
 from murmura.algorithms.fcf.baseline import FCF
 from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
+
+pytestmark = pytest.mark.slow
 
 
 class TestOwnItems(AlgorithmKit):

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from murmura.algorithms.fpl import kernel
@@ -21,6 +21,7 @@ from murmura.kernels.triples import holds, mark_own
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 from murmura.testing.checks import assert_close, assert_same_ledger
+from tests.hypothesis_profiles import examples
 
 
 @st.composite
@@ -52,7 +53,7 @@ consents = st.builds(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@examples(0.6, suppress_health_check=[HealthCheck.too_slow])
 @given(federations(), methods, consents, st.data())
 def test_both_paths_agree(data: Interactions, chosen: Any, consent: Consent, more: st.DataObject) -> None:
     clients = more.draw(st.sampled_from([1, data.n_users, (data.n_users + 1) // 2]))

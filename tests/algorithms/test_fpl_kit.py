@@ -1,9 +1,13 @@
 """FPL in all its configurations keeps every promise of the kit."""
 
+import pytest
+
 from murmura.algorithms.fpl.federank import FedeRank
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
+
+pytestmark = pytest.mark.slow
 
 
 class TestPublished(AlgorithmKit):

@@ -15,6 +15,8 @@ from murmura.report import build
 from murmura.studies.audit import audit_run, read_audits
 from murmura.studies.audit_entries import audit_folder
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 SMALL = ["-S", "largest=5", "-S", "factors=3", "-S", "patterns=5", "-S", "epochs=40", "-S", "joint_epochs=50"]
 

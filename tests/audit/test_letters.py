@@ -19,6 +19,8 @@ from murmura.studies.attacking import Attacked, attacked
 from murmura.studies.methods import method
 from tests.audit.worlds import world
 
+pytestmark = pytest.mark.slow
+
 SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 
 

@@ -26,6 +26,8 @@ except MissingExtraError as error:
 """
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", ["multvae", "neumf"])
 def test_fitting_names_the_extra(name: str) -> None:
     done = subprocess.run(
@@ -37,6 +39,8 @@ def test_fitting_names_the_extra(name: str) -> None:
     assert baseline(name).extra == "neural"
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_listing_the_models_does_not_import_torch() -> None:
     code = "import sys\nfrom murmura.baselines import BASELINES, baseline\n[baseline(n)() for n in BASELINES]\n"
     code += "assert 'torch' not in sys.modules"

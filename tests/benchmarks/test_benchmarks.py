@@ -59,6 +59,7 @@ def test_a_table_of_fewer_groupings_is_not_the_whole_table() -> None:
         judge_table((seconds, found), None)
 
 
+@pytest.mark.process
 def test_an_unknown_name_is_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "bprr"],

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.channel.chain import Chain, chain
@@ -15,6 +15,7 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.core.federation import Phase, Public
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update, add_up
+from tests.hypothesis_profiles import examples
 
 ITEMS = 60
 PUBLIC = Public(ITEMS, np.arange(0, ITEMS, 2, dtype=np.int32), 500, 5000, counts=np.arange(ITEMS))
@@ -100,7 +101,7 @@ def test_rounding_is_right_on_average() -> None:
 @given(
     st.integers(2, 24), st.sampled_from([24, 32]), st.integers(1, 100_000), st.floats(1e-3, 1e6), st.booleans()
 )
-@settings(max_examples=200)
+@examples(2)
 def test_overflow_is_refused_at_the_start_or_impossible(
     bits: int, ring: int, cohort: int, clip: float, negative: bool
 ) -> None:

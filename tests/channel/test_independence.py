@@ -21,6 +21,8 @@ from murmura.core.federation import Phase, Public
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
 
+pytestmark = pytest.mark.slow
+
 ITEMS, UPLOADS = 100, 1100
 LARGEST = 4 * np.sqrt((2 * UPLOADS + 1) / (12 * UPLOADS**2))  # four standard deviations of an AUC
 Share = Callable[[Words, Ring, np.random.Generator], tuple[bytes, Words]]

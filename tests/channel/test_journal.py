@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -16,6 +16,7 @@ from murmura.channel.journal import START, Entry, Journal, Verified
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError
 from murmura.runtimes.http.folder import Folder
+from tests.hypothesis_profiles import examples
 
 
 def entry(n: int) -> Entry:
@@ -38,7 +39,7 @@ def test_what_is_written_is_read_and_every_head_is_new(tmp_path: Path) -> None:
     assert journal.verify(heads[1]).head == heads[-1]
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(st.data())
 def test_any_changed_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     journal = filled(tmp_path_factory.mktemp("journal"), 4)

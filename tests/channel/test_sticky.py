@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -14,6 +14,7 @@ from murmura.channel.disclosure import Choices, Record, decide, sticky_limit, st
 from murmura.core.consent import Consent
 from murmura.core.rng import client_secrets
 from murmura.testing import crowd
+from tests.hypothesis_profiles import examples
 
 SECRET = client_secrets(11, 1)[0]
 item = st.integers(0, 40)
@@ -83,7 +84,7 @@ class Device(RuleBasedStateMachine):
         assert self.ever <= set(self.record.joined)
 
 
-Device.TestCase.settings = settings(max_examples=120, stateful_step_count=30)
+Device.TestCase.settings = examples(1.2, stateful_step_count=30)
 TestDevice = Device.TestCase
 
 

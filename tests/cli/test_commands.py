@@ -87,6 +87,7 @@ def test_every_mistake_is_one_sentence_and_a_code(
     assert sorted(path.name for path in tmp_path.rglob("*")) == before, "nothing may be written"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["ease", "bpr-mf", "sfpl+"])
 def test_fit_evaluate_recommend(tmp_path: Path, model: str) -> None:
     file = ratings(tmp_path)
@@ -121,6 +122,8 @@ def test_reasons_are_own_items(tmp_path: Path) -> None:
     assert (none.returncode, "'nobody' is not among" in none.stderr) == (3, True)
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 @pytest.mark.parametrize("arguments", [("version",), ("frobnicate",), ("report", "nowhere")])
 def test_a_process_says_and_returns_what_the_entry_point_does(
     tmp_path: Path, arguments: tuple[str, ...]
@@ -129,6 +132,8 @@ def test_a_process_says_and_returns_what_the_entry_point_does(
     assert (here.returncode, here.stdout, here.stderr) == (there.returncode, there.stdout, there.stderr)
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_ctrl_c_leaves_a_usable_folder(tmp_path: Path) -> None:
     """The second model is stopped in the middle; the first stays, and the same command goes on."""
     file = ratings(tmp_path)
@@ -167,6 +172,8 @@ def test_doctor_and_version(tmp_path: Path) -> None:
     assert {"python", "numba", "extra demo", "data folder"} <= {check["check"] for check in checks}
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_a_killed_federated_fit_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     file = ratings(tmp_path)
     flags = ["fit", "--model", "sfpl+", "--data", str(file), "-S", "epochs=10", "--checkpoint-every", "500"]

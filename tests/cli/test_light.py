@@ -3,6 +3,10 @@
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = [pytest.mark.process, pytest.mark.smoke]
+
 HEAVY = ("numba", "scipy", "polars", "pydantic", "matplotlib", "pandas", "torch", "yaml", "threadpoolctl")
 
 
@@ -23,6 +27,7 @@ def test_help_loads_no_heavy_part() -> None:
 import sys
 sys.argv = ["murmura", "--help"]
 from murmura.cli.app import main
+import pytest
 try:
     main()
 except SystemExit as leaving:

@@ -12,6 +12,8 @@ from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.studies.experiments import experiment, experiment_names
 from tests.studies.experiment_files import check_ins, ratings, small
 
+pytestmark = pytest.mark.slow
+
 BARE = {"MURMURA_DATA": "", "COLUMNS": "200", "TERM": "dumb"}
 
 

@@ -12,6 +12,8 @@ from murmura.cli.app import app
 from murmura.cli.sweep import for_all, parse_values
 from murmura.core.errors import MurmuraError, RunError, SettingError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("text", "values"),

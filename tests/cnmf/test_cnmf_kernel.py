@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
@@ -21,6 +21,7 @@ from murmura.kernels.cnmf import (
 )
 from murmura.kernels.sparse import Sparse
 from tests.cnmf.plain import Plain
+from tests.hypothesis_profiles import examples
 from tests.kernels.plain_philox import Stream
 
 SURPRISE = Rates(0.06, 0.06, 0.02, 0.02, 0.005, 0.005)
@@ -159,7 +160,7 @@ box = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     box, st.integers(1, 30), st.integers(0, 2**32 - 1), st.floats(0.5, 2), st.sampled_from([1e-3, 1.0, 100.0])
 )

@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
 from murmura.kernels.nmf import EVERY, best_rank, nmf, nndsvd
 from tests.cnmf.plain import nmf_pass
+from tests.hypothesis_profiles import examples
 
 
 def planted(m: int = 30, n: int = 18, K: int = 3, seed: int = 0) -> Floats:
@@ -31,7 +32,7 @@ def test_equals_its_plain_twin() -> None:
     assert found.errors == [pytest.approx(direct, abs=1e-12)]
 
 
-@settings(max_examples=30)
+@examples(0.3)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.booleans())
 def test_the_error_never_rises_and_nothing_is_negative(seed: int, K: int, masked: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
@@ -15,6 +15,7 @@ from murmura.core.errors import SettingError
 from murmura.core.rng import Purpose, Rng, client_secrets, guest_secret, server_secret, standard_normal
 from murmura.kernels import draws, philox
 from murmura.testing.vectors import rng_vectors
+from tests.hypothesis_profiles import examples
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "rng.json").read_text())
 # Random123's own answers, typed from its kat_vectors, so that the file cannot drift from the standard
@@ -83,7 +84,7 @@ def test_reading_a_stream_in_pieces_changes_nothing(pieces: list[int]) -> None:
     assert [*got, stream.word()] == whole
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(st.integers(1, 60), st.data())
 def test_a_choice_has_m_different_members(n: int, data: st.DataObject) -> None:
     m = data.draw(st.integers(0, n))

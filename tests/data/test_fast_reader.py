@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
@@ -14,6 +14,7 @@ from murmura.data.fast import read_fast
 from murmura.data.layout import Column, Kind, Layout
 from murmura.data.reading import read_text
 from murmura.data.rows import interactions_of
+from tests.hypothesis_profiles import examples
 
 DAY = "Tue Apr 03 18:20:27 +0000 2012"
 QUOTED = [
@@ -55,7 +56,7 @@ def files(draw: st.DrawFn) -> tuple[Kind, str, list[list[str]]]:
     return time, draw(st.sampled_from(["\t", "::", ","])), rows
 
 
-@settings(max_examples=300)
+@examples(3)
 @given(
     file=files(),
     ending=st.sampled_from(["\n", "\r\n"]),

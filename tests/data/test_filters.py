@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError, SettingError
@@ -22,8 +22,9 @@ from murmura.data.filters import (
     filter_named,
 )
 from tests.data.histories import Row, histories, interactions, rows_of
+from tests.hypothesis_profiles import examples
 
-PROPERTY = settings(max_examples=100)
+PROPERTY = examples()
 
 
 @PROPERTY

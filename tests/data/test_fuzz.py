@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from murmura.core.catalogue import Dataset
@@ -19,11 +19,10 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data import load
 from murmura.data.split_files import load_split
+from tests.hypothesis_profiles import examples
 
-FUZZ = settings(
-    max_examples=80,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+SHARED = [HealthCheck.function_scoped_fixture]
+FUZZ = examples(0.8, suppress_health_check=SHARED)
 CSV = b"user,item,value,time\n1,10,3.5,100\n1,11,4,101\n2,10,1,99\n3,12,5,5\n"
 TSV = CSV.replace(b",", b"\t")
 CITY = b"user_id\tvenue_id\ttype\tutc\n1\tv\tBar\tTue Apr 03 18:20:27 +0000 2012\n"
@@ -153,7 +152,7 @@ def test_random_split_file(folder: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", SOURCES)
-@settings(FUZZ, max_examples=40)
+@examples(0.4, suppress_health_check=SHARED)
 @given(data=st.data())
 def test_mutated_sources(folder: Path, name: str, data: st.DataObject) -> None:
     place = folder / name

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
@@ -30,8 +30,9 @@ from murmura.data.splits import (
     split_named,
 )
 from tests.data.histories import Row, histories, interactions
+from tests.hypothesis_profiles import examples
 
-PROPERTY = settings(max_examples=80)
+PROPERTY = examples(0.8)
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5, 0.9])
 Places = Iterable[int]  # positions of rows
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import SettingError
 from murmura.data import load
 from murmura.data.splits import LeaveOneOut
 from murmura.data.synth import checkerboard, synth
+from tests.hypothesis_profiles import examples
 
 
 def own_share(taste: float, groups: int = 8) -> float:
@@ -23,7 +24,7 @@ def own_share(taste: float, groups: int = 8) -> float:
     return float(counts.max(axis=1).sum() / len(data))
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(
     users=st.integers(1, 60),
     items=st.integers(4, 60),

@@ -9,13 +9,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data import load
 from murmura.data.writing import write_table
+from tests.hypothesis_profiles import examples
 
 
 def table(folder: Path, text: str, name: str = "t.csv") -> Path:
@@ -132,7 +133,7 @@ IDS = st.lists(TEXTS, min_size=1, max_size=6, unique=True) | st.lists(
 )
 
 
-@settings(max_examples=150)
+@examples(1.5)
 @given(
     users=IDS,
     items=IDS,

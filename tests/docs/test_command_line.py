@@ -35,6 +35,7 @@ def written() -> str:
     return "\n\n".join(f"### murmura {words}\n\n```text\n{help_of(words)}\n```" for words in commands())
 
 
+@pytest.mark.slow
 def test_the_help_pages_are_the_commands_own() -> None:
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(START)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from murmura.engine.checkpoint import NAME
 from tests.cli.processes import killed_at
 
@@ -17,6 +19,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
+import pytest
 
 folder = Path(sys.argv[1])
 fitted = fit(
@@ -31,6 +34,8 @@ def whole(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", SCRIPT, str(folder)], check=True)
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_a_killed_process_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     never, killed = tmp_path / "whole", tmp_path / "killed"
     whole(never)

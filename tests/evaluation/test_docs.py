@@ -31,6 +31,8 @@ def test_a_section_has_a_formula_and_says_how_others_differ(key: str) -> None:
         assert other in differs, other
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_importing_the_room_loads_nothing_heavy() -> None:
     code = (
         "import sys; import murmura.evaluation, murmura.evaluation.significance, murmura.evaluation.intervals;"

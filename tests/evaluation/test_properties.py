@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.lists import Lists
 from murmura.evaluation import ALL_METRICS, Evaluation, evaluate
 from tests.evaluation import plain
 from tests.evaluation.worlds import World, worlds
+from tests.hypothesis_profiles import examples
 
 IN_UNIT = ("P", "R", "F1", "F1u", "HR", "nDCG", "nDCGg", "MRR", "MAP", "G", "Gini", "PopREO", "PopRSP")
 ACCURACY = ("P", "R", "F1u", "HR", "nDCG", "nDCGg", "nDCGt", "MRR", "MAP")
-many = settings(max_examples=100)
+many = examples()
 
 
 def scored(world: World, lists: Lists | None = None) -> Evaluation:

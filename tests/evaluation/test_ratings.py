@@ -5,11 +5,12 @@ from statistics import fmean
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
 from murmura.evaluation.ratings import rating_errors
+from tests.hypothesis_profiles import examples
 
 ROWS = st.lists(
     st.tuples(st.floats(-10, 10), st.floats(1, 5), st.sampled_from([3, 5, 8])), min_size=1, max_size=30
@@ -32,7 +33,7 @@ def test_by_hand() -> None:
     assert found.per_user["MSE"].tolist() == [0.0, 2.5]
 
 
-@settings(max_examples=100)
+@examples()
 @given(rows=ROWS)
 def test_against_plain_python(rows: list[tuple[float, float, int]]) -> None:
     predicted, actual, user = (np.array(column) for column in zip(*rows))

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,6 +20,7 @@ from murmura.evaluation.significance import (
     compare_values,
     holm,
 )
+from tests.hypothesis_profiles import examples
 
 TESTS: tuple[Test, ...] = ("t", "wilcoxon")
 
@@ -52,7 +53,7 @@ def test_t_by_hand() -> None:
     assert found.p == pytest.approx(1 - t / math.sqrt(t * t + 2))
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(tenths=st.lists(st.integers(-5, 5), min_size=2, max_size=9).filter(any))
 def test_wilcoxon_with_ties_and_zeros_equals_counting_out(tenths: list[int]) -> None:
     differences = [n / 10 for n in tenths]
@@ -178,7 +179,7 @@ def test_a_nan_is_no_test() -> None:
     assert len(holm([])) == 0
 
 
-@settings(max_examples=100)
+@examples()
 @given(p=st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_is_between_p_and_bonferroni_and_equals_its_definition(p: list[float]) -> None:
     adjusted = holm(p)

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from murmura.evaluation import METRICS, evaluate
 from murmura.evaluation.registry import ALL_METRICS
 from tests.evaluation import plain
 from tests.evaluation.worlds import World, worlds
+from tests.hypothesis_profiles import examples
 
 
 def same(value: float, twin: float) -> bool:
@@ -20,7 +21,7 @@ def test_every_metric_has_a_twin() -> None:
     assert set(METRICS) == {*plain.PER_USER, *plain.SYSTEM, *plain.LABELLED}
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(world=worlds())
 def test_averages_equal_the_twins(world: World) -> None:
     found = evaluate(
@@ -39,7 +40,7 @@ def test_averages_equal_the_twins(world: World) -> None:
         assert same(found[f"{key}@{world.k}"], twin), (key, found[f"{key}@{world.k}"], twin)
 
 
-@settings(max_examples=100)
+@examples()
 @given(world=worlds())
 def test_per_user_values_equal_the_twins_and_are_nan_where_undefined(world: World) -> None:
     found = evaluate(
@@ -54,7 +55,7 @@ def test_per_user_values_equal_the_twins_and_are_nan_where_undefined(world: Worl
             assert same(value, twin(world, user) if defined else math.nan), (key, user)
 
 
-@settings(max_examples=100)
+@examples()
 @given(world=worlds())
 def test_gini_over_training_items_equals_its_twin(world: World) -> None:
     found = evaluate(
@@ -65,7 +66,7 @@ def test_gini_over_training_items_equals_its_twin(world: World) -> None:
     assert same(found.values[f"G@{world.k}"], 1 - twin)
 
 
-@settings(max_examples=100)
+@examples()
 @given(world=worlds())
 def test_several_cutoffs_at_once_equal_each_alone(world: World) -> None:
     together = evaluate(world.lists, world.split, cutoffs=tuple(range(1, world.k + 1)), metrics=ALL_METRICS)

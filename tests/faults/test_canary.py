@@ -15,6 +15,7 @@ from tests.faults.canary import WINDOW, nothing_of_one_person
 from tests.faults.federation import PEOPLE, scene
 
 
+@pytest.mark.process
 def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes(tmp_path: Path) -> None:
     sent: list[bytes] = []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.channel.chain import chain
@@ -27,8 +27,10 @@ from murmura.runtimes.http.refusals import RefusedError
 from tests.faults.federation import PEOPLE, Plain, book, current_model, options, scene, secret
 from tests.faults.launcher import Fate
 from tests.faults.machines import Machines
+from tests.hypothesis_profiles import examples
 
 
+@pytest.mark.process
 def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(tmp_path: Path) -> None:
     """Devices join until the disk is full; those who were told so are there after a restart, and no others."""
 
@@ -68,6 +70,7 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
     asyncio.run(scenario())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["coordinator", "seed", "vector"])
 def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, name: str) -> None:
     """The machine lives on with a full disk; when there is space again the federation goes on to its end."""
@@ -113,6 +116,7 @@ def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path) -> None:
     assert len(folder.journal.verify().entries) == 1
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["seed", "vector"])
 def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_place(
     tmp_path: Path, name: str
@@ -139,7 +143,7 @@ def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_p
     asyncio.run(scenario())
 
 
-@settings(max_examples=200)
+@examples(2)
 @given(
     bits=st.integers(2, 24),
     ring=st.sampled_from([24, 32]),

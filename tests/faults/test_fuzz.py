@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from murmura.runtimes.http import endpoints, wire
 from murmura.runtimes.http.aggregator import pack_pair
 from murmura.runtimes.http.manifest import Manifest, canonical
@@ -26,6 +28,8 @@ from murmura.runtimes.http.transport import Reply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.payloads import Payload, fuzzed
 from tests.faults.test_liars import opened, own_key, signed
+
+pytestmark = pytest.mark.process
 
 REQUESTS = 12_000
 GROWTH_MB = 64  # what a server's memory may grow by under all of this

@@ -1,7 +1,8 @@
 """kill -9 of every machine at every write: the model is version n or n + 1, nothing is doubled or lost.
 
-`make test-faults` goes through all the points there are. The ordinary suite takes some at random and prints
-the seed; MURMURA_FAULT_SEED=seed repeats it, MURMURA_FAULT_POINTS=number|all says how many.
+`make test` takes the same few points every time, `make test-all` more of them at random, `make test-faults` all
+there are. MURMURA_FAULT_POINTS=few|some|number|all says how many. The seed is printed; MURMURA_FAULT_SEED=seed
+repeats a run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from murmura.runtimes.http.client import HttpTransport
 from murmura.runtimes.http.folder import Folder
@@ -25,8 +27,10 @@ from tests.faults.federation import PEOPLE, ROUNDS, SEED, Crowd, book, current_m
 from tests.faults.launcher import Fate
 from tests.faults.machines import MINIMUM, SECONDS, Machine, Machines
 
+pytestmark = pytest.mark.process
+
 AT_ONCE = 3  # federations side by side: each mostly waits
-SERVERS, DEVICES = 22, 8  # points of the ordinary suite
+FEW, SERVERS, DEVICES = 2, 22, 8  # points of `make test`, and of `make test-all`
 TORN = 6000  # bytes between two places at which a book is torn
 Point = tuple[str, str, int]  # machine, "write" or "torn", which
 
@@ -157,17 +161,20 @@ def check_device(folder: Path, crowd: Crowd, device: Machine) -> None:
     assert [one.state for one in written].count("committed") == ROUNDS
 
 
-def chosen(points: list[Point], share: int) -> list[Point]:
-    """All points, or so many at random as asked for."""
-    wanted = os.environ.get("MURMURA_FAULT_POINTS", str(share))
-    seed = int(os.environ.get("MURMURA_FAULT_SEED", random.SystemRandom().randrange(10**6)))
+def chosen(points: list[Point], some: int) -> list[Point]:
+    """All points, the same few, or so many at random as asked for."""
+    wanted = os.environ.get("MURMURA_FAULT_POINTS", "few")
     if wanted == "all":
         return points
-    picked = random.Random(seed).sample(points, min(len(points), int(wanted)))
+    drawn = 0 if wanted == "few" else random.SystemRandom().randrange(10**6)
+    seed = int(os.environ.get("MURMURA_FAULT_SEED", drawn))
+    count = {"few": FEW, "some": some}.get(wanted) or int(wanted)
+    picked = random.Random(seed).sample(points, min(len(points), count))
     print(f"MURMURA_FAULT_SEED={seed}: {', '.join(f'{m} {kind} {n}' for m, kind, n in picked)}")
     return picked
 
 
+@pytest.mark.smoke
 def test_servers_killed_at_any_write_neither_lose_nor_double_anything(tmp_path: Path) -> None:
     (tmp_path / "nobody").mkdir()
     points = asyncio.run(run(tmp_path / "nobody", {}))
@@ -175,6 +182,7 @@ def test_servers_killed_at_any_write_neither_lose_nor_double_anything(tmp_path: 
     asyncio.run(every(chosen(points, SERVERS), tmp_path, server_dies))
 
 
+@pytest.mark.smoke
 def test_a_device_killed_at_any_write_never_sends_twice_and_learns_all_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "nobody").mkdir()
     count = asyncio.run(device_dies(tmp_path / "nobody", ("device", "write", 0)))

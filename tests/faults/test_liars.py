@@ -19,6 +19,8 @@ from murmura.runtimes.http.refusals import RefusedError
 from murmura.runtimes.http.transport import VERSION_HEADER, Reply, Transport
 from tests.faults.federation import PEOPLE, Scene, scene
 
+pytestmark = pytest.mark.process
+
 
 def opened(reply: Reply) -> Manifest:
     return Manifest.decode(reply.body[wire.SIGNATURE_BYTES :])

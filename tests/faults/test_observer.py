@@ -26,6 +26,8 @@ from murmura.runtimes.http.library import Library
 from murmura.runtimes.http.transport import Reply, ask
 from tests.faults.machines import Machines
 
+pytestmark = pytest.mark.process
+
 EACH, ROUNDS, ITEMS, FEW, MANY = 40, 4, 2200, 10, 2000
 HOLD, SPREAD = 2.0, 1.0
 

@@ -16,6 +16,8 @@ from murmura.runtimes.http.transport import Reply, bearer
 from tests.faults.federation import PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
 
+pytestmark = pytest.mark.process
+
 GONE = range(PEOPLE - MINIMUM)  # 30 % of the devices
 STEPS = ("before the ticket", "after the ticket", "between the shares", "before the last receipt")
 
@@ -86,6 +88,7 @@ def test_fewer_survivors_than_the_minimum_publish_nothing_and_change_nothing(tmp
     asyncio.run(scenario())
 
 
+@pytest.mark.smoke
 def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path) as place:

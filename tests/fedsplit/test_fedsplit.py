@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as checked
 from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
@@ -30,6 +29,7 @@ from murmura.kernels.nmf import nmf
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import Simulated, simulated
 from tests.fedsplit.worlds import fours, raters
+from tests.hypothesis_profiles import examples
 
 ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 60, "precision": "float64"}
@@ -162,7 +162,7 @@ def test_groups_that_predict_badly_count_less_or_not_at_all() -> None:
     assert (weighed.model["patterns"] != trained(FedSplit(**SMALL)).model["patterns"]).any()
 
 
-@checked(max_examples=15)
+@examples(0.15)
 @given(k=st.integers(2, 20), rate=st.sampled_from([0.002, 0.009]), weight=st.sampled_from([0.04, 0.08]))
 def test_no_setting_of_the_search_box_blows_up(k: int, rate: float, weight: float) -> None:
     data = raters(people=26, items=30, seed=k, share=0.4)

@@ -19,6 +19,8 @@ from murmura.studies.group_table import Asked, tuned_table
 from murmura.studies.group_tuning import Tuning
 from tests.fedsplit.worlds import raters
 
+pytestmark = pytest.mark.slow
+
 QUICK = Tuning(trials=3, folds=3, passes=10, epochs=20)
 
 

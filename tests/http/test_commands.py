@@ -158,6 +158,8 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert, private
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -> None:
     """One real run: certificate files, consent, the label, leaving."""
     (port,), (cert, key) = free_ports(1), certificate(tmp_path)

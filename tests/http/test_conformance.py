@@ -28,6 +28,8 @@ from murmura.runtimes.inprocess import InProcess
 from tests.http.network import people
 from tests.http.processes import Served, get, served, write_table
 
+pytestmark = pytest.mark.process
+
 SEED, USERS, ALONE = 11, 24, 10  # ten devices are processes of their own, the others share one
 METHODS = {
     "cfpl": {"rounds": 3, "clients": 20, "precision": "float64", "pi": 0.5},

@@ -287,6 +287,7 @@ def auc(low: list[float], high: list[float]) -> float:
     return float((pairs > 0).mean() + (pairs == 0).mean() / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("honest", [True, False])
 def test_neither_sizes_nor_times_tell_ten_likes_from_two_thousand(tmp_path: Path, honest: bool) -> None:
     """Training takes (virtual) time in proportion to the likes; an impostor draws its time after training."""

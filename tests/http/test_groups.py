@@ -61,6 +61,7 @@ def simulated(name: str, data: Interactions, groups: np.ndarray, mode: Mode = "r
     )
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", METHODS)
 def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str, tmp_path: Path) -> None:
     table = write(ratings(), tmp_path / "ratings.csv")
@@ -139,6 +140,7 @@ def everyone_of_a_household_is_served(
         assert shown[str(data.users.labels[user])] == data.items.labels[items].tolist()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["item-means", "co-statistics"])
 def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path) -> None:
     table = write(ratings(), tmp_path / "ratings.csv")

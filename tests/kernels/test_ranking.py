@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from murmura.core.interactions import Interactions
 from murmura.core.lists import NO_ITEM
 from murmura.kernels import ranking
+from tests.hypothesis_profiles import examples
 
 
 def plain_top(scores: list[float], seen: set[int], allowed: list[bool], k: int) -> list[int]:
@@ -25,7 +26,7 @@ def history(rng: np.random.Generator, users: int, items: int) -> Interactions:
     return data.rows(data.user < users)
 
 
-@settings(max_examples=40)
+@examples(0.4)
 @given(st.integers(0, 2**31), st.integers(1, 9), st.integers(1, 30), st.integers(1, 12), st.booleans())
 def test_rank_equals_sorting_everything(seed: int, users: int, items: int, k: int, double: bool) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -16,6 +16,7 @@ from murmura.kernels.sparse import (
     product_rows,
     sparse_times_dense,
 )
+from tests.hypothesis_profiles import examples
 
 Matrix = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def matrix(seed: int, rows: int, columns: int, signed: bool = False) -> Matrix:
     return np.where(rng.random((rows, columns)) < 0.4, values, 0).astype(float)
 
 
-@settings(max_examples=60)
+@examples(0.6)
 @given(
     st.integers(0, 2**31), st.integers(1, 12), st.integers(1, 12), st.integers(1, 6),
     st.sampled_from([0.0, 0.5, 0.7, 1.0]), st.sampled_from([0.0, 3.0]), st.booleans(),
@@ -76,6 +77,7 @@ def test_of_equally_similar_rows_the_lower_codes_stay() -> None:
     assert kept == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1]]
 
 
+@pytest.mark.slow
 def test_more_rows_than_one_stride() -> None:
     X = matrix(3, 1100, 6)
     found = dense(nearest_rows(sparse(X), 6, 4), 1100)

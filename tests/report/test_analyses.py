@@ -19,6 +19,8 @@ from murmura.studies.compare import compare, plan
 from murmura.studies.sweep import Sweep, plan_sweep, sweep
 from tests.studies.worlds import small_world
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"epochs": 2, "factors": 3}
 
 

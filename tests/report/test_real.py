@@ -21,6 +21,8 @@ from murmura.report import build
 from murmura.studies.compare import compare, plan
 from tests.studies.worlds import small_world
 
+pytestmark = pytest.mark.slow
+
 MODELS: dict[str, dict[str, Any]] = {
     "mostpop": {},
     "near you": {"name": "user-knn", "k": 5},

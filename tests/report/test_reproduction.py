@@ -11,6 +11,8 @@ from murmura.studies.experiments import Experiment, read_experiment
 from murmura.studies.reproduce import Place, reproduce
 from tests.studies.experiment_files import check_ins, small
 
+pytestmark = pytest.mark.slow
+
 
 def silent(what: str, seconds: float, done: int, total: int, left: float) -> None:
     """Nobody listens."""

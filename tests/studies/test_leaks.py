@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -29,8 +28,11 @@ from murmura.studies.reproduce import Place, reproduce
 from murmura.studies.search_folder import TRIALS, evaluate_search, search_run
 from tests.cli.processes import murmura, ratings
 from tests.engine.test_sealed import ready
+from tests.hypothesis_profiles import examples
 from tests.studies.experiment_files import check_ins, small
 from tests.studies.test_search_folder import config
+
+pytestmark = pytest.mark.slow
 
 LEAKY = Path(__file__).with_name("leaky.py")
 COMPARE = ("compare", "--models", "bpr-mf", "-S", "bpr-mf.epochs=3", "--out", "run", "--data")
@@ -46,6 +48,7 @@ def verdicts(checks: list[Check]) -> dict[tuple[str, str], str]:
     return {(one.run, one.what): one.verdict for one in checks}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("how", "what"),
     [
@@ -54,7 +57,7 @@ def verdicts(checks: list[Check]) -> dict[tuple[str, str], str]:
         ("quiet", "opens"),  # it reads the file and hides that it could not
         ("environment", "fails when the held-out rows are taken away"),  # it finds a copy by the environment
         ("copy", "drawn negatives are held out"),  # it reads a copy elsewhere: only its draws tell
-        ("positive", "opens"),  # it learns from them
+        pytest.param("positive", "opens", marks=pytest.mark.smoke),  # it learns from them
     ],
 )
 def test_a_leaky_method_is_caught_by_the_command(tmp_path: Path, how: str, what: str) -> None:
@@ -67,6 +70,7 @@ def test_a_leaky_method_is_caught_by_the_command(tmp_path: Path, how: str, what:
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.process
 def test_the_honest_method_passes_where_the_leaky_one_was_caught(tmp_path: Path) -> None:
     ratings(tmp_path)
     assert leaky("copy", *COMPARE, "ratings.csv", cwd=tmp_path).returncode == 0
@@ -82,6 +86,7 @@ def test_the_honest_method_passes_where_the_leaky_one_was_caught(tmp_path: Path)
     assert {line["verdict"] for line in lines} == {"clean"}
 
 
+@pytest.mark.process
 def test_every_kind_of_folder_is_read(tmp_path: Path) -> None:
     file = ratings(tmp_path)
     assert (
@@ -105,6 +110,7 @@ def test_every_kind_of_folder_is_read(tmp_path: Path) -> None:
     assert found["search", "selection"] == "leak"  # the choice is not the best of what is kept now
 
 
+@pytest.mark.process
 def test_a_reproduction_is_read(tmp_path: Path) -> None:
     place = Place(read_experiment(small(tmp_path)), str(check_ins(tmp_path)), tmp_path / "out")
     reproduce(place, 1, lambda *_: None)
@@ -183,7 +189,7 @@ def test_methods_that_draw_nothing_say_so() -> None:
     assert method("fcf", {}).drawn_negatives(ready().split.train, 0, 1) is None
 
 
-@examples(max_examples=60)
+@examples(0.6)
 @given(st.integers(1, 60), st.floats(0.02, 0.98), st.data())
 def test_the_bound_is_one(n: int, p: float, data: st.DataObject) -> None:
     """Against the exact binomial: never below it, and 1 at the mean."""
@@ -210,6 +216,8 @@ def _prints() -> int:
     return 7
 
 
+@pytest.mark.process
+@pytest.mark.smoke
 def test_the_process_without_held_out_rows(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     closed, free = tmp_path / "data" / "x.csv", tmp_path / "free.txt"

@@ -15,6 +15,8 @@ from murmura.studies.reproduce import Place, fits, reproduce
 from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
+pytestmark = pytest.mark.slow
+
 RUN = ("reproduce", "run", "small.yaml", "--data", "ratings.csv", "--out", "out", "--workers")
 
 
@@ -39,6 +41,7 @@ def table(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks for the workers in /proc")
 def test_a_killed_run_goes_on_without_repeating_finished_work(tmp_path: Path) -> None:
     small(tmp_path)

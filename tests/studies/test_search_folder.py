@@ -22,6 +22,8 @@ from murmura.studies.search_folder import (
 )
 from tests.cli.processes import killed_at, murmura, ratings
 
+pytestmark = pytest.mark.slow
+
 SPY = Path(__file__).with_name("spy.py")
 
 
@@ -85,6 +87,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
         read_search(tmp_path / "fit")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_no_test_row_is_anywhere_in_the_process_that_searches(tmp_path: Path, workers: str) -> None:
     """A method of our own looks through every object and every frame of the process it is fitted in."""
@@ -98,6 +101,7 @@ def test_no_test_row_is_anywhere_in_the_process_that_searches(tmp_path: Path, wo
     assert seen["control"] > 0  # the same eyes do find test rows once they are opened
 
 
+@pytest.mark.process
 def test_a_search_survives_kill_9(tmp_path: Path) -> None:
     """Killed while two workers fit, called again: the trials of a search that nobody killed."""
     ratings(tmp_path)

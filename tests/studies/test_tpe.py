@@ -14,6 +14,8 @@ from murmura.studies.tpe import tpe
 from murmura.studies.trials import Trial, name_of
 from tests.studies.test_search import ready
 
+pytestmark = pytest.mark.slow
+
 SPACE: Space = {"alpha": Range(1e-4, 0.5, log=True), "factors": Range(2, 6, whole=True)}
 FIXED = {"epochs": 4}
 
