@@ -40,7 +40,7 @@ class Grouping:
 
 
 @dataclass(frozen=True, eq=False)
-class ClientGroups:
+class TrainingGroups:
     """Groups of users who were one client each in a training."""
 
     of: Ints  # (users,) the group of every user, -1: in none

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.grouping import ClientGroups
+from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
 from murmura.core.lists import Lists
 
@@ -53,7 +53,7 @@ class Model(ABC):
         return None
 
     @property
-    def clients(self) -> ClientGroups | None:
+    def clients(self) -> TrainingGroups | None:
         """The groups whose members were one client each in training; None: nobody shared one."""
         return None
 

@@ -19,7 +19,7 @@ from murmura.core.arrays import Floats, Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import DataError, RunError
 from murmura.core.federation import Algorithm, Answers, Call, ClientState, History
-from murmura.core.grouping import ClientGroups
+from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.lists import Lists
@@ -118,12 +118,12 @@ class Fitted(RankingModel):
         return self.model.get("Q")
 
     @property
-    def clients(self) -> ClientGroups | None:
+    def clients(self) -> TrainingGroups | None:
         """The groups whose members were one client each; None: everyone was one."""
         if self.plan.groups is None:
             return None
         names = self.names or tuple(str(group) for group in range(self.plan.public.clients))
-        return ClientGroups(self.plan.groups, names, self.refused)
+        return TrainingGroups(self.plan.groups, names, self.refused)
 
     def cost(self) -> dict[str, float]:
         """What left the devices, for the table beside accuracy."""

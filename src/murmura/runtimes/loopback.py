@@ -135,7 +135,7 @@ class Loopback:
 
     def __init__(self, arrival: int | None = None) -> None:
         self.arrival = arrival
-        self._at_work: _AtWork | None = None
+        self._running: _RunningFederation | None = None
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> None:
         """Devices take the plain path."""
@@ -143,17 +143,17 @@ class Loopback:
 
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds; refuses a federation whose first rounds were run elsewhere."""
-        if self._at_work is None or self._at_work.federation is not federation:
+        if self._running is None or self._running.federation is not federation:
             if rounds.start:
                 raise SettingError(
                     f"loopback must run a training from its first round, but {rounds.start} rounds are done; "
                     "go on with the runtime that ran them."
                 )
-            self._at_work = _AtWork(federation, self.arrival)
-        self._at_work.run(rounds)
+            self._running = _RunningFederation(federation, self.arrival)
+        self._running.run(rounds)
 
 
-class _AtWork:
+class _RunningFederation:
     """Servers and devices of one training."""
 
     def __init__(self, f: Federation, arrival: int | None) -> None:
@@ -172,7 +172,7 @@ class _AtWork:
             (SEED, VECTOR) if plan.channel.channel == "secure-sum" else (),
             plan.public.clients,
         )
-        folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _Overheard()
+        folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _UpdateLog()
         weakref.finalize(self, shutil.rmtree, folder)
         self.servers = Servers(folder, setup, self._network, clock)
         weakref.finalize(self, self.servers.close)
@@ -279,7 +279,7 @@ def _permission(plan: Plan, client: int) -> Permission:
     return Permission(pi=pi, statistics=statistics, never=tuple(never.tolist()))
 
 
-class _Overheard(Network):
+class _UpdateLog(Network):
     """The network, with the updates that were not split into shares."""
 
     def __init__(self) -> None:
