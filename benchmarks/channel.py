@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.sides import Benchmark, Work
 from murmura.channel.chain import Chain, chain
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import Phase, Public
+from murmura.core.contract import FederationInfo, Phase
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import SparseRows, Update
 
@@ -20,9 +20,9 @@ ITEMS, FACTORS, ROWS, UPLOADS = 3706, 20, 264, 1000
 
 
 def through() -> Chain:
-    public = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 6040, 800_000)
-    phase = Phase("train", Disclosure((Table("items", "item", ITEMS, FACTORS + 1),)))
-    return chain(ChannelSettings(channel="secure-sum"), phase, public, UPLOADS)
+    info = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 6040, 800_000)
+    phase = Phase("train", MessageSpec((TableSpec("items", "item", ITEMS, FACTORS + 1),)))
+    return chain(ChannelSettings(channel="secure-sum"), phase, info, UPLOADS)
 
 
 def an_update() -> Update:

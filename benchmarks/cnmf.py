@@ -11,7 +11,14 @@ from benchmarks.world import with_stars
 from murmura.core.arrays import Floats
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, server_secret
-from murmura.kernels.cnmf import CnmfSettings, Factors, factorise, predict, random_factors, words_needed
+from murmura.kernels.factorisation.cnmf import (
+    CnmfSettings,
+    Factors,
+    factorise,
+    predict,
+    random_factors,
+    words_needed,
+)
 from murmura.kernels.sparse import Sparse
 
 METHOD = CnmfSettings(factors=15, epochs=50)  # Surprise's own defaults
@@ -22,8 +29,8 @@ Answer = tuple[int, int, float]  # passes, ratings, mean squared error
 @cache
 def ratings() -> Interactions:
     """ml-100k, or made-up ratings of its size."""
-    from murmura.data.sources import load
-    from murmura.data.synth import synth
+    from murmura.data.sources.registry import load
+    from murmura.data.sources.synthetic import synth
 
     if os.environ.get("MURMURA_DATA"):
         return load("ml-100k").interactions

@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from benchmarks import bpr, world
 from benchmarks.sides import Benchmark, Side, Work
 from murmura.algorithms import algorithm
-from murmura.core.federation import Algorithm, Phase
+from murmura.core.contract import Algorithm, Phase
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.rng import client_secrets
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
-from murmura.kernels.draws import initial_rows
+from murmura.kernels.random.draws import initial_rows
 from murmura.runtimes.inprocess import InProcess
 
 TRIPLES = bpr.EPOCHS * len(world.train())  # what implicit draws
@@ -63,13 +63,13 @@ class Clocked:
 
 def train_on(
     data: Interactions, name: str, runtime: InProcess | Clocked, rounds: int, **settings: Any
-) -> Fitted:
+) -> FederatedModel:
     """So many rounds of a named configuration."""
     preset = algorithm(name)(**{"factors": bpr.FACTORS, "rounds": rounds, **settings})
     return fit(Plan(preset.algorithm(), data, preset.schedule(), consent=preset.consent()), runtime=runtime)
 
 
-def learned(fitted: Fitted, triples: int, calls: int = 0) -> Learned:
+def learned(fitted: FederatedModel, triples: int, calls: int = 0) -> Learned:
     P, Q = fitted.states["p"], fitted.model["Q"]
     b = fitted.model.get("b", np.zeros(len(Q), Q.dtype))
     return Learned(np.column_stack([P, np.ones(len(P), P.dtype)]), np.column_stack([Q, b]), triples, calls)

@@ -22,11 +22,11 @@ from pathlib import Path
 
 from benchmarks.sides import Benchmark, Work
 from murmura.core.consent import Permission
-from murmura.data.synth import synth
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.fleet import Fleet, RoundReport, man, sail
-from murmura.runtimes.http.joining import News, about
-from murmura.runtimes.http.refusals import UnreachableError
+from murmura.data.sources.synthetic import synth
+from murmura.runtimes.http.device.joining import ManifestEvents, about
+from murmura.runtimes.http.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import UnreachableError
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
 FLAT_MB = 16.0  # memory that grows by less over the last nine tenths of the rounds is flat
@@ -138,7 +138,7 @@ async def answering(send: HttpTransport, url: str) -> None:
             await asyncio.sleep(0.1)
 
 
-async def voyage(load: Load, servers: Servers, fleet: Fleet) -> Measured:
+async def voyage(load: Load, servers: Servers, simulated: SimulatedDevices) -> Measured:
     """All devices until the federation is finished."""
     found = Measured()
 
@@ -148,18 +148,18 @@ async def voyage(load: Load, servers: Servers, fleet: Fleet) -> Measured:
         found.held.append(servers.memory)
 
     async with HttpTransport(connections=64) as send:
-        await answering(send, fleet.url)
+        await answering(send, simulated.url)
         before = servers.cpu
-        devices = await man(fleet, send)
+        devices = await register_devices(simulated, send)
         found.joining = servers.cpu - before
         started, before = time.monotonic(), servers.cpu
-        news = News(send, fleet.url)
+        events = ManifestEvents(send, simulated.url)
         try:
-            await sail(devices, news, send, tell)
+            await run_devices(devices, events, send, tell)
         finally:
-            await news.close()
+            await events.close()
         found.wall, found.cpu = time.monotonic() - started, servers.cpu - before
-        found.committed = int((await about(send, fleet.url))["rounds_done"])
+        found.committed = int((await about(send, simulated.url))["rounds_done"])
     return found
 
 
@@ -170,8 +170,10 @@ def run(load: Load) -> Measured:
         folder = Path(name)
         (folder / "items.txt").write_text("\n".join(map(str, data.items.labels.tolist())), encoding="utf-8")
         with serving(folder, load) as servers:
-            fleet = Fleet(servers.urls[0], data, 1, range(load.devices), lambda _: Permission(), readable=False)
-            return asyncio.run(voyage(load, servers, fleet))
+            simulated = SimulatedDevices(
+                servers.urls[0], data, 1, range(load.devices), lambda _: Permission(), readable=False
+            )
+            return asyncio.run(voyage(load, servers, simulated))
 
 
 def ours(part: str) -> Work:

@@ -16,9 +16,9 @@ from murmura.core.split import Split
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.rating_scores import score_ratings
 from murmura.studies.defaults import defaults
-from murmura.studies.group_results import GroupTable, read_groups
-from murmura.studies.group_table import Asked, tuned_table
-from murmura.studies.group_tuning import Tuning
+from murmura.studies.groups.group_results import GroupTable, read_groups
+from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
+from murmura.studies.groups.tuning import Tuning
 from murmura.studies.methods import method
 
 WORKERS = 2
@@ -55,17 +55,17 @@ def judge_grouping(mine: Grouping, _: None) -> tuple[str, str]:
 
 
 def table3() -> Work:
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
 
     dataset = load("ml-latest-small")
-    return cache(lambda: tune(dataset, Asked(10, Tuning(), WORKERS)))  # once is enough
+    return cache(lambda: tune(dataset, TuningRequest(10, Tuning(), WORKERS)))  # once is enough
 
 
-def tune(dataset: Dataset, asked: Asked) -> Table:
+def tune(dataset: Dataset, request: TuningRequest) -> Table:
     """In a folder that goes with it."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        runs = tuned_table(dataset, asked, Path(folder), lambda _: None, {"name": dataset.name})
+        runs = tuned_table(dataset, request, Path(folder), lambda _: None, {"name": dataset.name})
         return time.perf_counter() - start, read_groups(runs)
 
 

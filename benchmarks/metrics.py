@@ -7,13 +7,13 @@ import numpy as np
 from benchmarks import world
 from benchmarks.sides import Benchmark, Work
 from murmura.baselines.mostpop import MostPop
-from murmura.core.lists import Lists
+from murmura.core.ranked_lists import RankedLists
 
 K = 10
 Values = dict[str, float]
 
 
-def lists() -> Lists:
+def lists() -> RankedLists:
     split = world.split()
     return MostPop().fit(split.train).recommend(np.arange(split.data.n_users, dtype=np.int32), K)
 

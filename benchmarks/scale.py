@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.sides import Benchmark, Work
 from murmura.algorithms import algorithm
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.synth import synth
+from murmura.data.sources.synthetic import synth
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess

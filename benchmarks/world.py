@@ -13,8 +13,8 @@ from murmura.core.split import Split
 
 def load() -> Dataset:
     """The real data when MURMURA_DATA has it, made-up data of its size otherwise."""
-    from murmura.data.sources import load as load_source
-    from murmura.data.synth import synth
+    from murmura.data.sources.registry import load as load_source
+    from murmura.data.sources.synthetic import synth
 
     if os.environ.get("MURMURA_DATA"):
         return load_source("ml-1m")

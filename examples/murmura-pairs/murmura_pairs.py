@@ -4,8 +4,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from murmura.federated import Algorithm, Answers, Call, ClientState, Disclosure, History, Letters, Phase, Public
-from murmura.federated import Purpose, Rng, ServerState, SparseRows, Table, Total, Update, settings
+from murmura.federated import (
+    Algorithm,
+    Answers,
+    RoundContext,
+    ClientState,
+    MessageSpec,
+    History,
+    IndividualUpdates,
+    Phase,
+    FederationInfo,
+)
+from murmura.federated import Purpose, Rng, ServerState, SparseRows, TableSpec, Total, Update, settings
 
 
 @settings
@@ -16,32 +26,32 @@ class Pairs(Algorithm):
 
     damping: float = 1.0
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
-        rows = Table("pairs", "item", public.items, public.items, "float64", bound=1.0)
-        return (Phase("pairs", Disclosure((rows,)), repeat=1),)  # one sum, with every client
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        rows = TableSpec("pairs", "item", info.items, info.items, "float64", bound=1.0)
+        return (Phase("pairs", MessageSpec((rows,)), repeat=1),)  # one sum, with every client
 
-    def publishes(self, public: Public) -> Disclosure:
-        return Disclosure((Table("pairs", "item", public.items, public.items, "float64"),))
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        return MessageSpec((TableSpec("pairs", "item", info.items, info.items, "float64"),))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
-        return ServerState({"pairs": np.zeros((public.items, public.items))})
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        return ServerState({"pairs": np.zeros((info.items, info.items))})
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         return {}  # nothing to keep: the history is on the device anyway
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        shared = history.item[rng.stream(Purpose.COINS).coins(history.share)]  # consent: one coin per use
-        rows = np.zeros((len(shared), call.public.items))
+        shared = history.item[rng.stream(Purpose.COINS).coins(history.consent)]  # consent: one coin per use
+        rows = np.zeros((len(shared), context.info.items))
         rows[:, shared] = 1.0
         return state, Update({"pairs": SparseRows(shared, rows)})
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
-        assert isinstance(inbox, Total)
-        pairs, sent = server.model["pairs"].copy(), inbox.update.tables["pairs"]
+        assert isinstance(received, Total)
+        pairs, sent = server.model["pairs"].copy(), received.update.tables["pairs"]
         pairs[sent.index] += sent.values
         return ServerState({"pairs": pairs}), {}
 

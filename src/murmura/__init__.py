@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from murmura.core.errors import MurmuraError as MurmuraError
     from murmura.core.interactions import Interactions as Interactions
     from murmura.core.interactions import Vocabulary as Vocabulary
-    from murmura.core.lists import Lists as Lists
     from murmura.core.model import Model as Model
+    from murmura.core.ranked_lists import RankedLists as RankedLists
     from murmura.core.split import Split as Split
-    from murmura.data.sources import load as load
-    from murmura.engine.fitted import Fitted as Fitted
-    from murmura.engine.protocol import Prepared as Prepared
+    from murmura.data.sources.registry import load as load
+    from murmura.engine.federated_model import FederatedModel as FederatedModel
+    from murmura.engine.protocol import PreparedData as PreparedData
     from murmura.engine.protocol import Protocol as Protocol
     from murmura.engine.protocol import Selection as Selection
     from murmura.engine.protocol import prepare as prepare
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from murmura.evaluation import evaluate as evaluate
     from murmura.runtimes.simulation import simulate as simulate
     from murmura.studies.compare import Comparison as Comparison
-    from murmura.studies.compare import Line as Line
+    from murmura.studies.compare import EntryMeans as EntryMeans
     from murmura.studies.compare import compare as compare
     from murmura.studies.compare import plan as _plan
     from murmura.studies.methods import fit as fit
-    from murmura.studies.search import grid as grid
-    from murmura.studies.search import search as search
-    from murmura.studies.trials import Trial as Trial
-    from murmura.studies.trials import best as best
+    from murmura.studies.search.grid import grid as grid
+    from murmura.studies.search.grid import search as search
+    from murmura.studies.search.trials import Trial as Trial
+    from murmura.studies.search.trials import best as best
 
     comparison = _plan
 
@@ -53,33 +53,33 @@ _PUBLIC = {
     "Comparison": "studies.compare:Comparison",
     "Dataset": "core.catalogue:Dataset",
     "Evaluation": "evaluation:Evaluation",
-    "Fitted": "engine.fitted:Fitted",
+    "FederatedModel": "engine.federated_model:FederatedModel",
     "Interactions": "core.interactions:Interactions",
     "Ledger": "channel.ledger:Ledger",
-    "Line": "studies.compare:Line",
-    "Lists": "core.lists:Lists",
+    "EntryMeans": "studies.compare:EntryMeans",
+    "RankedLists": "core.ranked_lists:RankedLists",
     "Model": "core.model:Model",
     "MurmuraError": "core.errors:MurmuraError",
-    "Prepared": "engine.protocol:Prepared",
+    "PreparedData": "engine.protocol:PreparedData",
     "Protocol": "engine.protocol:Protocol",
     "RankingModel": "baselines.base:RankingModel",
     "Selection": "engine.protocol:Selection",
     "Split": "core.split:Split",
-    "Trial": "studies.trials:Trial",
+    "Trial": "studies.search.trials:Trial",
     "Vocabulary": "core.interactions:Vocabulary",
     "algorithm": "algorithms:algorithm",
     "baseline": "baselines:baseline",
-    "best": "studies.trials:best",
+    "best": "studies.search.trials:best",
     "compare": "studies.compare:compare",
     "comparison": "studies.compare:plan",
     "evaluate": "evaluation:evaluate",
     "fit": "studies.methods:fit",
-    "grid": "studies.search:grid",
-    "load": "data.sources:load",
+    "grid": "studies.search.grid:grid",
+    "load": "data.sources.registry:load",
     "prepare": "engine.protocol:prepare",
     "protocol": "engine.protocol:protocol",
     "report": "report",
-    "search": "studies.search:search",
+    "search": "studies.search.grid:search",
     "simulate": "runtimes.simulation:simulate",
 }
 

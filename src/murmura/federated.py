@@ -1,6 +1,6 @@
 """The one import for writing a federated algorithm: the contract, its messages, its randomness, its settings.
 
-`from murmura.federated import Algorithm, Phase, Table, ...`; docs/new-algorithm.md writes one with it, and
+`from murmura.federated import Algorithm, Phase, TableSpec, ...`; docs/new-algorithm.md writes one with it, and
 `murmura.testing` holds it to every promise.
 """
 
@@ -9,22 +9,22 @@ from pydantic import Field
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.errors import DataError, FederationError, MurmuraError, SettingError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import DataError, FederationError, MurmuraError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.population import Population, States
 from murmura.core.rng import Purpose, Rng
 from murmura.core.schedule import Schedule
@@ -37,28 +37,28 @@ __all__ = [
     "Answers",
     "Arrays",
     "Bools",
-    "Call",
     "ChannelSettings",
     "ClientState",
     "CohortRound",
     "Consent",
     "DataError",
-    "Disclosure",
     "FederationError",
+    "FederationInfo",
     "Field",
     "Floats",
     "History",
+    "IndividualUpdates",
     "Interactions",
     "Ints",
     "Kernel",
-    "Letters",
     "Longs",
+    "MessageSpec",
     "MurmuraError",
     "Phase",
     "Population",
-    "Public",
     "Purpose",
     "Rng",
+    "RoundContext",
     "Schedule",
     "SequentialKernel",
     "ServerState",
@@ -66,7 +66,7 @@ __all__ = [
     "Singles",
     "SparseRows",
     "States",
-    "Table",
+    "TableSpec",
     "Tally",
     "Total",
     "Update",

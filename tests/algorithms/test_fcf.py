@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from murmura.algorithms.fcf.baseline import FCF
 from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Ints
-from murmura.core.federation import Call, History, Public, ServerState, Total
+from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update, add_up
 from murmura.testing import crowd
@@ -25,14 +25,14 @@ VARIANTS = (
 )
 
 
-def public() -> Public:
+def public() -> FederationInfo:
     """The last item is in the catalogue, but not on offer."""
-    return Public(ITEMS, np.arange(ITEMS - 1, dtype=np.int32), 1, 4)
+    return FederationInfo(ITEMS, np.arange(ITEMS - 1, dtype=np.int32), 1, 4)
 
 
-def call(seed: int = 0) -> Call:
+def call(seed: int = 0) -> RoundContext:
     Q = np.random.default_rng(seed).normal(size=(ITEMS, FACTORS))
-    return Call(public(), "train", 3, {"Q": Q})
+    return RoundContext(public(), "train", 3, {"Q": Q})
 
 
 def history(items: list[int], share: float = 1.0) -> History:
@@ -53,7 +53,7 @@ def objective(method: Variant, p: Any, Q: Any, own: History) -> float:
     return total
 
 
-def step(method: Variant, asked: Call, own: History) -> tuple[Any, Update]:
+def step(method: Variant, asked: RoundContext, own: History) -> tuple[Any, Update]:
     state, update = method.client_step(asked, {"p": np.zeros(FACTORS)}, own, Rng(SECRET, 3))
     return state["p"], update
 
@@ -121,11 +121,11 @@ def test_a_positive_that_is_not_shared_is_sent_like_an_item_never_met() -> None:
 def test_a_round_of_the_baseline_worked_out_by_hand() -> None:
     """One factor, lambda 1: p = q / (q^2 + 1) for one own item, and both people push item 0."""
     method = FCF(factors=1, precision="float64", gamma=0.1)
-    world = Public(2, np.arange(2, dtype=np.int32), 2, 3)
+    world = FederationInfo(2, np.arange(2, dtype=np.int32), 2, 3)
     server = ServerState({"Q": np.array([[1.0], [2.0]])})
     updates = []
     for items in ([0], [0, 1]):
-        asked = Call(world, "train", 0, server.model)
+        asked = RoundContext(world, "train", 0, server.model)
         updates.append(method.client_step(asked, {"p": np.zeros(1)}, history(items), Rng(SECRET))[1])
     after, _ = method.server_step("train", server, Total(add_up(updates), 2))
     p0, p1 = 1 / 2, 3 / 6  # sum q / (sum q^2 + 1)
@@ -138,7 +138,7 @@ def test_adam_takes_a_first_step_of_gamma_along_the_whole_gradient() -> None:
     """After one round Adam's mean over its root is the sign; items not on offer stay where they are."""
     method = FCFPaper(factors=FACTORS, precision="float64", gamma=0.03, reg=0.7)
     server = method.server_init(public(), Rng(server_secret(0)))
-    asked = Call(public(), "train", 0, server.model)
+    asked = RoundContext(public(), "train", 0, server.model)
     update = step(method, asked, history([0, 2, 5]))[1]
     after, _ = method.server_step("train", server, Total(update, 1))
     moved = after.model["Q"] - server.model["Q"]
@@ -151,11 +151,11 @@ def test_the_baseline_descends_its_objective_in_every_round() -> None:
     """Users are solved exactly and items take small steps downhill: J never rises."""
     data = crowd(12, ITEMS, seed=4)
     method = FCF(factors=FACTORS, precision="float64", gamma=0.01)
-    world = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), data.n_users, len(data))
+    world = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), data.n_users, len(data))
     server = method.server_init(world, Rng(server_secret(1)))
     seen = []
     for round in range(25):
-        asked, parts, total = Call(world, "train", round, server.model), [], 0.0
+        asked, parts, total = RoundContext(world, "train", round, server.model), [], 0.0
         Q = server.model["Q"]
         for u in range(data.n_users):
             p, update = step(method, asked, history(data.by_user.of(u).tolist()))
@@ -170,7 +170,7 @@ def test_the_baseline_descends_its_objective_in_every_round() -> None:
 def test_items_that_are_not_on_offer_teach_nothing(method: Variant) -> None:
     """Over a network their vectors do not even arrive."""
     asked = call()
-    elsewhere = Call(asked.public, "ready", 3, {"Q": asked.model["Q"].copy()})
+    elsewhere = RoundContext(asked.info, "ready", 3, {"Q": asked.model["Q"].copy()})
     elsewhere.model["Q"][-1] = 100.0
     guest: Ints = np.array([1, 4, ITEMS - 1], np.int32)
     fitted = [method.client_fold_in(c, History.private(guest), Rng(SECRET))["p"] for c in (asked, elsewhere)]

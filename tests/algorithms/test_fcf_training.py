@@ -8,17 +8,17 @@ import pytest
 from murmura.algorithms import algorithm
 from murmura.core.errors import DataError, FederationError
 from murmura.core.interactions import Interactions
-from murmura.data.sources import load
-from murmura.engine.fitted import Fitted
+from murmura.data.sources.registry import load
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.protocol import protocol, whole_split
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.simulation import Simulated, simulated
+from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.testing import crowd
 
 NAMES = ("fcf", "fcf-paper")
 
 
-def trained(name: str, data: Interactions | None = None, **settings: object) -> Fitted:
+def trained(name: str, data: Interactions | None = None, **settings: object) -> FederatedModel:
     return simulated(name, {"epochs": 4, "factors": 5, **settings}).fit(data or crowd(), seed=2)
 
 
@@ -70,7 +70,7 @@ def test_steps_that_are_too_long_are_told_in_one_sentence(path: str) -> None:
     preset = algorithm("fcf")(gamma=1e6, epochs=20, factors=4)
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     with pytest.raises(FederationError, match=r"must stay below.*gamma = 1e\+06.*lower gamma\.$"):
-        Simulated(preset, runtime).fit(crowd())
+        FederatedMethod(preset, runtime).fit(crowd())
 
 
 @pytest.mark.parametrize("path", ["plain", "kernel"])
@@ -79,7 +79,7 @@ def test_raw_values_must_be_above_zero(path: str) -> None:
     wrong = Interactions(data.users, data.items, data.user, data.item, data.value - (data.item == 3))
     preset = algorithm("fcf-paper")(values="raw")
     with pytest.raises(DataError, match="needs values above 0, but one is 0; use 'binary'"):
-        Simulated(preset, InProcess(path=path)).fit(wrong)  # type: ignore[arg-type]
+        FederatedMethod(preset, InProcess(path=path)).fit(wrong)  # type: ignore[arg-type]
 
 
 def test_raw_values_are_confidences() -> None:

@@ -10,14 +10,14 @@ from murmura.algorithms.fpl.federank import FedeRank, draw_triples
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.arrays import Floats
 from murmura.core.consent import Consent
+from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.errors import SettingError
-from murmura.core.federation import Call, History, Public
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
@@ -26,22 +26,22 @@ from murmura.testing.checks import assert_close
 SEED = 4
 
 
-def train(method: FedeRank, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> Fitted:
+def train(method: FedeRank, schedule: Schedule, path: str = "plain", pi: float = 1.0) -> FederatedModel:
     runtime = InProcess(path=path)  # type: ignore[arg-type]
     return fit(Plan(method, crowd(), schedule, consent=Consent(pi=pi), seed=SEED), runtime=runtime)
 
 
 def sequential_bpr(data: Interactions, steps: int, factors: int) -> tuple[Floats, ...]:
     """Rendle et al.: BPR (UAI 2009), one triple after the other, with alpha = 0.05 and the papers' lambdas."""
-    public, alpha = Public.of(data), 0.05
+    info, alpha = FederationInfo.of(data), 0.05
     keys, server = client_secrets(SEED, data.n_users), server_secret(SEED)
-    start = 0.1 * Rng(server).stream(Purpose.INIT).normals(public.items * (factors + 1))
+    start = 0.1 * Rng(server).stream(Purpose.INIT).normals(info.items * (factors + 1))
     Q, b = start.reshape(-1, factors + 1)[:, :factors].copy(), start.reshape(-1, factors + 1)[:, factors].copy()
     P = np.array([0.1 * Rng(key).stream(Purpose.INIT).normals(factors) for key in keys])
     for t in range(steps):
         u = int(Rng(server, t).stream(Purpose.SELECT).choose(data.n_users, 1)[0])
         own = data.by_user.of(u)
-        for k, j in draw_triples(public.listed, own, 1, Rng(keys[u], t).stream(Purpose.TRIPLES)):
+        for k, j in draw_triples(info.listed, own, 1, Rng(keys[u], t).stream(Purpose.TRIPLES)):
             i, p, qi, qj = own[k], P[u].copy(), Q[own[k]].copy(), Q[j].copy()
             g = 1 / (1 + np.exp(b[i] + p @ qi - b[j] - p @ qj))
             P[u] += alpha * (g * (qi - qj) - alpha / 20 * p)
@@ -77,16 +77,16 @@ def test_one_client_one_triple_and_full_sharing_is_exactly_sequential_bpr() -> N
 def test_an_update_is_the_sum_of_the_gradients_of_its_triples() -> None:
     """Version B at T = 9, written out: frozen items, p_u after every triple, a coin each, sums per item."""
     data, T, alpha, pi = crowd(), 9, 0.05, 0.6
-    public, method = Public.of(data), FPL(factors=3, triples=T, precision="float64")
+    info, method = FederationInfo.of(data), FPL(factors=3, triples=T, precision="float64")
     rng, own = Rng(client_secrets(0, 12)[5], 17), data.by_user.of(5)
     history = History(own, np.ones(len(own)), np.full(len(own), pi))
-    model = method.server_init(public, Rng(server_secret(0))).model
-    state = method.client_init(public, history, rng)
-    after, update = method.client_step(Call(public, "train", 17, model), state, history, rng)
+    model = method.server_init(info, Rng(server_secret(0))).model
+    state = method.client_init(info, history, rng)
+    after, update = method.client_step(RoundContext(info, "train", 17, model), state, history, rng)
     Q, b, p = model["Q"], model["b"], state["p"].copy()
     words = rng.stream(Purpose.COINS).words(T)
     expected: dict[int, Any] = {}
-    for t, (k, j) in enumerate(draw_triples(public.listed, own, T, rng.stream(Purpose.TRIPLES))):
+    for t, (k, j) in enumerate(draw_triples(info.listed, own, T, rng.stream(Purpose.TRIPLES))):
         i, old = own[k], p.copy()
         g = 1 / (1 + np.exp(b[i] + old @ Q[i] - b[j] - old @ Q[j]))
         if words[t] / 2**32 < pi:
@@ -118,11 +118,11 @@ def test_the_readings_differ_where_there_is_more_than_one_triple() -> None:
 
 
 def test_the_number_of_triples_of_a_visit() -> None:
-    public = Public(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
+    info = FederationInfo(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
     rows = 11
     expected: dict[int | str, int] = {3: 3, "mean": 6, "own": 11}
     for triples, T in expected.items():
-        assert FPL(triples=triples).visit_triples(public, rows) == T  # type: ignore[arg-type]
+        assert FPL(triples=triples).visit_triples(info, rows) == T  # type: ignore[arg-type]
 
 
 def test_the_prior_counts_shared_positives_and_nothing_else() -> None:
@@ -135,7 +135,7 @@ def test_the_prior_counts_shared_positives_and_nothing_else() -> None:
                 runtime=InProcess(path=path),
             )
             people = fitted.plan.people
-            counts = np.bincount(people.item[people.share == 1.0], minlength=data.n_items)
+            counts = np.bincount(people.item[people.consent == 1.0], minlength=data.n_items)
             logs = np.log(counts + 5.0)
             expected = 0.5 * (logs - logs.mean())
             first = fitted.ledger.lines[0]
@@ -195,9 +195,11 @@ def test_the_presets_are_the_published_configurations() -> None:
 
 def test_both_readings_of_an_epoch() -> None:
     """Code: X+ visits an epoch; thesis 4.5.2: X+ triples. Amazon Digital Music: X+ 61,408, |U| 1,835."""
-    public = Public(items=34526, listed=np.arange(34526, dtype=np.int32), clients=1835, interactions=61408)
+    info = FederationInfo(
+        items=34526, listed=np.arange(34526, dtype=np.int32), clients=1835, interactions=61408
+    )
     rounds = {
-        (name, reading): made.schedule().epoch_rounds(public, made.algorithm().visit_examples(public))
+        (name, reading): made.schedule().epoch_rounds(info, made.algorithm().visit_examples(info))
         for name in ("sfpl", "sfpl+", "pfpl", "pfpl+")
         for reading in ("visits", "triples")
         for made in [algorithm(name)(rounds_per_epoch=reading)]

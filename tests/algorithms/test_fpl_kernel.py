@@ -16,8 +16,8 @@ from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.triples import draw_triples as compiled_triples
-from murmura.kernels.triples import holds, mark_own
+from murmura.kernels.fpl.triples import draw_triples as compiled_triples
+from murmura.kernels.fpl.triples import holds, mark_own
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 from murmura.testing.checks import assert_close, assert_same_ledger

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from murmura.core.split import Split
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated

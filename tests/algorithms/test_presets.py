@@ -15,14 +15,14 @@ from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
 from murmura.studies.methods import method, method_class, names
-from murmura.studies.trying import learns_in_epochs
+from murmura.studies.search.trial_jobs import learns_in_epochs
 from tests.core.test_plugins import install, site  # noqa: F401
 
 STRANGER = """
 from typing import ClassVar
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.preset import Preset
-from murmura.core.federation import Algorithm
+from murmura.core.contract import Algorithm
 from murmura.core.settings import settings
 
 @settings

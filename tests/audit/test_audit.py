@@ -12,8 +12,8 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.engine.run import Run
 from murmura.report import build
-from murmura.studies.audit import audit_run, read_audits
-from murmura.studies.audit_entries import audit_folder
+from murmura.studies.audits.audit import audit_run, read_audits
+from murmura.studies.audits.comparison import audit_folder
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +89,7 @@ def test_seeds_are_pooled(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def compared(table: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two FedSPLITs, one with decoys, letters of another kind, and two that send none; audited."""
+    """Two FedSPLITs, one with decoys, updates of another kind, and two that send none; audited."""
     out = tmp_path_factory.mktemp("runs") / "compared"
     settings = [f"{label}.{one}" for label in ("plain", "covered") for one in SMALL if one != "-S"]
     settings += ["covered.unrated=decoys", "fedsplit-svd.largest=5"]

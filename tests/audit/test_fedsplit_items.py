@@ -1,12 +1,12 @@
-"""Every item a FedSPLIT group has rated, from its letter."""
+"""Every item a FedSPLIT group has rated, from its update."""
 
 import numpy as np
 import pytest
 
-from murmura.audit.fedsplit_items import FedSplitItems
-from murmura.audit.fedsplit_members import FedSplitMembers
+from murmura.audit.fedsplit.items import FedSplitItems
+from murmura.audit.fedsplit.members import FedSplitMembers
 from murmura.audit.judge import judge
-from murmura.audit.references import Popularity
+from murmura.audit.reference_attacks import PopularityReference
 from murmura.core.rng import Rng, server_secret
 from murmura.evaluation.intervals import Interval, bootstrap_interval
 from tests.audit.worlds import World, world
@@ -24,18 +24,18 @@ def test_the_item_set_of_a_group_is_read_off_exactly(letters: World) -> None:
     for client in range(letters.people.clients):
         rated = np.unique(letters.people.history(client, 0).item)
         np.testing.assert_array_equal(np.flatnonzero(claims.asserted[client]), rated)
-    verdict = judge(claims, letters.people, letters.popularity, letters.known.public.listed)
+    verdict = judge(claims, letters.people, letters.popularity, letters.known.info.listed)
     for name in ("pm-AUC", "AUC", "TPR@0.1%", "certain recall", "certain precision"):
         assert np.nanmin(verdict.per_client[name]) == 1, name
 
 
 def test_members_are_ranked_better_than_by_popularity(letters: World) -> None:
-    def found(attack: FedSplitMembers | Popularity) -> Interval:
+    def found(attack: FedSplitMembers | PopularityReference) -> Interval:
         claims = attack.claims(letters.observed, letters.known, STREAM)
-        verdict = judge(claims, letters.people, letters.popularity, letters.known.public.listed)
+        verdict = judge(claims, letters.people, letters.popularity, letters.known.info.listed)
         assert verdict.victims == letters.known.people
         return bootstrap_interval(verdict.per_client["pm-AUC"])
 
-    popular, members = found(Popularity("person")), found(FedSplitMembers())
+    popular, members = found(PopularityReference("person")), found(FedSplitMembers())
     assert popular.low <= 0.5 <= popular.high
     assert members.low > popular.high

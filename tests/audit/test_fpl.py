@@ -3,50 +3,50 @@
 import numpy as np
 import pytest
 
-from murmura.audit.attack import Known, Observed
-from murmura.audit.fpl_residuals import FplResiduals, matches
-from murmura.audit.fpl_rows import negatives
-from murmura.core.federation import Call, History, Public
-from murmura.core.record import Letter
+from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
+from murmura.audit.fpl.residuals import FplResiduals, matches
+from murmura.audit.fpl.upload_rows import negatives
+from murmura.core.contract import FederationInfo, History, RoundContext
+from murmura.core.observer import SentUpdate
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
-from murmura.data.synth import synth
-from murmura.report.audit_tables import findings_table
+from murmura.data.sources.synthetic import synth
+from murmura.report.tables.audit import findings_table
 from murmura.runtimes.simulation import simulated
-from murmura.studies.audit import Audit, audit
+from murmura.studies.audits.audit import Audit, audit
 
 FACTORS = 6
 
 
-def one_triple(pi: float) -> tuple[Letter, Known, dict[str, np.ndarray], History]:
+def one_triple(pi: float) -> tuple[SentUpdate, AdversaryKnowledge, dict[str, np.ndarray], History]:
     """The upload of somebody who draws one triple."""
     algorithm = simulated("pfpl", {"factors": FACTORS, "precision": "float64", "pi": pi}).preset.algorithm()
-    public = Public(50, np.arange(50, dtype=np.int32), 1, 5)
+    info = FederationInfo(50, np.arange(50, dtype=np.int32), 1, 5)
     rng = Rng(client_secrets(4, 1)[0])
     history = History(np.array([3, 9, 20, 31, 44], np.int32), np.ones(5), np.full(5, pi))
-    model = algorithm.server_init(public, Rng(client_secrets(5, 1)[0])).model
-    state = algorithm.client_init(public, history, rng)
-    _, update = algorithm.client_step(Call(public, "train", 1, model), state, history, Rng(rng.secret, 1))
-    known = Known(public, as_dict(algorithm), np.ones(50, np.int64), 1)
-    return Letter("train", 1, 0, model, update), known, dict(state), history
+    model = algorithm.server_init(info, Rng(client_secrets(5, 1)[0])).model
+    state = algorithm.client_init(info, history, rng)
+    _, update = algorithm.client_step(RoundContext(info, "train", 1, model), state, history, Rng(rng.secret, 1))
+    known = AdversaryKnowledge(info, as_dict(algorithm), np.ones(50, np.int64), 1)
+    return SentUpdate("train", 1, 0, model, update), known, dict(state), history
 
 
 def test_one_negative_row_gives_the_vector_and_the_hidden_positive() -> None:
-    letter, known, state, history = one_triple(pi=0.0)
-    rows = negatives(letter, known)
-    assert len(letter.update.tables["items"]) == len(rows.item) == 1  # no positive was sent
+    sent_update, known, state, history = one_triple(pi=0.0)
+    rows = negatives(sent_update, known)
+    assert len(sent_update.update.tables["items"]) == len(rows.item) == 1  # no positive was sent
     np.testing.assert_allclose(rows.p[0], state["p"], rtol=1e-9)
-    found = matches(letter, known)
+    found = matches(sent_update, known)
     assert len(found) == 1
     assert found[0] in history.item
 
 
 def test_a_wrong_decay_finds_nothing() -> None:
     """The impostor: whoever takes the decay of positives for that of negatives reads a wrong vector."""
-    letter, known, state, _ = one_triple(pi=0.0)
-    wrong = Known(known.public, {**known.settings, "alpha": 0.5}, known.popularity, 1)
-    assert not np.allclose(negatives(letter, wrong).p[0], state["p"], rtol=1e-6)
-    assert not len(matches(letter, wrong))
+    sent_update, known, state, _ = one_triple(pi=0.0)
+    wrong = AdversaryKnowledge(known.info, {**known.settings, "alpha": 0.5}, known.popularity, 1)
+    assert not np.allclose(negatives(sent_update, wrong).p[0], state["p"], rtol=1e-6)
+    assert not len(matches(sent_update, wrong))
 
 
 @pytest.fixture(scope="module")
@@ -103,5 +103,5 @@ def test_a_secure_sum_is_said_to_hide_what_was_attacked() -> None:
 
 def test_no_letters_no_claims() -> None:
     _, known, _, _ = one_triple(pi=0.0)
-    claims = FplResiduals().claims(Observed(()), known, Rng(client_secrets(0, 1)[0]).stream(1))
+    claims = FplResiduals().claims(ObservedUpdates(()), known, Rng(client_secrets(0, 1)[0]).stream(1))
     assert not claims.asserted.any()

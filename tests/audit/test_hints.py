@@ -1,13 +1,13 @@
-"""Guessed ratings: what is known, what is scored, and that a letter adds to it."""
+"""Guessed ratings: what is known, what is scored, and that an update adds to it."""
 
 import math
 
 import numpy as np
 import pytest
 
-from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
-from murmura.audit.fedsplit_ratings import FedSplitRatings, HintsAlone
-from murmura.audit.hints import KINDS, Guessed, guess, ratings_of, scores
+from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.fedsplit.group_ratings import FedSplitRatings, HintsAlone
+from murmura.audit.known_ratings import KINDS, GuessScores, guess, ratings_of, scores
 from murmura.core.arrays import Floats, Ints
 from murmura.core.rng import Rng, server_secret
 from tests.audit.worlds import World, world
@@ -21,10 +21,16 @@ class Watching(RatingAttack):
     name = "watching"
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, Ratings]] = []
+        self.told: list[tuple[int, ClientRatings]] = []
 
     def estimates(
-        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+        self,
+        observed: ObservedUpdates,
+        known: AdversaryKnowledge,
+        client: int,
+        hints: ClientRatings,
+        person: Ints,
+        item: Ints,
     ) -> Floats:
         self.told.append((client, hints))
         return np.full(len(item), 3.0)
@@ -35,9 +41,9 @@ def letters() -> World:
     return world(users=60, items=200, rows=4000)
 
 
-def guessed(letters: World, *attacks: RatingAttack) -> list[Guessed]:
+def guessed(updates: World, *attacks: RatingAttack) -> list[GuessScores]:
     draws = Rng(server_secret(3)).stream(1024)
-    return guess(attacks, letters.observed, letters.known, letters.people, draws, SHARES)
+    return guess(attacks, updates.observed, updates.known, updates.people, draws, SHARES)
 
 
 def test_the_scores_are_equation_4_over_all_and_over_the_unknown() -> None:
@@ -75,7 +81,7 @@ def test_hints_grow_and_are_whole_people_whole_items_or_single_ratings(letters: 
 
 
 def test_a_letter_adds_to_what_is_known(letters: World) -> None:
-    """The groups' letters hold their ratings; of made-up ones nothing else tells them from each other."""
+    """The groups' updates hold their ratings; of made-up ones nothing else tells them from each other."""
     found = {(one.attack, one.kind, one.share): one.per_client for one in guessed(
         letters, FedSplitRatings(), HintsAlone()
     )}  # fmt: skip
@@ -88,10 +94,10 @@ def test_a_letter_adds_to_what_is_known(letters: World) -> None:
 
 
 def test_without_hints_the_letter_is_read_as_mu_plus_bias(letters: World) -> None:
-    letter = letters.observed.letters[2]
-    none = Ratings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
-    items = letter.update.tables["items"].index[:5]
+    sent_update = letters.observed.updates[2]
+    none = ClientRatings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+    items = sent_update.update.tables["items"].index[:5]
     person = np.array([0, 1, 0, 1, 2], np.int32)
     got = FedSplitRatings().estimates(letters.observed, letters.known, 2, none, person, items)
-    bias = letter.update.tables["items"].values[:5, -1]
-    np.testing.assert_allclose(got, letter.model["mu"][0] + bias, rtol=1e-6)
+    bias = sent_update.update.tables["items"].values[:5, -1]
+    np.testing.assert_allclose(got, sent_update.model["mu"][0] + bias, rtol=1e-6)

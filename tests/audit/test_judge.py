@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.audit.attack import Claims, Known, Observed
+from murmura.audit.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
 from murmura.audit.judge import MEASURES, auc, judge, tpr
-from murmura.audit.pairing import matched_auc
-from murmura.audit.references import Chance, Popularity
+from murmura.audit.matched_pairs import matched_auc
+from murmura.audit.reference_attacks import ChanceReference, PopularityReference
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import DataError
 from murmura.core.rng import Rng, server_secret
@@ -83,12 +83,12 @@ def test_auc_and_tpr_agree_with_their_definitions(case: tuple[list[bool], list[i
 
 @pytest.mark.parametrize("of", ["client", "person"])
 def test_popularity_and_chance_find_nothing_that_popularity_does_not_explain(of: str) -> None:
-    people, public, users = population(users=300, rows=12_000)
-    popularity = np.bincount(people.item, minlength=public.items)
-    known, stream = Known(public, {}, popularity, users), Rng(server_secret(1)).stream(1024)
-    for attacker in (Popularity(of), Chance(of)):  # type: ignore[arg-type]
-        claims = attacker.claims(Observed(()), known, stream)
-        verdict = judge(claims, people, popularity, public.listed)
+    people, info, users = population(users=300, rows=12_000)
+    popularity = np.bincount(people.item, minlength=info.items)
+    known, stream = AdversaryKnowledge(info, {}, popularity, users), Rng(server_secret(1)).stream(1024)
+    for attacker in (PopularityReference(of), ChanceReference(of)):  # type: ignore[arg-type]
+        claims = attacker.claims(ObservedUpdates(()), known, stream)
+        verdict = judge(claims, people, popularity, info.listed)
         found = bootstrap_intervals(verdict.per_client)["pm-AUC"]
         assert found.low - 1e-12 <= 0.5 <= found.high + 1e-12, attacker.name
         plain = bootstrap_intervals(verdict.per_client)["AUC"]
@@ -107,22 +107,22 @@ def test_rivals_on_one_side_only_would_flatter_popularity() -> None:
 
 
 def test_whoever_knows_everything_scores_one_and_whoever_asserts_nothing_has_no_precision() -> None:
-    people, public, _ = population(items=400)
-    popularity = np.bincount(people.item, minlength=public.items)
-    truth = np.zeros((people.clients, public.items), np.bool_)
+    people, info, _ = population(items=400)
+    popularity = np.bincount(people.item, minlength=info.items)
+    truth = np.zeros((people.clients, info.items), np.bool_)
     for client in range(people.clients):
         truth[client, people.history(client, 0).item] = True
-    verdict = judge(Claims(truth.astype(float), truth), people, popularity, public.listed)
+    verdict = judge(ItemClaims(truth.astype(float), truth), people, popularity, info.listed)
     for name in MEASURES:
         known = verdict.per_client[name][~np.isnan(verdict.per_client[name])]
         assert (known == 1).all(), name
-    silent = judge(Claims(truth.astype(float), np.zeros_like(truth)), people, popularity, public.listed)
+    silent = judge(ItemClaims(truth.astype(float), np.zeros_like(truth)), people, popularity, info.listed)
     assert np.isnan(silent.per_client["certain precision"]).all()
     assert (silent.per_client["certain recall"] == 0).all()
 
 
 def test_claims_about_too_few_clients_are_refused() -> None:
-    people, public, _ = population()
-    wrong = Claims(np.zeros((1, public.items)), np.zeros((1, public.items), np.bool_))
+    people, info, _ = population()
+    wrong = ItemClaims(np.zeros((1, info.items)), np.zeros((1, info.items), np.bool_))
     with pytest.raises(DataError, match="each of the"):
-        judge(wrong, people, np.ones(public.items, np.int64), public.listed)
+        judge(wrong, people, np.ones(info.items, np.int64), info.listed)

@@ -1,21 +1,21 @@
-"""Letters with sums: what they say about ratings of which nothing was known before."""
+"""Updates with sums: what they say about ratings of which nothing was known before."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from murmura.audit.attack import Known, Observed, RatingAttack, Ratings
-from murmura.audit.fedsplit_members import FedSplitMembers
-from murmura.audit.fedsplit_ratings import FedSplitRatings
-from murmura.audit.fedsplit_svd_ratings import FedSplitSvdRatings
-from murmura.audit.hints import ratings_of
-from murmura.audit.letters import balanced, known_values
+from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.fedsplit.group_ratings import FedSplitRatings
+from murmura.audit.fedsplit.group_updates import balanced, known_values
+from murmura.audit.fedsplit.members import FedSplitMembers
+from murmura.audit.fedsplit.svd_ratings import FedSplitSvdRatings
+from murmura.audit.known_ratings import ratings_of
 from murmura.core.arrays import Floats, Ints
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.update import SparseRows, Update
-from murmura.runtimes.simulation import Simulated
-from murmura.studies.attacking import Attacked, attacked
+from murmura.runtimes.simulation import FederatedMethod
+from murmura.studies.audits.attacked_training import TrainingAudit, attack_training
 from murmura.studies.methods import method
 from tests.audit.worlds import world
 
@@ -25,12 +25,18 @@ SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 
 
 class Misled:
-    """An impostor: the letter of the group after this one."""
+    """An impostor: the update of the group after this one."""
 
     def estimates(
-        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+        self,
+        observed: ObservedUpdates,
+        known: AdversaryKnowledge,
+        client: int,
+        hints: ClientRatings,
+        person: Ints,
+        item: Ints,
     ) -> Floats:
-        other = (client + 1) % known.public.clients
+        other = (client + 1) % known.info.clients
         return super().estimates(observed, known, other, hints, person, item)  # type: ignore[misc, no-any-return]
 
 
@@ -43,34 +49,34 @@ class MisledByMeans(Misled, FedSplitRatings):
 
 
 def stars(people: int = 40, items: int = 60, share: float = 0.5) -> Interactions:
-    """Ratings from 1 to 5 without any taste: nothing but a letter can tell them."""
+    """Ratings from 1 to 5 without any taste: nothing but an update can tell them."""
     rng = np.random.default_rng(7)
     user, item = (place.astype(np.int32) for place in np.nonzero(rng.random((people, items)) < share))
     values = rng.integers(1, 6, len(user)).astype(np.float64)
     return Interactions(Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), user, item, values)
 
 
-def exact(found: Attacked, attack: str, share: float, kind: str = "ratings") -> Floats:
+def exact(found: TrainingAudit, attack: str, share: float, kind: str = "ratings") -> Floats:
     """The share of unknown ratings each group's attacker guessed to the star."""
     return next(
         one.per_client["exact/unknown"]
-        for one in found.guessed
+        for one in found.guesses
         if (one.attack, one.kind, one.share) == (attack, kind, share)
     )
 
 
-def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: object) -> Attacked:
+def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: object) -> TrainingAudit:
     ready = method(name, {"precision": "float64", **settings})
-    assert isinstance(ready, Simulated)
-    return attacked(ready, data, 0, attacks)
+    assert isinstance(ready, FederatedMethod)
+    return attack_training(ready, data, 0, attacks)
 
 
 def test_estimates_are_moved_to_the_sum_of_an_item_but_known_ratings_are_not() -> None:
     person, item = np.array([0, 1, 2, 0, 1, 0], np.int32), np.array([0, 0, 0, 1, 1, 2], np.int32)
-    hints = Ratings(np.array([2], np.int32), np.array([0], np.int32), np.array([5.0]))
+    hints = ClientRatings(np.array([2], np.int32), np.array([0], np.int32), np.array([5.0]))
     estimates = np.array([3.0, 4.0, 1.0, 2.0, 2.0, 3.0])
     totals, counts = np.array([10.0, 7.0, 9.0]), np.array([3.0, 2.0, 2.0])
-    # 5 is known of item 0: the others share 10 - 5 - 7. Of item 2 the letter counts a rating nobody asked for.
+    # 5 is known of item 0: the others share 10 - 5 - 7. Of item 2 the update counts a rating nobody asked for.
     assert balanced(estimates, person, item, hints, totals, counts).tolist() == [2, 3, 1, 3.5, 3.5, 3]
 
 
@@ -103,7 +109,7 @@ def test_who_knows_all_members_but_one_reads_the_last_one_off_singular_vectors_t
 
 
 def test_ratings_that_were_not_shared_do_not_mislead_who_knows_some() -> None:
-    """What is in the letter is exact without a hint, what is not is a guess; hints change neither."""
+    """What is in the update is exact without a hint, what is not is a guess; hints change neither."""
     settings = {"smallest": 6, "largest": 6, "pi": 0.8}
     found = audited(stars(people=60), "fedsplit-svd", FedSplitSvdRatings(), **settings)
     none, *more = (np.mean(exact(found, "fedsplit-svd-ratings", share)) for share in (0.0, 0.05, 0.25, 0.75))
@@ -117,26 +123,26 @@ def test_known_values_are_found_wherever_they_stand() -> None:
     person, item = (keys // 10).astype(np.int32), (keys % 10).astype(np.int32)
     value, told = rng.random(40), rng.random(40) < 0.3
     order = rng.permutation(np.flatnonzero(told))
-    hints = Ratings(person[order], item[order], value[order])
+    hints = ClientRatings(person[order], item[order], value[order])
     np.testing.assert_array_equal(known_values(hints, person, item), np.where(told, value, np.nan))
-    nothing = Ratings(person[:0], item[:0], value[:0])
+    nothing = ClientRatings(person[:0], item[:0], value[:0])
     assert np.isnan(known_values(nothing, person, item)).all()
 
 
 def test_a_mean_that_was_cut_off_is_no_sum() -> None:
-    """Of items at the bound the letter says no sum: they are guessed as without one, the others add up."""
-    letters, bound = world(users=60, items=200, rows=4000), 0.25
-    ratings = ratings_of(letters.people, 0)
+    """Of items at the bound the update says no sum: they are guessed as without one, the others add up."""
+    updates, bound = world(users=60, items=200, rows=4000), 0.25
+    ratings = ratings_of(updates.people, 0)
     rated, counts = np.unique(ratings.item, return_counts=True)
-    sent = letters.observed.letters[0]
+    sent = updates.observed.updates[0]
     H, mu = sent.update.tables["items"].values[:, :-1], float(sent.model["mu"][0])
     means = np.bincount(ratings.item, ratings.value)[rated] / counts - mu
     values = np.column_stack([H, np.clip(means, -bound, bound), counts])
     update = Update({"items": SparseRows(rated.astype(np.int32), values)})
-    observed = Observed((replace(sent, update=update),))
+    observed = ObservedUpdates((replace(sent, update=update),))
 
     def guessed(**settings: object) -> Floats:
-        known = replace(letters.known, settings={**letters.known.settings, **settings})
+        known = replace(updates.known, settings={**updates.known.settings, **settings})
         return FedSplitRatings().estimates(
             observed, known, 0, ratings.rows(nobody), ratings.person, ratings.item
         )
@@ -173,8 +179,8 @@ def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
 
 def test_counts_rank_the_items_of_a_member() -> None:
     ready = method("fedsplit-svd", {"smallest": 8, "largest": 8})
-    assert isinstance(ready, Simulated)
-    found = attacked(ready, stars(people=80), 0, [FedSplitMembers()])
-    members, popular = (one.verdict.per_client["pm-AUC"] for one in found.judged[:2])
-    assert found.judged[1].attack.name == "popularity"
+    assert isinstance(ready, FederatedMethod)
+    found = attack_training(ready, stars(people=80), 0, [FedSplitMembers()])
+    members, popular = (one.verdict.per_client["pm-AUC"] for one in found.results[:2])
+    assert found.results[1].attack.name == "popularity"
     assert np.nanmean(members) > np.nanmean(popular) + 0.1

@@ -1,20 +1,20 @@
-"""Small federations with letters, made without any algorithm: groups that factorise and say what they found."""
+"""Small federations with updates, made without any algorithm: groups that factorise and say what they found."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from murmura.audit.attack import Known, Observed
+from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.core.arrays import Longs
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
+from murmura.core.observer import SentUpdate
 from murmura.core.population import Population
-from murmura.core.record import Letter
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.update import SparseRows, Update
 from murmura.data.groups import random_groups
-from murmura.data.synth import synth
-from murmura.kernels.cnmf import CnmfSettings, factorise, random_factors, words_needed
+from murmura.data.sources.synthetic import synth
+from murmura.kernels.factorisation.cnmf import CnmfSettings, factorise, random_factors, words_needed
 from murmura.kernels.sparse import Sparse
 
 SETTINGS = CnmfSettings(factors=4, alpha=0.08, beta=0.08, eta_w=0.009, eta_h=0.009, epochs=60)
@@ -25,8 +25,8 @@ class World:
     """A federation of groups, what it sent, and the truth."""
 
     people: Population
-    known: Known
-    observed: Observed
+    known: AdversaryKnowledge
+    observed: ObservedUpdates
 
     @property
     def popularity(self) -> Longs:
@@ -35,7 +35,7 @@ class World:
 
 def population(
     users: int = 120, items: int = 150, rows: int = 4000, seed: int = 0
-) -> tuple[Population, Public, int]:
+) -> tuple[Population, FederationInfo, int]:
     """Groups of 3 to 30 of made-up people with ratings from 1 to 5."""
     data = synth(users=users, items=items, interactions=rows, seed=seed).interactions
     groups = random_groups(data.n_users, seed).of
@@ -45,14 +45,14 @@ def population(
     alone = Population(
         by_user.start, by_user.index, ratings, np.ones(len(data)), client_secrets(seed, data.n_users)
     )
-    public = Public.of(data, groups=groups)
-    return alone.grouped(groups, client_secrets(seed, clients)), public, data.n_users
+    info = FederationInfo.of(data, groups=groups)
+    return alone.grouped(groups, client_secrets(seed, clients)), info, data.n_users
 
 
 def world(**sizes: int) -> World:
     """Every group factorises its ratings and sends the rows of the items it rated, as FedSPLIT does."""
-    people, public, users = population(**sizes)
-    mu, letters = float(people.value.mean()), []
+    people, info, users = population(**sizes)
+    mu, updates = float(people.value.mean()), []
     for client in range(people.clients):
         history = people.history(client, 1)
         assert history.person is not None
@@ -64,7 +64,7 @@ def world(**sizes: int) -> World:
         found, _ = factorise(ratings, random_factors(words, n, m, k), mu, SETTINGS.rates, SETTINGS.epochs)
         values = np.column_stack([found.H, found.b_h]).astype(np.float32)
         update = Update({"items": SparseRows(items.astype(np.int32), values)})
-        letters.append(Letter("factors", 1, client, {"mu": np.array([mu])}, update))
-    popularity = np.bincount(people.item, minlength=public.items)
+        updates.append(SentUpdate("factors", 1, client, {"mu": np.array([mu])}, update))
+    popularity = np.bincount(people.item, minlength=info.items)
     settings: dict[str, Any] = {name: getattr(SETTINGS, name) for name in SETTINGS.__dataclass_fields__}
-    return World(people, Known(public, settings, popularity, users), Observed(tuple(letters)))
+    return World(people, AdversaryKnowledge(info, settings, popularity, users), ObservedUpdates(tuple(updates)))

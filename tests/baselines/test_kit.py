@@ -9,9 +9,9 @@ from murmura.baselines import baseline
 from murmura.baselines.persistence import load_model, save_model
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.lists import NO_ITEM
 from murmura.core.model import Model
-from murmura.core.progress import Silent
+from murmura.core.progress import SilentProgress
+from murmura.core.ranked_lists import NO_ITEM
 from murmura.core.settings import as_dict, from_dict
 from murmura.kernels import ranking
 from tests.baselines.kit import NAMES, PERSONAL, checkerboard, quick, scattered
@@ -132,7 +132,7 @@ def test_the_withheld_item_of_the_own_group_comes_first(name: str) -> None:
         assert model.recommend_history(train.by_user.of(u), 1).item[0, 0] == withheld[u]
 
 
-class Listener(Silent):
+class Listener(SilentProgress):
     """Counts what it hears."""
 
     def __init__(self) -> None:

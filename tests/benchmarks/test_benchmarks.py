@@ -12,8 +12,8 @@ from benchmarks.sides import Benchmark
 
 from benchmarks import __main__ as command
 from murmura.core.catalogue import Catalogue, Dataset
-from murmura.studies.group_table import Asked
-from murmura.studies.group_tuning import Tuning
+from murmura.studies.groups.tuned_groups import TuningRequest
+from murmura.studies.groups.tuning import Tuning
 from tests.fedsplit.worlds import raters
 
 FOLDER = Path(command.__file__).parent
@@ -52,8 +52,8 @@ def test_half_an_hour_is_spent_only_on_request() -> None:
 
 def test_a_table_of_fewer_groupings_is_not_the_whole_table() -> None:
     data = raters(people=50, items=40, share=0.7)
-    asked = Asked(1, Tuning(trials=1, folds=2, passes=2, epochs=2), 1)
-    seconds, found = tune(Dataset("made", data, Catalogue(data.items)), asked)
+    request = TuningRequest(1, Tuning(trials=1, folds=2, passes=2, epochs=2), 1)
+    seconds, found = tune(Dataset("made", data, Catalogue(data.items)), request)
     assert seconds > 0
     with pytest.raises(AssertionError, match="all groupings of FedSPLIT"):
         judge_table((seconds, found), None)

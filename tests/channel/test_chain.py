@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from murmura.channel.chain import Chain, chain
 from murmura.channel.shares import expand, split
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Disclosure, Table
+from murmura.core.contract import FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.federation import Phase, Public
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update, add_up
 from tests.hypothesis_profiles import examples
 
 ITEMS = 60
-PUBLIC = Public(ITEMS, np.arange(0, ITEMS, 2, dtype=np.int32), 500, 5000, counts=np.arange(ITEMS))
-PHASE = Phase("train", Disclosure((Table("items", "item", ITEMS, 4, "float64"),), ("hits",)))
+PUBLIC = FederationInfo(ITEMS, np.arange(0, ITEMS, 2, dtype=np.int32), 500, 5000, counts=np.arange(ITEMS))
+PHASE = Phase("train", MessageSpec((TableSpec("items", "item", ITEMS, 4, "float64"),), ("hits",)))
 WAYS: list[dict[str, Any]] = [
     {},
     {"ring": 24, "bits": 14},
@@ -132,8 +132,8 @@ def test_every_vector_has_the_same_length() -> None:
 
 
 def test_an_opening_phase_travels_whole_and_counts_give_way_to_a_large_cohort() -> None:
-    counts = Table("counts", "item", ITEMS, 1, bound=1.0)
-    opening = Phase("prior", Disclosure((counts,)), repeat=1, asks="statistics")
+    counts = TableSpec("counts", "item", ITEMS, 1, bound=1.0)
+    opening = Phase("prior", MessageSpec((counts,)), repeat=1, asks="statistics")
     small = ChannelSettings(channel="secure-sum", ring=24, bits=14, block="half")
     through = chain(small, opening, PUBLIC, 6000)
     assert through.layout.rows(counts) == len(PUBLIC.listed)

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core.codec import decode, decode_model, encode, encode_model, halved_model
-from murmura.core.disclosure import Disclosure, Number, Table
+from murmura.core.codec import decode, decode_model, encode, encode_model, half_precision_model
 from murmura.core.errors import FederationError
+from murmura.core.message import MessageSpec, Number, TableSpec
 from murmura.core.update import SparseRows, Update, add_up
 from murmura.testing.checks import same_update
 
-SENDS = Disclosure(
-    (Table("items", "item", 50, 3, "float32", bound=10.0), Table("whole", "dense", 4, 2, "float64")), ("loss",)
+SENDS = MessageSpec(
+    (TableSpec("items", "item", 50, 3, "float32", bound=10.0), TableSpec("whole", "dense", 4, 2, "float64")),
+    ("loss",),
 )
 
 
@@ -37,7 +38,7 @@ def test_what_is_sent_is_what_arrives(index: set[int], dense: bool, loss: float)
 
 
 def test_the_layout_is_the_documented_one() -> None:
-    sends = Disclosure((Table("t", "item", 10, 2, "float32"),), ())
+    sends = MessageSpec((TableSpec("t", "item", 10, 2, "float32"),), ())
     rows = SparseRows(np.array([3, 8], np.int32), np.array([[1, 2], [3, 4]], np.float32))
     expected = struct.pack("<2sBBI", b"mu", 1, 1, sends.mark) + struct.pack("<III4f", 2, 3, 8, 1, 2, 3, 4)
     assert encode(Update({"t": rows}), sends) == expected
@@ -46,7 +47,7 @@ def test_the_layout_is_the_documented_one() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "uint32"])
 def test_every_number_travels(dtype: Number) -> None:
-    sends = Disclosure((Table("t", "feature", 5, 1, dtype),))
+    sends = MessageSpec((TableSpec("t", "feature", 5, 1, dtype),))
     sent = Update({"t": SparseRows(np.array([4], np.int32), np.array([[7]], dtype))})
     assert same_update(decode(encode(sent, sends), sends), sent)
 
@@ -105,7 +106,7 @@ def test_a_changed_message_is_refused_or_still_declared(data: st.DataObject) -> 
 
 
 def test_a_message_that_claims_millions_of_rows_costs_no_memory() -> None:
-    sends = Disclosure((Table("t", "item", 2**31 - 1, 1000, "float64"),))
+    sends = MessageSpec((TableSpec("t", "item", 2**31 - 1, 1000, "float64"),))
     claim = struct.pack("<2sBBII", b"mu", 1, 1, sends.mark, 2**30)
     tracemalloc.start()
     with pytest.raises(FederationError, match="at least"):
@@ -116,13 +117,15 @@ def test_a_message_that_claims_millions_of_rows_costs_no_memory() -> None:
 
 
 def test_a_message_of_another_declaration_is_refused() -> None:
-    other = Disclosure((Table("items", "item", 51, 3), Table("whole", "dense", 4, 2, "float64")), ("loss",))
+    other = MessageSpec(
+        (TableSpec("items", "item", 51, 3), TableSpec("whole", "dense", 4, 2, "float64")), ("loss",)
+    )
     with pytest.raises(FederationError, match="the same configuration"):
         decode(encode(update([1]), SENDS), other)
 
 
 def test_the_public_model_travels_without_items_that_are_not_on_offer() -> None:
-    publishes = Disclosure((Table("Q", "item", 6, 2, "float32"), Table("b", "item", 6, 1, "float32")))
+    publishes = MessageSpec((TableSpec("Q", "item", 6, 2, "float32"), TableSpec("b", "item", 6, 1, "float32")))
     model = {"Q": np.arange(12, dtype=np.float32).reshape(6, 2), "b": np.arange(6, dtype=np.float32)}
     listed = np.array([1, 4], np.int32)
     message = encode_model(model, publishes, listed)
@@ -152,19 +155,19 @@ def test_adding_up_is_the_sum_in_the_order_given(parts: list[list[int]]) -> None
 
 
 def test_a_model_travels_in_half_the_bytes_and_is_what_a_simulation_rounds_to() -> None:
-    publishes = Disclosure((Table("Q", "item", 6, 3, "float32"), Table("n", "dense", 2, 1, "uint32")))
+    publishes = MessageSpec((TableSpec("Q", "item", 6, 3, "float32"), TableSpec("n", "dense", 2, 1, "uint32")))
     listed = np.array([0, 2, 5], np.int32)
     model = {
         "Q": np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32),
         "n": np.array([[1], [2]], np.uint32),
     }
-    wire = publishes.halved()
+    wire = publishes.half_precision()
     message = encode_model(model, wire, listed)
     assert len(message) == wire.model_bytes(3) == publishes.model_bytes(3) - 3 * 3 * 2
     got = decode_model(message, wire, listed)
-    assert (got["Q"][listed].astype(np.float32) == halved_model(model)["Q"][listed]).all()
+    assert (got["Q"][listed].astype(np.float32) == half_precision_model(model)["Q"][listed]).all()
     assert (got["n"] == model["n"]).all()
-    off = np.abs(halved_model(model)["Q"] - model["Q"])
+    off = np.abs(half_precision_model(model)["Q"] - model["Q"])
     assert 0 < off.max() <= np.abs(model["Q"]).max() * 2.0**-11  # half a unit of eleven bits
     with pytest.raises(FederationError, match="float16"):
         encode_model({**model, "Q": np.full((6, 3), 1e6, np.float32)}, wire, listed)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from murmura.channel.disclosure import Choices, never_share
-from murmura.core.consent import Consent, Mode
+from murmura.channel.consent import ConsentChoices, never_share
+from murmura.core.consent import Consent, DisclosureMode
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population
@@ -14,19 +14,19 @@ from murmura.testing import crowd
 
 def population(data: Interactions, consent: Consent, **extra: object) -> Population:
     secrets = client_secrets(1, data.n_users)
-    return Choices.of(consent, data, secrets, **extra).population(data, secrets)  # type: ignore[arg-type]
+    return ConsentChoices.of(consent, data, secrets, **extra).population(data, secrets)  # type: ignore[arg-type]
 
 
 def test_per_triple_writes_pi_and_leaves_the_coin_to_the_algorithm() -> None:
     people = population(crowd(), Consent(pi=0.3, disclosure="per-triple"))
-    assert set(people.share.tolist()) == {0.3}
-    assert people.history(4, 0).share.tolist() == people.history(4, 99).share.tolist()
+    assert set(people.consent.tolist()) == {0.3}
+    assert people.history(4, 0).consent.tolist() == people.history(4, 99).consent.tolist()
 
 
 def test_per_item_per_round_flips_a_coin_per_item_and_round() -> None:
     data, pi, rounds = crowd(), 0.3, 400
     people = population(data, Consent(pi=pi, disclosure="per-item-per-round"))
-    drawn = np.array([people.history(1, t).share for t in range(rounds)])  # the second person has every item
+    drawn = np.array([people.history(1, t).consent for t in range(rounds)])  # the second person has every item
     assert set(drawn.ravel().tolist()) == {0.0, 1.0}
     assert np.abs(drawn.mean(0) - pi).max() < 4 * np.sqrt(pi * (1 - pi) / rounds)
     together = (drawn[:, 0] * drawn[:, 1]).mean()  # independent between items
@@ -34,28 +34,28 @@ def test_per_item_per_round_flips_a_coin_per_item_and_round() -> None:
 
 
 @pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
-def test_never_share_this_holds_in_every_mode(mode: Mode) -> None:
+def test_never_share_this_holds_in_every_mode(mode: DisclosureMode) -> None:
     data = crowd()
     wishes = {1: [0, 5, 7], 4: data.by_user.of(4)[:1].tolist()}
     people = population(data, Consent(disclosure=mode), never=never_share(data, wishes))
     for t in range(5):
         for user, items in wishes.items():
             history = people.history(user, t)
-            assert not history.share[np.isin(history.item, items)].any()
-            assert history.share[~np.isin(history.item, items)].all()
+            assert not history.consent[np.isin(history.item, items)].any()
+            assert history.consent[~np.isin(history.item, items)].all()
 
 
 def test_people_choose_for_themselves() -> None:
     data = crowd(2000, 20)
     consent = Consent(pi={0.0: 1.0, 0.5: 2.0, 1.0: 1.0}, disclosure="per-triple")
-    chosen = Choices.of(consent, data, client_secrets(0, 2000)).pi
+    chosen = ConsentChoices.of(consent, data, client_secrets(0, 2000)).pi
     for pi, part in ((0.0, 0.25), (0.5, 0.5), (1.0, 0.25)):
         assert abs((chosen == pi).mean() - part) < 4 * np.sqrt(part * (1 - part) / 2000)
     assert consent.average_pi == 0.5
     own = np.linspace(0, 1, 2000)
     people = population(data, Consent(disclosure="per-triple"), pi=own)
-    assert people.history(1999, 0).share.tolist() == [1.0] * len(people.history(1999, 0))
-    assert people.history(500, 0).share.tolist() == [own[500]] * len(people.history(500, 0))
+    assert people.history(1999, 0).consent.tolist() == [1.0] * len(people.history(1999, 0))
+    assert people.history(500, 0).consent.tolist() == [own[500]] * len(people.history(500, 0))
 
 
 @pytest.mark.parametrize("pi", [-0.1, 1.1, float("nan"), {0.5: 0.0}, {1.5: 1.0}])

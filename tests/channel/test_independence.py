@@ -16,8 +16,8 @@ from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES, expand, split
 from murmura.core.arrays import Floats
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import Phase, Public
+from murmura.core.contract import FederationInfo, Phase
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Words, client_secrets
 from murmura.core.update import SparseRows, Update
 
@@ -29,10 +29,10 @@ Share = Callable[[Words, Ring, np.random.Generator], tuple[bytes, Words]]
 
 
 def through(ring: int) -> Chain:
-    public = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 500, 5000)
-    phase = Phase("train", Disclosure((Table("items", "item", ITEMS, 5),)))
+    info = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 500, 5000)
+    phase = Phase("train", MessageSpec((TableSpec("items", "item", ITEMS, 5),)))
     bits = 16 if ring == 32 else 14
-    return chain(ChannelSettings(channel="secure-sum", ring=ring, bits=bits), phase, public, 500)  # type: ignore[arg-type]
+    return chain(ChannelSettings(channel="secure-sum", ring=ring, bits=bits), phase, info, 500)  # type: ignore[arg-type]
 
 
 def vectors(channel: Chain, likes: int, secret: int) -> list[Words]:

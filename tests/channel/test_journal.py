@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from murmura.channel.journal import START, Entry, Journal, Verified
+from murmura.channel.journal import START, Journal, JournalEntry, VerifiedJournal
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError
-from murmura.runtimes.http.folder import Folder
+from murmura.runtimes.http.device.folder import DeviceFolder
 from tests.hypothesis_profiles import examples
 
 
-def entry(n: int) -> Entry:
-    return Entry("2026-01-02T03:04:05+00:00", n, "train", f"{n:064x}", 311340, 3706, n / 10)
+def entry(n: int) -> JournalEntry:
+    return JournalEntry("2026-01-02T03:04:05+00:00", n, "train", f"{n:064x}", 311340, 3706, n / 10)
 
 
 def filled(folder: Path, lines: int = 5) -> Journal:
@@ -127,10 +127,10 @@ def test_the_commands_check_and_export(tmp_path: Path) -> None:
         assert isinstance(runner.invoke(app, ["ledger", *words]).exception, MurmuraError)
 
 
-def home(place: Path) -> Folder:
+def home(place: Path) -> DeviceFolder:
     """A device's folder with three uploads in its journal."""
     place.mkdir()
-    made = Folder(place)
+    made = DeviceFolder(place)
     for n in range(3):
         made.note(entry(n))
     return made
@@ -139,7 +139,7 @@ def home(place: Path) -> Folder:
 def test_an_upload_verifies_the_journal_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, verify, times = home(tmp_path / "me"), Journal.verify, list[Path]()
 
-    def counted(journal: Journal, expected: str | None = None) -> Verified:
+    def counted(journal: Journal, expected: str | None = None) -> VerifiedJournal:
         times.append(journal.path)
         return verify(journal, expected)
 
@@ -168,7 +168,7 @@ def test_what_was_changed_between_two_uploads_stops_the_next(
             folder.note(entry(3))
         assert path.read_bytes() == tampered
     else:
-        blind = Verified((entry(2),), json.loads(lines[-1])["hash"], len(tampered))
+        blind = VerifiedJournal((entry(2),), json.loads(lines[-1])["hash"], len(tampered))
         monkeypatch.setattr(Journal, "verify", lambda journal, expected=None: blind)
         folder.note(entry(3))
         assert len(path.read_bytes().splitlines()) == 4

@@ -7,7 +7,7 @@ from murmura.algorithms.fpl.fpl import FPL
 from murmura.channel.ledger import communication_cost, normalised_freshness, spread
 from murmura.core.codec import encode, encode_model
 from murmura.core.consent import Consent
-from murmura.core.federation import Algorithm, Call, ClientState, History
+from murmura.core.contract import Algorithm, ClientState, History, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
@@ -49,15 +49,15 @@ class Overheard(FPL):
     """FPL with someone who writes down every message."""
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        after, update = super().client_step(call, state, history, rng)
-        phase = next(p for p in self.phases(call.public) if p.name == call.phase)
-        MESSAGES.append((call, encode(update, phase.sends), update, tuple(rng.secret.tolist())))
+        after, update = super().client_step(context, state, history, rng)
+        phase = next(p for p in self.phases(context.info) if p.name == context.phase)
+        MESSAGES.append((context, encode(update, phase.sends), update, tuple(rng.secret.tolist())))
         return after, update
 
 
-MESSAGES: list[tuple[Call, bytes, Update, tuple[int, ...]]] = []
+MESSAGES: list[tuple[RoundContext, bytes, Update, tuple[int, ...]]] = []
 
 
 @pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
@@ -70,16 +70,16 @@ def test_the_ledger_counts_what_someone_listening_counts(mode: str) -> None:
         Plan(algorithm, data, Schedule(clients=4, rounds_per_epoch=3, epochs=2), consent=consent, seed=2),
         runtime=InProcess(path="plain"),
     )
-    public, totals = fitted.plan.public, fitted.ledger.totals
+    info, totals = fitted.plan.public, fitted.ledger.totals
     assert totals["visits"] == len(MESSAGES) == 12 + 6 * 4
     assert totals["bytes_up"] == sum(len(message) for _, message, _, _ in MESSAGES)
     models = [
-        encode_model(call.model, algorithm.publishes(public), public.listed) for call, _, _, _ in MESSAGES
+        encode_model(context.model, algorithm.publishes(info), info.listed) for context, _, _, _ in MESSAGES
     ]
     assert totals["bytes_down"] == sum(map(len, models))
     sent = [(who, i) for _, _, u, who in MESSAGES for t in u.tables.values() for i in t.index.tolist()]
     assert totals["rows_up"] == len(sent)
-    assert fitted.ledger.item_rows.tolist() == [sum(i == k for _, i in sent) for k in range(public.items)]
+    assert fitted.ledger.item_rows.tolist() == [sum(i == k for _, i in sent) for k in range(info.items)]
     secrets = [tuple(s) for s in fitted.plan.people.secrets.tolist()]
     for u, secret in enumerate(secrets):
         own = set(data.by_user.of(u).tolist())

@@ -11,12 +11,12 @@ from murmura.channel.shares import expand
 from murmura.channel.shares import split as shared
 from murmura.core.arrays import Floats
 from murmura.core.channel import ChannelSettings
-from murmura.core.federation import Call
+from murmura.core.contract import RoundContext
 from murmura.core.rng import Words
 from murmura.core.split import Split
 from murmura.core.update import Update
-from murmura.data.sources import load
-from murmura.engine.fitted import Fitted
+from murmura.data.sources.registry import load
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.protocol import protocol, whole_split
 from murmura.evaluation import evaluate
 from murmura.runtimes.simulation import simulated
@@ -31,21 +31,21 @@ def split(data_dir: Path) -> Split:
 
 
 @pytest.fixture(scope="module")
-def halfway(split: Split) -> Fitted:
+def halfway(split: Split) -> FederatedModel:
     """cFPL on ml-1m after twenty rounds."""
     return simulated("cfpl", {"rounds": 20}).fit(split.train, seed=1)
 
 
 @pytest.fixture(scope="module")
-def updates(halfway: Fitted) -> list[Update]:
+def updates(halfway: FederatedModel) -> list[Update]:
     """What a cohort would send next."""
     people, method = halfway.plan.people, algorithm("cfpl")(warm=0).algorithm()
-    call = Call(halfway.plan.public, "train", ROUND, halfway.model)
+    context = RoundContext(halfway.plan.public, "train", ROUND, halfway.model)
     clients = np.random.default_rng(0).choice(people.clients, COHORT, replace=False)
     return [
-        method.client_step(call, {"p": halfway.states["p"][c]}, people.history(c, ROUND), people.rng(c, ROUND))[
-            1
-        ]
+        method.client_step(
+            context, {"p": halfway.states["p"][c]}, people.history(c, ROUND), people.rng(c, ROUND)
+        )[1]
         for c in clients
     ]
 
@@ -60,21 +60,21 @@ def clipped_sum(updates: list[Update], items: int, clip: float) -> Floats:
     return total
 
 
-def sent(through: Chain, updates: list[Update], halfway: Fitted) -> list[Words]:
+def sent(through: Chain, updates: list[Update], halfway: FederatedModel) -> list[Words]:
     return [through.device(u, halfway.plan.people.rng(k, ROUND), ROUND) for k, u in enumerate(updates)]
 
 
 @pytest.mark.parametrize(("bits", "ring", "most"), [(16, 32, 5e-3), (14, 24, 2e-2)])
 def test_fixed_point_is_close_to_the_float_sum(
-    halfway: Fitted, updates: list[Update], bits: int, ring: int, most: float
+    halfway: FederatedModel, updates: list[Update], bits: int, ring: int, most: float
 ) -> None:
     settings = ChannelSettings(channel="secure-sum", bits=bits, ring=ring)  # type: ignore[arg-type]
-    phase, public = halfway.plan.itinerary.training[0], halfway.plan.public
-    through = chain(settings, phase, public, COHORT)
+    phase, info = halfway.plan.itinerary.training[0], halfway.plan.public
+    through = chain(settings, phase, info, COHORT)
     vectors = sent(through, updates, halfway)
     plain = through.ring.add_up(vectors)
     got = through.server(plain, ROUND).update.tables["items"]
-    exact = clipped_sum(updates, public.items, settings.clip)
+    exact = clipped_sum(updates, info.items, settings.clip)
     there = np.zeros_like(exact)
     there[got.index] = got.values
     error = np.linalg.norm(there - exact) / np.linalg.norm(exact)
@@ -87,12 +87,12 @@ def test_fixed_point_is_close_to_the_float_sum(
     assert (through.ring.add_up(halves) == plain).all()
 
 
-def test_an_upload_of_ml_1m_is_as_large_as_documented(halfway: Fitted) -> None:
-    phase, public = halfway.plan.itinerary.training[0], halfway.plan.public
-    dense = chain(ChannelSettings(channel="secure-sum"), phase, public, COHORT)
-    listed = len(public.listed)
+def test_an_upload_of_ml_1m_is_as_large_as_documented(halfway: FederatedModel) -> None:
+    phase, info = halfway.plan.itinerary.training[0], halfway.plan.public
+    dense = chain(ChannelSettings(channel="secure-sum"), phase, info, COHORT)
+    listed = len(info.listed)
     assert dense.upload_bytes == 32 + 4 * (1 + 21 * listed)
-    half = chain(ChannelSettings(channel="secure-sum", block="half"), phase, public, COHORT)
+    half = chain(ChannelSettings(channel="secure-sum", block="half"), phase, info, COHORT)
     assert half.upload_bytes == 32 + 4 * (1 + 21 * ((listed + 1) // 2))
 
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.disclosure import Choices
+from murmura.channel.consent import ConsentChoices
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent, Permission
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
-from murmura.core.federation import Public
 from murmura.core.rng import client_secrets
 from murmura.core.schedule import Schedule
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_ledger
@@ -24,8 +24,8 @@ DATA = crowd(30, 20)
 COUNTED = np.arange(30) % 3 == 0
 
 
-def train(path: Literal["plain", "kernel"], counted: object = COUNTED, on: bool = False) -> Fitted:
-    choices = Choices.of(Consent(), DATA, client_secrets(0, 30), statistics=np.asarray(counted))
+def train(path: Literal["plain", "kernel"], counted: object = COUNTED, on: bool = False) -> FederatedModel:
+    choices = ConsentChoices.of(Consent(), DATA, client_secrets(0, 30), statistics=np.asarray(counted))
     channel = ChannelSettings(channel="secure-sum", minimum_cohort=1) if on else None
     schedule = Schedule(clients=8, rounds=1)
     method = FPL(prior=True, precision="float64", triples="own")
@@ -48,9 +48,9 @@ def test_only_those_who_allow_it_are_counted(on: bool) -> None:
 def test_the_share_of_a_simulation_is_drawn_by_everyone_for_herself() -> None:
     secrets = client_secrets(3, 4000)
     many = crowd(4000, 20)
-    drawn = Choices.of(Consent(statistics=0.3), many, secrets).statistics.mean()
+    drawn = ConsentChoices.of(Consent(statistics=0.3), many, secrets).statistics.mean()
     assert abs(drawn - 0.3) < 4 * np.sqrt(0.3 * 0.7 / 4000)
-    assert Choices.of(Consent(), many, secrets).statistics.all()
+    assert ConsentChoices.of(Consent(), many, secrets).statistics.all()
 
 
 def test_nobody_to_count_is_refused() -> None:
@@ -61,7 +61,7 @@ def test_nobody_to_count_is_refused() -> None:
 
 
 def test_a_permission_answers_each_kind_of_phase() -> None:
-    phases = FPL(prior=True).phases(Public.of(DATA))
+    phases = FPL(prior=True).phases(FederationInfo.of(DATA))
     assert [phase.asks for phase in phases] == ["statistics", "training"]
     closed = Permission(statistics=False)
     assert [closed.permits(phase.asks) for phase in phases] == [False, True]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from murmura.channel.disclosure import Choices, Record, decide, sticky_limit, sticky_share
+from murmura.channel.consent import ConsentChoices, StickyRecord, extend_record, sticky_consent, sticky_limit
 from murmura.core.consent import Consent
 from murmura.core.rng import client_secrets
 from murmura.testing import crowd
@@ -27,7 +27,7 @@ class Device(RuleBasedStateMachine):
         super().__init__()
         self.items: set[int] = set()
         self.percent = 100
-        self.record = Record()
+        self.record = StickyRecord()
         self.ever: set[int] = set()
         self.most = 0
 
@@ -54,16 +54,16 @@ class Device(RuleBasedStateMachine):
     @rule()
     def restart(self) -> None:
         kept: dict[str, Any] = json.loads(json.dumps(asdict(self.record)))
-        self.record = Record(**{name: tuple(values) for name, values in kept.items()})
+        self.record = StickyRecord(**{name: tuple(values) for name, values in kept.items()})
 
     @rule()
     def train(self) -> None:
         pi, before = self.percent / 100, self.record
         limit = self.percent * len(self.items) // 100  # floor(pi * n), exact
         self.most = max(self.most, limit)
-        self.record = decide(before, self.items, pi, SECRET)
+        self.record = extend_record(before, self.items, pi, SECRET)
         own = np.array(sorted(self.items), np.int32)
-        share = sticky_share(self.record, own, pi)
+        share = sticky_consent(self.record, own, pi)
         sent = set(own[share > 0].tolist())
         self.ever |= sent
         assert set(share.tolist()) <= {0.0, 1.0}
@@ -95,29 +95,29 @@ def test_the_limit_is_the_exact_floor(thousandths: int, n: int) -> None:
 
 def test_lowering_and_raising_pi_brings_the_same_items_back() -> None:
     items = np.arange(50, dtype=np.int32)
-    record = decide(Record(), items.tolist(), 0.6, SECRET)
-    high = sticky_share(record, items, 0.6)
-    low = sticky_share(decide(record, items.tolist(), 0.2, SECRET), items, 0.2)
+    record = extend_record(StickyRecord(), items.tolist(), 0.6, SECRET)
+    high = sticky_consent(record, items, 0.6)
+    low = sticky_consent(extend_record(record, items.tolist(), 0.2, SECRET), items, 0.2)
     assert low.sum() == 10
     assert (low <= high).all()
-    assert (sticky_share(decide(record, items.tolist(), 0.6, SECRET), items, 0.6) == high).all()
+    assert (sticky_consent(extend_record(record, items.tolist(), 0.6, SECRET), items, 0.6) == high).all()
 
 
 def test_an_excluded_item_is_not_replaced_by_another() -> None:
     items = np.arange(20, dtype=np.int32)
-    record = decide(Record(), items.tolist(), 0.5, SECRET)
+    record = extend_record(StickyRecord(), items.tolist(), 0.5, SECRET)
     gone = record.joined[3]
-    later = decide(record.exclude(gone), items.tolist(), 0.5, SECRET)
+    later = extend_record(record.exclude(gone), items.tolist(), 0.5, SECRET)
     assert later.joined == record.joined
-    assert sticky_share(later, items, 0.5).sum() == 9
-    assert sticky_share(later.allow(gone), items, 0.5).sum() == 10
+    assert sticky_consent(later, items, 0.5).sum() == 9
+    assert sticky_consent(later.allow(gone), items, 0.5).sum() == 10
 
 
 def test_every_item_is_equally_likely_to_join() -> None:
     secrets, n, pi = client_secrets(3, 3000), 12, 0.25
     joined = np.zeros(n)
     for secret in secrets:
-        joined[list(decide(Record(), range(n), pi, secret).joined)] += 1
+        joined[list(extend_record(StickyRecord(), range(n), pi, secret).joined)] += 1
     expected, spread = 3000 * pi, np.sqrt(3000 * pi * (1 - pi))
     assert np.abs(joined - expected).max() < 4 * spread
 
@@ -127,9 +127,9 @@ def test_the_compiled_draw_of_everyone_is_the_draw_of_each(pi: float) -> None:
     data = crowd(40, 25)
     secrets = client_secrets(8, 40)
     never = np.random.default_rng(0).random(len(data)) < 0.15
-    people = Choices.of(Consent(pi=pi), data, secrets, never=never).population(data, secrets)
+    people = ConsentChoices.of(Consent(pi=pi), data, secrets, never=never).population(data, secrets)
     for u in range(40):
         own = data.by_user.of(u)
         barred = data.item[never & (data.user == u)].tolist()
-        record = decide(Record().exclude(*barred), own.tolist(), pi, secrets[u])
-        assert people.history(u, 3).share.tolist() == sticky_share(record, own, pi).tolist()
+        record = extend_record(StickyRecord().exclude(*barred), own.tolist(), pi, secrets[u])
+        assert people.history(u, 3).consent.tolist() == sticky_consent(record, own, pi).tolist()

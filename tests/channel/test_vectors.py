@@ -9,7 +9,7 @@ import pytest
 
 from murmura.channel.chain import chain
 from murmura.core.channel import ChannelSettings
-from murmura.kernels.posting import post_rows
+from murmura.kernels.channel import add_fixed_point_rows
 from murmura.testing.channel_vectors import COHORT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "channel.json").read_text())
@@ -30,13 +30,13 @@ def test_the_compiled_stages_agree(golden: dict[str, Any]) -> None:
     """They have no scalars; where nothing is clipped the words of the rows are the same."""
     way = ChannelSettings(**golden["settings"])
     made = chain(way, PHASE, PUBLIC, COHORT)
-    spot = made.spot("items", ROUND)
+    vector_slice = made.vector_slice("items", ROUND)
     total = np.zeros(made.words, np.int64)
     rows = np.array([7, 1, 3], np.int32)
     places = np.argsort(rows)
-    post_rows(places, rows, VALUES[[2, 0, 1]], False, spot, SECRET, np.uint64(ROUND), total)
+    add_fixed_point_rows(places, rows, VALUES[[2, 0, 1]], False, vector_slice, SECRET, np.uint64(ROUND), total)
     if way.clip == 30:
         assert made.ring.wrap(total)[2:].tolist() == golden["vector"][2:]
     else:
         kept = VALUES.astype(np.float64) * (way.clip / np.sqrt((VALUES.astype(np.float64) ** 2).sum()))
-        assert np.abs(total[8:11] * spot.step - np.clip(kept[1], -2.5, 2.5)).max() <= spot.step
+        assert np.abs(total[8:11] * vector_slice.step - np.clip(kept[1], -2.5, 2.5)).max() <= vector_slice.step

@@ -15,19 +15,19 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.core.locks import NAME, locked
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
 from murmura.engine.run import Run
-from murmura.studies.audit import audit_run
-from murmura.studies.audit_entries import audit_folder
+from murmura.studies.audits.audit import audit_run
+from murmura.studies.audits.comparison import audit_folder
 from murmura.studies.compare import compare, plan
 from murmura.studies.config import DataConfig, FitConfig, check_config
-from murmura.studies.exchange import evaluate_lists, export_run
-from murmura.studies.experiments import experiment, experiment_names
-from murmura.studies.group_table import Asked, tuned_table
-from murmura.studies.group_tuning import Tuning
-from murmura.studies.reproduce import Place, reproduce
-from murmura.studies.search_folder import SearchConfig, evaluate_search, search_run
-from murmura.studies.single import evaluate_run, fit_run
+from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
+from murmura.studies.groups.tuning import Tuning
+from murmura.studies.interchange import evaluate_lists, export_run
+from murmura.studies.papers.experiments import experiment, experiment_names
+from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
+from murmura.studies.search.search_folder import SearchConfig, evaluate_search, search_run
+from murmura.studies.single_run import evaluate_run, fit_run
 from murmura.studies.sweep import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
@@ -132,8 +132,8 @@ def writers(folder: Path, table: Path) -> dict[str, Callable[[], object]]:
     assert isinstance(fitting, FitConfig)
     searching = SearchConfig(data=DataConfig(name=str(table)), search="item-knn", space={"k": [2, 3]})
     swept = plan_sweep(small_world(), "default", {"sfpl": {"epochs": 1}}, "pi", [0.5])
-    place = Place(experiment(experiment_names()[0]), str(table), folder)
-    tuning = Asked(1, Tuning(trials=1), 1)
+    place = ExperimentPlace(experiment(experiment_names()[0]), str(table), folder)
+    tuning = TuningRequest(1, Tuning(trials=1), 1)
     return {
         "fit": lambda: fit_run(fitting, folder),
         "evaluate": lambda: evaluate_run(folder),

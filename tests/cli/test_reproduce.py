@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError, SettingError
-from murmura.studies.experiments import experiment, experiment_names
+from murmura.studies.papers.experiments import experiment, experiment_names
 from tests.studies.experiment_files import check_ins, ratings, small
 
 pytestmark = pytest.mark.slow

@@ -8,9 +8,9 @@ import pytest
 from murmura.baselines.cnmf import Cnmf
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.data.covered import CoveredRandomHoldout
 from murmura.data.filters import MinPerItem, MinPerUser, apply_filters
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
+from murmura.data.splits.covered_random import CoveredRandomHoldout
 from murmura.evaluation.ratings import rating_errors
 from tests.cnmf.test_cnmf_kernel import FAR, scattered
 

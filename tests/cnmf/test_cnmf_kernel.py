@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from murmura.core.arrays import Floats
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.kernels.cnmf import (
+from murmura.kernels.factorisation.cnmf import (
+    CnmfRates,
     Factors,
-    Rates,
     factorise,
     newcomer,
     objective,
@@ -24,7 +24,7 @@ from tests.cnmf.plain import Plain
 from tests.hypothesis_profiles import examples
 from tests.kernels.plain_philox import Stream
 
-SURPRISE = Rates(0.06, 0.06, 0.02, 0.02, 0.005, 0.005)
+SURPRISE = CnmfRates(0.06, 0.06, 0.02, 0.02, 0.005, 0.005)
 
 
 def sparse(R: Floats) -> Sparse:
@@ -56,7 +56,7 @@ def twin(R: Floats, k: int, seed: int, mu: float) -> tuple[Plain, list[tuple[int
 def test_equals_its_plain_twin_with_identical_draws(k: int) -> None:
     R = scattered(k)
     plain, ratings = twin(R, k, 3, 3.3)
-    rates = Rates(0.05, 0.07, 0.03, 0.01, 0.009, 0.004)
+    rates = CnmfRates(0.05, 0.07, 0.03, 0.01, 0.009, 0.004)
     expected = [plain.one_pass(ratings, rates) for _ in range(20)]
     found, errors = factorise(sparse(R), start(12, 9, k, seed=3), 3.3, rates, 20)
     # 20 passes over sums of at most 12 + k + 3 terms: 20 * 23 * 2^-52 is 1e-13, and ratios amplify it
@@ -72,7 +72,7 @@ def test_a_rank_one_matrix_is_completed() -> None:
     R = np.outer([1.0, 2.0, 3.0, 1.5], [1.0, 1.5, 0.5, 1.2, 0.8])
     known = R.copy()
     known[0, 1] = known[2, 3] = known[3, 0] = 0
-    rates = Rates(1e-6, 1e-6, 0, 0, 0, 0)  # no biases: eta is 0, mu is 0
+    rates = CnmfRates(1e-6, 1e-6, 0, 0, 0, 0)  # no biases: eta is 0, mu is 0
     found = start(4, 5, 1)
     for n in range(400):  # without a constant part, both sides at once would go to and fro for ever
         found, _ = factorise(sparse(known), found, 0.0, rates, 1, users=n % 2 == 0, items=n % 2 == 1)
@@ -83,7 +83,7 @@ def test_biases_alone_find_users_and_items_that_rate_apart() -> None:
     a, b = np.array([-1.0, 0.0, 1.0]), np.array([-0.5, 0.5, 0.0, 0.2])
     R = 3.0 + a[:, None] + b
     factors = Factors(np.zeros((3, 1)), np.zeros((4, 1)), np.zeros(3), np.zeros(4))
-    found, errors = factorise(sparse(R), factors, 3.0, Rates(0.06, 0.06, 0, 0, 0.1, 0.1), 500)
+    found, errors = factorise(sparse(R), factors, 3.0, CnmfRates(0.06, 0.06, 0, 0, 0.1, 0.1), 500)
     np.testing.assert_allclose(found.b_w[:, None] + found.b_h, R - 3.0, atol=1e-9)
     assert errors[-1] < 1e-15
     assert not found.W.any()
@@ -102,7 +102,7 @@ def test_unrated_items_and_silent_users_get_zero_factors_and_no_bias() -> None:
 
 @pytest.mark.parametrize(("users", "items"), [(True, False), (False, True)])
 def test_one_factor_at_a_time_never_raises_the_objective(users: bool, items: bool) -> None:
-    held = Rates(0.05, 0.07, 0.02, 0.02, 0.0, 0.0)  # eta 0: biases stay
+    held = CnmfRates(0.05, 0.07, 0.02, 0.02, 0.0, 0.0)  # eta 0: biases stay
     ratings, factors = sparse(scattered(5)), start(12, 9, 4)
     factors = factors._replace(b_w=np.linspace(-1, 1, 12), b_h=np.linspace(0.5, -0.5, 9))
     seen = [objective(ratings, factors, 3.0, held)]
@@ -117,7 +117,7 @@ def test_a_rule_without_the_constant_part_raises_the_objective() -> None:
     """The test above can fail: numerators of r - mu - b, as in a first guess at the rule, do not descend."""
     R = scattered(5)
     ratings, factors = sparse(R), start(12, 9, 4)
-    held = Rates(0.05, 0.07, 0.02, 0.02, 0.0, 0.0)
+    held = CnmfRates(0.05, 0.07, 0.02, 0.02, 0.0, 0.0)
     rose = False
     for _ in range(10):
         before = objective(ratings, factors, 3.0, held)
@@ -170,7 +170,7 @@ def test_nothing_in_the_search_box_explodes(
     R = scale * scattered(seed)
     R[0, 0] = scale
     mean = mu * R[R > 0].mean()  # a preset mean may be far from the group's own
-    found, errors = factorise(sparse(R), start(12, 9, k, seed), mean, Rates(**rates), 500)
+    found, errors = factorise(sparse(R), start(12, 9, k, seed), mean, CnmfRates(**rates), 500)
     assert all(np.isfinite(part).all() for part in found)
     assert (found.W >= 0).all()
     assert (found.H >= 0).all()
@@ -182,7 +182,7 @@ def test_factors_that_overshoot_each_other_calm_down() -> None:
     """Half the mean pulls biases below zero; whole steps then go to and fro, to thousands from eleven."""
     R = scattered(FAR)
     R[0, 0], mean = 1.0, 0.5 * R[R > 0].mean()
-    rates = Rates(0.0625, 0.0625, 0.03125, 0.015625, 0.0078125, 0.0078125)
+    rates = CnmfRates(0.0625, 0.0625, 0.03125, 0.015625, 0.0078125, 0.0078125)
     _, errors = factorise(sparse(R), start(12, 9, 1, FAR), mean, rates, 500)
     assert max(errors[50:]) < 1.01 * errors[50]
     assert errors[-1] < 12
@@ -192,7 +192,7 @@ def test_smaller_steps_are_those_of_the_plain_twin() -> None:
     """With large steps of the biases a rise comes early, before rounding has grown with it."""
     R = scattered(1)
     R[0, 0], mean = 1.0, 0.5 * R[R > 0].mean()
-    rates = Rates(0.04, 0.04, 0.01, 0.01, 0.4, 0.4)
+    rates = CnmfRates(0.04, 0.04, 0.01, 0.01, 0.4, 0.4)
     plain, ratings = twin(R, 1, 1, mean)
     expected = [plain.one_pass(ratings, rates) for _ in range(40)]
     assert plain.power < 1

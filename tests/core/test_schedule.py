@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from murmura.cli.options import parse_settings
+from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
-from murmura.core.federation import Public
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
 from murmura.studies.config import FitConfig, load_config
 
-FORTY = Public(items=5, listed=np.arange(5, dtype=np.int32), clients=40, interactions=1000)
+FORTY = FederationInfo(items=5, listed=np.arange(5, dtype=np.int32), clients=40, interactions=1000)
 
 
 def test_the_default_is_everyone_once_an_epoch() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from murmura.core.errors import DataError, SettingError
 from murmura.data import load
-from murmura.data import reading as reading_room
+from murmura.data.tables import text_file as reading_room
 
 HEAD = "user,item,value,time\n"
 GOOD = HEAD + "1,10,3.5,100\n1,11,4,101\n2,10,1,99\n"

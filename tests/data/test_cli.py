@@ -12,7 +12,7 @@ from murmura.cli.data import data_app
 from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.data import SOURCES, load
 from murmura.data.filters import KCore, apply_filters
-from murmura.data.split_files import load_split
+from murmura.data.splits.npz import load_split
 from tests.cli.processes import murmura
 
 TABLE = "user,item,value,time\n" + "".join(

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from murmura.cli.data import data_app
 from murmura.data.filters import FILTERS
-from murmura.data.sources import ALIASES, MADE_UP, SOURCES
-from murmura.data.splits import SPLITS
-from murmura.data.table import GUESSES
+from murmura.data.sources.registry import ALIASES, MADE_UP, SOURCES
+from murmura.data.splits.registry import SPLITS
+from murmura.data.tables.interactions_file import GUESSES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.data import embedded, load
+from murmura.data import load
+from murmura.data.sources import embedded
 
 
 @pytest.fixture

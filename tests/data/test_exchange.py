@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.lists import NO_ITEM, Lists
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.core.split import TEST, TRAIN, VALIDATION, Split
-from murmura.data.exchange import FORMS
-from murmura.data.list_files import read_lists, write_lists
-from murmura.data.part_files import GivenSplit, write_split
-from murmura.data.split_files import save_split
+from murmura.data.interchange.formats import FORMATS
+from murmura.data.interchange.list_files import read_lists, write_lists
+from murmura.data.interchange.split_files import GivenSplit, write_split
+from murmura.data.splits.npz import save_split
 
 ROWS = [("a", "x", 5.0), ("a", "y", 3.0), ("a", "z", 1.0), ("b", "x", 4.0), ("b", "z", 2.0), ("c", "y", 3.0)]
 PART = np.array([TRAIN, VALIDATION, TEST, TRAIN, TEST, TRAIN], np.uint8)
@@ -26,14 +26,14 @@ def data(times: bool = True) -> Interactions:
     return Interactions.of(np.array(user), np.array(item), np.array(value), time)
 
 
-def lists() -> Lists:
+def lists() -> RankedLists:
     """User a is shown z, x, y with two equal scores; user c is shown x alone."""
     item = np.array([[2, 0, 1], [0, NO_ITEM, NO_ITEM]], np.int32)
     score = np.array([[0.5, 0.5, 0.25], [-1.5, -np.inf, -np.inf]], np.float32)
-    return Lists(np.array([0, 2], np.int32), item, score)
+    return RankedLists(np.array([0, 2], np.int32), item, score)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", FORMATS)
 def test_lists_come_back_in_their_order(tmp_path: Path, form: str) -> None:
     write_lists(tmp_path / "lists", lists(), data(), form, "my run")
     for told in ("auto", form):
@@ -45,7 +45,7 @@ def test_lists_come_back_in_their_order(tmp_path: Path, form: str) -> None:
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=2, max_size=8))
 def test_whoever_sorts_by_score_reads_our_order(scores: list[float]) -> None:
     """Written scores fall strictly, in single precision too, and hardly differ from ours."""
-    from murmura.data.list_files import _falling
+    from murmura.data.interchange.list_files import _falling
 
     ours = np.sort(np.array(scores, np.float32))[::-1]
     falling = np.array([float(f"{score:.9g}") for score in _falling(ours)], np.float32)
@@ -141,7 +141,7 @@ def test_more_bad_input(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_lists(tmp_path / "nowhere", data())
     blank = Interactions.of(np.array(["a b"]), np.array(["x"]))
-    one = Lists(np.zeros(1, np.int32), np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
+    one = RankedLists(np.zeros(1, np.int32), np.zeros((1, 1), np.int32), np.ones((1, 1), np.float32))
     with pytest.raises(DataError, match="without blanks"):
         write_lists(tmp_path / "out", one, blank, "trec")
     assert not (tmp_path / "out").exists()

@@ -9,11 +9,11 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from murmura.core.errors import DataError
-from murmura.data.careful import lines, read_careful
-from murmura.data.fast import read_fast
-from murmura.data.layout import Column, Kind, Layout
-from murmura.data.reading import read_text
-from murmura.data.rows import interactions_of
+from murmura.data.tables.checked_table import interactions_of
+from murmura.data.tables.column_reader import read_fast
+from murmura.data.tables.line_reader import lines, read_careful
+from murmura.data.tables.text_file import read_text
+from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout
 from tests.hypothesis_profiles import examples
 
 DAY = "Tue Apr 03 18:20:27 +0000 2012"
@@ -24,18 +24,18 @@ QUOTED = [
 ODD = ["", " ", "nan", "inf", "-inf", "1e400", "-5", "9" * 20, "x" * 300, "\x1f", "\x1a", *QUOTED]
 # the first three of each are good; the rest is good or nearly so
 FIELDS = {
-    Kind.NUMBER_ID: ["1", "2", "-3", "0", "007", "123456789012345678", "-0", "+1", "1_0", *ODD],
-    Kind.TEXT_ID: ["a", "é", "007", " b", "c ", "x" * 255, "x" * 256, "\x1a", "'", *ODD],
-    Kind.VALUE: ["1", "2.50", ".5", "5.", "1e3", "-0.1", "+2", "1e-400", "0x1", "1_0", "1e", " 1", "٣", *ODD],
-    Kind.SECONDS: ["0", "978300760", "9783.0", "1.9", "1e9", "-0.5", "-1", "9007199254740992", "1e16", *ODD],
-    Kind.CHECK_IN: [
+    ColumnKind.NUMBER_ID: ["1", "2", "-3", "0", "007", "123456789012345678", "-0", "+1", "1_0", *ODD],
+    ColumnKind.TEXT_ID: ["a", "é", "007", " b", "c ", "x" * 255, "x" * 256, "\x1a", "'", *ODD],
+    ColumnKind.VALUE: ["1", "2.50", ".5", "5.", "1e3", "-0.1", "+2", "1e-400", "0x1", "1_0", "1e", " 1", "٣",
+    *ODD], ColumnKind.SECONDS: ["0", "978300760", "9783.0", "1.9", "1e9", "-0.5", "-1", "9007199254740992",
+    "1e16", *ODD], ColumnKind.CHECK_IN: [
         DAY, "Sun Feb 29 00:00:00 +0000 2004", "Fri Jan 02 23:59:59 +0000 1970",
         DAY.replace("Tue", "Wed"), DAY.replace("Tue", "tue"), DAY.replace("03", "3"),
         DAY.replace("+0000", "+0200"),
         DAY.replace("27", "60"), "Mon Dec 31 23:59:60 +0000 2012", "Sat Feb 29 00:00:00 +0000 2003",
         "Fri Jan 02 24:00:00 +0000 1970", "Wed Dec 31 23:59:59 +0000 1969",
     ],
-    Kind.ISO: [
+    ColumnKind.ISO: [
         "2012-04-03 18:20:27", "2012-04-03T18:20:27", "2012-04-03", "2012-02-30", "1969-12-31", "2012-4-3",
         "2012-04-03 24:00:00", "2012-04-03 18:20:60", "0000-01-01", "9999-12-31", "2012-04-03 18:20",
     ],
@@ -43,9 +43,9 @@ FIELDS = {
 
 
 @st.composite
-def files(draw: st.DrawFn) -> tuple[Kind, str, list[list[str]]]:
-    time = draw(st.sampled_from([Kind.SECONDS, Kind.CHECK_IN, Kind.ISO]))
-    kinds = (Kind.NUMBER_ID, Kind.TEXT_ID, Kind.VALUE, time)
+def files(draw: st.DrawFn) -> tuple[ColumnKind, str, list[list[str]]]:
+    time = draw(st.sampled_from([ColumnKind.SECONDS, ColumnKind.CHECK_IN, ColumnKind.ISO]))
+    kinds = (ColumnKind.NUMBER_ID, ColumnKind.TEXT_ID, ColumnKind.VALUE, time)
     row = st.tuples(*(st.sampled_from(FIELDS[kind]) for kind in kinds)).map(list)
     clean = st.tuples(*(st.sampled_from(FIELDS[kind][:3]) for kind in kinds)).map(list)
     nearly = st.tuples(clean, row, st.integers(0, 3)).map(
@@ -63,15 +63,15 @@ def files(draw: st.DrawFn) -> tuple[Kind, str, list[list[str]]]:
     close=st.sampled_from(["", "\n", "\n\n", "\r\n\r\n"]),
 )
 def test_it_reads_what_the_careful_reader_reads(
-    file: tuple[Kind, str, list[list[str]]], ending: str, close: str
+    file: tuple[ColumnKind, str, list[list[str]]], ending: str, close: str
 ) -> None:
     time, separator, rows = file
-    layout = Layout(separator, {}, header=False, width=4, quoted=separator == ",", repeats=True)
+    layout = TextLayout(separator, {}, header=False, width=4, quoted=separator == ",", repeats=True)
     columns = (
-        Column("user", 0, Kind.NUMBER_ID, "u"),
-        Column("item", 1, Kind.TEXT_ID, "i"),
-        Column("value", 2, Kind.VALUE, "v"),
-        Column("time", 3, time, "t"),
+        ColumnSpec("user", 0, ColumnKind.NUMBER_ID, "u"),
+        ColumnSpec("item", 1, ColumnKind.TEXT_ID, "i"),
+        ColumnSpec("value", 2, ColumnKind.VALUE, "v"),
+        ColumnSpec("time", 3, time, "t"),
     )
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.txt"
@@ -93,9 +93,11 @@ def test_a_clean_file_takes_the_fast_path(tmp_path: Path) -> None:
     """Otherwise the twin test above would compare nothing, and large files would be slow."""
     path = tmp_path / "ratings.dat"
     path.write_text("1::10::5::978300760\n2::11::3.5::978300761\n")
-    layout = Layout("::", {}, header=False, width=4)
-    kinds = (Kind.NUMBER_ID, Kind.NUMBER_ID, Kind.VALUE, Kind.SECONDS)
-    columns = tuple(Column(part, place, kind, part) for place, (part, kind) in enumerate(zip("uivt", kinds)))
+    layout = TextLayout("::", {}, header=False, width=4)
+    kinds = (ColumnKind.NUMBER_ID, ColumnKind.NUMBER_ID, ColumnKind.VALUE, ColumnKind.SECONDS)
+    columns = tuple(
+        ColumnSpec(part, place, kind, part) for place, (part, kind) in enumerate(zip("uivt", kinds))
+    )
     fast = read_fast(read_text(path), layout, columns, 4)
     assert fast is not None
     assert fast.rows() == [(1, 10, 5.0, 978300760), (2, 11, 3.5, 978300761)]

@@ -14,9 +14,9 @@ from typing import ClassVar
 import pytest
 
 from murmura.core.errors import DataError
-from murmura.data.fetch import fetch
-from murmura.data.movielens import ML_1M, read_1m
-from murmura.data.source import Source, SourceFile, side
+from murmura.data.sources.fetch import fetch
+from murmura.data.sources.movielens import ML_1M, read_1m
+from murmura.data.sources.source import Source, SourceFile, side
 
 CONTENT = b"".join(b"%d\t%d\t1\t%d\n" % (n, n % 7, n) for n in range(40_000))
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

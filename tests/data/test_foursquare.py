@@ -13,8 +13,8 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data import load
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.foursquare import clean, root_of
-from murmura.data.splits import TemporalHoldout
+from murmura.data.sources.foursquare import clean, root_of
+from murmura.data.splits.registry import TemporalHoldout
 
 ROOTS = (
     "Arts & Entertainment", "College & University", "Food", "Nightlife Spot", "Outdoors & Recreation",

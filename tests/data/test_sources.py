@@ -15,8 +15,8 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data import SOURCES, load
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.sources import ALIASES, every_source, source_named
-from murmura.data.splits import LegacyRandomHoldout, TemporalHoldout
+from murmura.data.sources.registry import ALIASES, every_source, source_named
+from murmura.data.splits.registry import LegacyRandomHoldout, TemporalHoldout
 
 # rows, users, items as their owners state them
 COUNTS = {
@@ -143,7 +143,7 @@ import resource
 from pathlib import Path
 from murmura.data import load
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.splits import TemporalHoldout
+from murmura.data.splits.registry import TemporalHoldout
 data = apply_filters(load(Path({folder!r})).interactions, (LatestPerPair(), Binarise(), MinPerUser(rows=20)))
 TemporalHoldout().apply(data)
 used = resource.getrusage(resource.RUSAGE_SELF)

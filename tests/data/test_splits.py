@@ -17,7 +17,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.core.split import TEST, TRAIN, VALIDATION
-from murmura.data.splits import (
+from murmura.data.splits.registry import (
     SPLITS,
     AnySplit,
     ElliotTemporalHoldout,

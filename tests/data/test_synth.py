@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from murmura.core.errors import SettingError
 from murmura.data import load
-from murmura.data.splits import LeaveOneOut
-from murmura.data.synth import checkerboard, synth
+from murmura.data.sources.synthetic import checkerboard, synth
+from murmura.data.splits.registry import LeaveOneOut
 from tests.hypothesis_profiles import examples
 
 

@@ -13,7 +13,7 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, Split
-from murmura.engine.protocol import Prepared, prepare, protocol, whole_split
+from murmura.engine.protocol import PreparedData, prepare, protocol, whole_split
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE, refuse_opened
 from tests.studies.worlds import small_world
@@ -22,7 +22,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "murmura"
 CHOICE = {"model": {"name": "ease", "reg": 100}}
 
 
-def ready() -> Prepared:
+def ready() -> PreparedData:
     world = small_world()
     return prepare(world, protocol("default", world))
 
@@ -120,7 +120,9 @@ def test_another_cut_of_the_data_is_another_choice(tmp_path: Path) -> None:
     world = small_world()
     rules = protocol("default", world)
     with pytest.raises(RunError, match="for another"):
-        Prepared("small-world", rules, Split(split.name, split.data, moved), world.catalogue).open(run, CHOICE)
+        PreparedData("small-world", rules, Split(split.name, split.data, moved), world.catalogue).open(
+            run, CHOICE
+        )
 
 
 def test_nothing_is_chosen_after_the_opening(tmp_path: Path) -> None:
@@ -171,7 +173,7 @@ def test_no_study_reaches_for_the_test_part_on_its_own() -> None:
     """
     may_read = {
         "engine/sealed.py", "engine/experiment.py", "engine/rating_scores.py", "engine/protocol.py",
-        "evaluation/relevance.py", "data/part_files.py",
+        "evaluation/relevance.py", "data/interchange/split_files.py",
     }  # fmt: skip
     readers, cutters = set(), set()
     for path in SOURCE.rglob("*.py"):

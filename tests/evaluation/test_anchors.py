@@ -12,11 +12,11 @@ from murmura.core.interactions import Interactions
 from murmura.core.split import Split
 from murmura.data import load
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.splits import LegacyRandomHoldout, TemporalHoldout
+from murmura.data.splits.registry import LegacyRandomHoldout, TemporalHoldout
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
 from murmura.evaluation.cut import GiniCatalogue, cut_at
 from murmura.evaluation.popularity import (
-    Groups,
+    PopularityGroups,
     equal_opportunity,
     long_tail_count,
     popularity_groups,
@@ -135,7 +135,7 @@ def item_knn(train: Interactions, k: int) -> Floats:
     return scores
 
 
-def in_the_order_of_a_python_set(train: Interactions) -> Groups:
+def in_the_order_of_a_python_set(train: Interactions) -> PopularityGroups:
     """Elliot numbers items in the iteration order of a set of their ids, and breaks ties by that."""
     order = train.items.find(list({int(train.items.labels[code]) for code in train.item}))
     return popularity_groups(train, np.concatenate((order, np.flatnonzero(train.item_counts == 0))))

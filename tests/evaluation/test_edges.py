@@ -5,7 +5,7 @@ import pytest
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.lists import Lists
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import TEST, TRAIN, Split
 from murmura.evaluation import DEFAULT_METRICS, Relevance, evaluate, measure, metric_of
 from murmura.evaluation.registry import ALL_METRICS
@@ -30,7 +30,7 @@ def test_a_user_without_a_list_counts_as_one_with_an_empty_list() -> None:
 
 
 def test_no_list_at_all_is_zero_accuracy_and_undefined_diversity() -> None:
-    nothing = Lists(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty((0, 2), np.float32))
+    nothing = RankedLists(np.empty(0, np.int32), np.empty((0, 2), np.int32), np.empty((0, 2), np.float32))
     found = evaluate(nothing, SPLIT, cutoffs=(2,), metrics=ALL_METRICS).values
     assert found["nDCG@2"] == found["IC@2"] == found["ACLT@2"] == 0.0
     assert np.isnan([found[key] for key in ("G@2", "Gini@2", "SE@2", "PopREO@2", "PopRSP@2")]).all()
@@ -92,7 +92,7 @@ def test_wrong_lists_are_refused(shown: dict[int, list[int]], message: str) -> N
 
 
 def test_two_lists_of_one_user_are_refused() -> None:
-    twice = Lists(np.array([0, 0], np.int32), np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32))
+    twice = RankedLists(np.array([0, 0], np.int32), np.zeros((2, 1), np.int32), np.zeros((2, 1), np.float32))
     with pytest.raises(DataError, match="one row per user"):
         evaluate(twice, SPLIT, cutoffs=(1,))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.core.lists import Lists
+from murmura.core.ranked_lists import RankedLists
 from murmura.evaluation import ALL_METRICS, Evaluation, evaluate
 from tests.evaluation import plain
 from tests.evaluation.worlds import World, worlds
@@ -18,7 +18,7 @@ ACCURACY = ("P", "R", "F1u", "HR", "nDCG", "nDCGg", "nDCGt", "MRR", "MAP")
 many = examples()
 
 
-def scored(world: World, lists: Lists | None = None) -> Evaluation:
+def scored(world: World, lists: RankedLists | None = None) -> Evaluation:
     return evaluate(
         world.lists if lists is None else lists,
         world.split,
@@ -45,7 +45,7 @@ def test_bounds(world: World) -> None:
 def test_the_order_of_the_lists_does_not_matter(world: World, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(world.shown))
     lists = world.lists
-    shuffled = Lists(lists.user[order], lists.item[order], lists.score[order])
+    shuffled = RankedLists(lists.user[order], lists.item[order], lists.score[order])
     assert scored(world).values == pytest.approx(scored(world, shuffled).values, nan_ok=True, abs=0, rel=0)
 
 

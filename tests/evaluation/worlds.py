@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.core.lists import NO_ITEM, Lists
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.core.split import TEST, TRAIN, Split
 
 VALUES = (-2.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -38,7 +38,7 @@ class World:
         return Split("drawn", Interactions(users, items, user, item, value), part.astype(np.uint8))
 
     @property
-    def lists(self) -> Lists:
+    def lists(self) -> RankedLists:
         return lists_of(self.shown, self.k)
 
     @property
@@ -50,12 +50,12 @@ class World:
         return Relation(LABELS, item.astype(np.int32), label.astype(np.int32))
 
 
-def lists_of(shown: dict[int, list[int]], k: int) -> Lists:
+def lists_of(shown: dict[int, list[int]], k: int) -> RankedLists:
     """Lists padded to k."""
     item = np.full((len(shown), k), NO_ITEM, np.int32)
     for row, items in enumerate(shown.values()):
         item[row, : len(items)] = items
-    return Lists(np.array(list(shown), np.int32), item, np.zeros(item.shape, np.float32))
+    return RankedLists(np.array(list(shown), np.int32), item, np.zeros(item.shape, np.float32))
 
 
 def split_of(train: dict[int, set[int]], test: dict[int, dict[int, float]], n_items: int) -> Split:

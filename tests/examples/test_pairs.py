@@ -11,8 +11,8 @@ import pytest
 
 from murmura import simulate
 from murmura.core.codec import encode_model
-from murmura.core.federation import Public
-from murmura.runtimes.http.people import training_rows
+from murmura.core.contract import FederationInfo
+from murmura.runtimes.http.device.from_dataset import training_rows
 from tests.cli.processes import ratings
 from tests.examples.wheels import install
 from tests.http.network import people
@@ -97,5 +97,5 @@ def test_it_is_served_and_joined_over_http_and_ends_in_the_bits_of_a_simulation(
     assert (told["state"], told["rounds_done"]) == ("finished", 1)
     data = training_rows(str(table), "")
     fitted = simulate("pairs", data, {"channel": "secure-sum", "minimum_cohort": 10}, seed=11)
-    public = Public.of(data)
-    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+    info = FederationInfo.of(data)
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)

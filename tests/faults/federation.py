@@ -26,19 +26,19 @@ from murmura.channel.chain import Chain, chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.consent import Permission
-from murmura.core.federation import Call, ClientState, History, Public, ServerState
+from murmura.core.contract import ClientState, FederationInfo, History, RoundContext, ServerState
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.engine.visit import visit
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.device import Device, Outcome
-from murmura.runtimes.http.keeping import Identity, InMemory, Rows
-from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.manifest import Description, Manifest
-from murmura.runtimes.http.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.setup import Setup, Timing
-from murmura.runtimes.http.transport import Reply, Transport, ask
+from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
+from murmura.runtimes.http.device.device import Device, VisitOutcome
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.transport import HttpReply, Transport, ask
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.machines import MINIMUM, Machines
 
@@ -58,10 +58,10 @@ def options(folder: Path, round_seconds: float = 30.0, places: int = PEOPLE) -> 
     return [*words, *chosen, *timing, "--start", "--wait-for", str(PEOPLE)]
 
 
-def likes(client: int) -> Rows:
+def likes(client: int) -> DeviceRows:
     rng = np.random.default_rng(client)
     item = np.sort(rng.choice(ITEMS, 6 + client % 3, replace=False)).astype(np.int32)
-    return Rows(item, np.ones(len(item)))
+    return DeviceRows(item, np.ones(len(item)))
 
 
 def people() -> Interactions:
@@ -76,7 +76,7 @@ def secret(client: int) -> Words:
     return drawn
 
 
-async def persist(send: Transport, method: str, url: str, body: bytes) -> Reply:
+async def persist(send: Transport, method: str, url: str, body: bytes) -> HttpReply:
     """Ask until somebody answers."""
     while True:
         try:
@@ -93,7 +93,9 @@ class Crowd:
     send: Transport
     clock: Callable[[], float]
     devices: dict[int, Device] = field(default_factory=dict)
-    outcomes: dict[int, dict[int, Outcome]] = field(default_factory=lambda: defaultdict(dict))  # serial, slot
+    outcomes: dict[int, dict[int, VisitOutcome]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )  # serial, slot
 
     async def join(self, clients: Iterable[int] = range(PEOPLE)) -> None:
         """Each with a token of its own, so that asking twice takes one place."""
@@ -106,11 +108,9 @@ class Crowd:
             identity = Identity(self.url, key, federation, token, secret(client), minimum=MINIMUM)
             self.devices[client] = self.device(identity, likes(client))
 
-    def device(self, identity: Identity, rows: Rows) -> Device:
-        library, keeper = Library(self.url, self.send), InMemory(Permission())
-        return Device(
-            identity, keeper, rows, library, self.send, self.clock, asyncio.sleep, secrets.token_bytes
-        )
+    def device(self, identity: Identity, rows: DeviceRows) -> Device:
+        cache, storage = DownloadCache(self.url, self.send), InMemoryStorage(Permission())
+        return Device(identity, storage, rows, cache, self.send, self.clock, asyncio.sleep, secrets.token_bytes)
 
     async def stay(self, done: Callable[[], bool] = lambda: False) -> None:
         """Take part in every round until the federation is finished, or `done`."""
@@ -131,13 +131,13 @@ class Crowd:
                     return
             await asyncio.sleep(EVERY)
 
-    async def visit(self, slot: int, reply: Reply) -> None:
+    async def visit(self, slot: int, reply: HttpReply) -> None:
         """One device deals with one manifest."""
         device = self.devices[slot]
         try:
             outcome = await device.take_part(reply)
         except (UnreachableError, RefusedError) as error:
-            outcome = Outcome("refused", why=str(error))
+            outcome = VisitOutcome("refused", why=str(error))
         if outcome.kind != "idle":
             assert device.manifest is not None
             self.outcomes[device.manifest.serial][slot] = outcome
@@ -181,18 +181,20 @@ class Plain:
     """The same federation as one loop over its clients."""
 
     def __init__(self) -> None:
-        description = Description(
-            Vocabulary(np.arange(ITEMS)), Public(ITEMS, np.arange(ITEMS, dtype=np.int32), PEOPLE, ROWS)
+        description = FederationDescription(
+            Vocabulary(np.arange(ITEMS)), FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), PEOPLE, ROWS)
         )
         settings = ChannelSettings(channel="secure-sum", minimum_cohort=MINIMUM)
-        setup = Setup(algorithm("cfpl")(**SETTINGS), description, settings, Timing(), SEED, ("a", "b"), PEOPLE)
-        self.itinerary, self.settings, self.public = setup.itinerary(), settings, description.public
-        self.server: ServerState = self.itinerary.algorithm.server_init(self.public, Rng(server_secret(SEED)))
+        setup = FederationSetup(
+            algorithm("cfpl")(**SETTINGS), description, settings, RoundTiming(), SEED, ("a", "b"), PEOPLE
+        )
+        self.itinerary, self.settings, self.info = setup.itinerary(), settings, description.info
+        self.server: ServerState = self.itinerary.algorithm.server_init(self.info, Rng(server_secret(SEED)))
         self.clients: dict[int, ClientState] = {}
 
     def model_hash(self) -> bytes:
-        publishes = self.settings.downloads(self.itinerary.algorithm.publishes(self.public))
-        return hashlib.sha256(encode_model(self.server.model, publishes, self.public.listed)).digest()
+        publishes = self.settings.downloads(self.itinerary.algorithm.publishes(self.info))
+        return hashlib.sha256(encode_model(self.server.model, publishes, self.info.listed)).digest()
 
     def vector(self, m: Manifest, client: int, learn: bool = True) -> Words:
         """What one device adds to the sum of a round."""
@@ -200,16 +202,16 @@ class Plain:
         history = History(rows.item, rows.value, np.ones(len(rows.item)))
         state = self.clients.get(client)
         if state is None:
-            state = method.client_init(self.public, history, Rng(secret(client)))
-        call = Call(self.public, m.phase, m.round, self.server.model)
-        made = visit(method, m.exchange(self.public), call, state, history, rng, self.chain(m))
+            state = method.client_init(self.info, history, Rng(secret(client)))
+        context = RoundContext(self.info, m.phase, m.round, self.server.model)
+        made = visit(method, m.exchange(self.info), context, state, history, rng, self.chain(m))
         if learn:
             self.clients[client] = made.state
         assert made.vector is not None
         return made.vector
 
     def chain(self, m: Manifest) -> Chain:
-        return chain(self.settings, m.exchange(self.public), self.public, m.largest)
+        return chain(self.settings, m.exchange(self.info), self.info, m.largest)
 
     def commit(self, m: Manifest, vectors: list[Words]) -> None:
         stages = self.chain(m)
@@ -269,7 +271,7 @@ class Scene:
                 found[f"{name}.{table}"] = self.rows(name, f"SELECT * FROM {table}")
         return found
 
-    async def manifest(self) -> Reply:
+    async def manifest(self) -> HttpReply:
         """The open round, as soon as there is one."""
         while True:
             try:

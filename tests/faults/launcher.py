@@ -100,14 +100,14 @@ def seconds_in(file: Path) -> float:
 
 def install_rate_clock(file: Path) -> None:
     """Requests are counted by the seconds in the file."""
-    from murmura.web.limits import Rate
+    from murmura.web.limits import RateLimiter
 
-    real = Rate.__init__
+    real = RateLimiter.__init__
 
-    def counted(self: Rate, rate: float, burst: float, clock: Callable[[], float]) -> None:
+    def counted(self: RateLimiter, rate: float, burst: float, clock: Callable[[], float]) -> None:
         real(self, rate, burst, lambda: seconds_in(file))
 
-    Rate.__init__ = counted  # type: ignore[method-assign]
+    RateLimiter.__init__ = counted  # type: ignore[method-assign]
 
 
 def run(words: list[str], log: Path, fate: Fate, tally: Path) -> None:

@@ -13,16 +13,16 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from murmura.core.files import write_whole
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.refusals import UnreachableError
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import UnreachableError
 from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in
 
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
     "murmura.cli.app",
     "murmura.cli.joining",
-    "murmura.runtimes.http.coordinator",
-    "murmura.runtimes.http.fleet",
+    "murmura.runtimes.http.coordinator.coordinator",
+    "murmura.runtimes.http.device.simulated",
     "murmura.web.app",
     "murmura.web.serving",
     "httpx",

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.transport import Reply
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.transport import HttpReply
 from tests.faults.canary import WINDOW, nothing_of_one_person
 from tests.faults.federation import PEOPLE, scene
 
@@ -22,7 +22,7 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
     async def scenario() -> None:
         async with scene(tmp_path) as place:
 
-            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 if url.endswith("/reports"):
                     sent.append(body[wire.SHARE_HEADER :])
                 return await place.send(method, url, body, headers)

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.channel.chain import chain
-from murmura.channel.journal import Entry
+from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.errors import RunError, SettingError
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.folder import Folder, Liked
-from murmura.runtimes.http.keeping import Identity, Memory
-from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
+from murmura.runtimes.http.device.storage import DeviceMemory, Identity
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import RefusedError
 from tests.faults.federation import PEOPLE, Plain, book, current_model, options, scene, secret
 from tests.faults.launcher import Fate
 from tests.faults.machines import Machines
@@ -98,21 +98,21 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
 
 def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path) -> None:
     """The journal comes before the first byte, and memory is replaced as a whole or not at all."""
-    folder = Folder(tmp_path / "device")
-    folder.create(Identity("http://x", bytes(32), "00", "t", secret(0)), [Liked("a", 0, 1.0)], Permission())
+    folder = DeviceFolder(tmp_path / "device")
+    folder.create(Identity("http://x", bytes(32), "00", "t", secret(0)), [LikedItem("a", 0, 1.0)], Permission())
     before = (folder.path / "memory.bin").read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))  # no file can grow beyond ten bytes
     try:
         with pytest.raises(RunError, match="nothing may leave"):
-            folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+            folder.note(JournalEntry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
         with pytest.raises(RunError, match="free space"):
-            folder.keep(Memory(serial=7))
+            folder.keep(DeviceMemory(serial=7))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (folder.path / "memory.bin").read_bytes() == before
     assert folder.journal.verify().entries == ()
-    folder.note(Entry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
+    folder.note(JournalEntry("2026-01-01T00:00:00+00:00", 0, "sum", "m", 10, 1, 0.0))
     assert len(folder.journal.verify().entries) == 1
 
 
@@ -158,7 +158,7 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
     phase = plain.itinerary.training[0]
     chosen = ChannelSettings(channel="secure-sum", bits=bits, ring=ring, minimum_cohort=1)  # type: ignore[arg-type]
     try:
-        made = chain(chosen, phase, plain.public, cohort)
+        made = chain(chosen, phase, plain.info, cohort)
     except SettingError:
         assert cohort * 2 ** (bits - 1) >= 2 ** (ring - 1)
         return

@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from murmura.runtimes.http import endpoints, wire
-from murmura.runtimes.http.aggregator import pack_pair
-from murmura.runtimes.http.manifest import Manifest, canonical
-from murmura.runtimes.http.refusals import STATUS
-from murmura.runtimes.http.transport import Reply, bearer
+from murmura.runtimes.http.aggregator.aggregator import pack_pair
+from murmura.runtimes.http.protocol import endpoints, wire
+from murmura.runtimes.http.protocol.manifest import Manifest, canonical
+from murmura.runtimes.http.protocol.refusals import STATUS
+from murmura.runtimes.http.protocol.transport import HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.payloads import Payload, fuzzed
 from tests.faults.test_liars import opened, own_key, signed
@@ -53,7 +53,7 @@ async def honest_messages(place: Scene) -> list[Payload]:
     good: list[Payload] = []
     names = {place.url(name): name for name in MACHINES}
 
-    async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         host, path = re.fullmatch(r"(http://[^/]+)(/.*)", url).groups()  # type: ignore[union-attr]
         if method == "POST":
             good.append(Payload(names[host], method, path, body, dict(headers)))
@@ -65,7 +65,7 @@ async def honest_messages(place: Scene) -> list[Payload]:
     device.send = place.send
     m = opened(reply)
     name, described = m.hash.hex(), await place.send("GET", f"{place.crowd.url}/m/{m.description}", b"", {})
-    letter = wire.Letter(m.hash, bytes(16), bytes(64), bytes(200)).encode()
+    letter = wire.IndividualReport(m.hash, bytes(16), bytes(64), bytes(200)).encode()
     token = bearer(device.identity.token)
     for role in ("seed", "vector"):
         good += [

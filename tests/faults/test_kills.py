@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.folder import Folder
+from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.federation import PEOPLE, ROUNDS, SEED, Crowd, book, current_model, likes, options, replay
 from tests.faults.launcher import Fate
@@ -133,7 +133,7 @@ async def device_dies(folder: Path, point: Point) -> int:
 def check_device(folder: Path, crowd: Crowd, device: Machine) -> None:
     """Its uploads are written down once each, and what it learned is version n or n + 1 of every round."""
     last, written = PEOPLE - 1, book(folder / "coordinator")
-    home = Folder(device.folder)
+    home = DeviceFolder(device.folder)
     noted = [entry.manifest for entry in home.journal.verify().entries]
     assert len(noted) == len(set(noted))
     told = [json.loads(line) for line in device.log.read_text().splitlines() if line.startswith("{")]

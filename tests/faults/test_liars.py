@@ -10,49 +10,49 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.aggregator import pack_pair
-from murmura.runtimes.http.joining import about
-from murmura.runtimes.http.keys import Key
-from murmura.runtimes.http.manifest import Manifest, canonical
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.transport import VERSION_HEADER, Reply, Transport
+from murmura.runtimes.http.aggregator.aggregator import pack_pair
+from murmura.runtimes.http.device.joining import about
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.manifest import Manifest, canonical
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, Scene, scene
 
 pytestmark = pytest.mark.process
 
 
-def opened(reply: Reply) -> Manifest:
+def opened(reply: HttpReply) -> Manifest:
     return Manifest.decode(reply.body[wire.SIGNATURE_BYTES :])
 
 
-def signed(manifest: Manifest | bytes, key: Key) -> Reply:
+def signed(manifest: Manifest | bytes, key: ServerKey) -> HttpReply:
     content = manifest if isinstance(manifest, bytes) else manifest.encode()
-    return Reply(200, key.sign("manifest", content) + content, {"etag": '"x"'})
+    return HttpReply(200, key.sign("manifest", content) + content, {"etag": '"x"'})
 
 
-def own_key(place: Scene) -> Key:
+def own_key(place: Scene) -> ServerKey:
     """The coordinator's: a test can be the worst coordinator there is."""
-    return Key(bytes(place.rows("coordinator", "SELECT value FROM facts WHERE name = 'key'")[0][0]))
+    return ServerKey(bytes(place.rows("coordinator", "SELECT value FROM facts WHERE name = 'key'")[0][0]))
 
 
 def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transport:
     """A network that changes what comes back."""
 
-    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         reply = await real(method, url, body, headers)
         return replace(reply, body=change(url, reply.body))
 
     return send
 
 
-async def refusal(place: Scene, reply: Reply) -> str:
+async def refusal(place: Scene, reply: HttpReply) -> str:
     """The code with which device 0 refuses a manifest; its memory and its journal stay as they were."""
     device = place.crowd.devices[0]
-    before = device.keeper.memory
+    before = device.storage.memory
     with pytest.raises(RefusedError) as refused:
         await device.take_part(reply)
-    assert device.keeper.memory is before
+    assert device.storage.memory is before
     return refused.value.code
 
 
@@ -65,7 +65,7 @@ def test_forged_second_and_rewritten_manifests_are_refused_by_devices_and_aggreg
                 bent = bytearray(first.body)
                 bent[at] ^= 1
                 assert await refusal(place, replace(first, body=bytes(bent))) == "forged"
-            assert await refusal(place, signed(m, Key(bytes(range(32))))) == "forged"
+            assert await refusal(place, signed(m, ServerKey(bytes(range(32))))) == "forged"
             assert await refusal(place, signed(replace(m, federation="00" * 16), key)) == "forged"
             await asyncio.gather(*(place.crowd.visit(slot, first) for slot in range(PEOPLE)))
             await place.ended(0)
@@ -95,9 +95,9 @@ def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_pa
             alone = signed(replace(opened(shown), nonce="11" * 16), key)
             coordinator = place.crowd.url
 
-            async def complicit(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def complicit(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 if url == f"{coordinator}/tickets":  # a lying coordinator signs anything
-                    return Reply(200, key.sign("ticket", body))
+                    return HttpReply(200, key.sign("ticket", body))
                 return await place.send(method, url, body, headers)
 
             place.crowd.devices[0].send = complicit
@@ -106,7 +106,7 @@ def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_pa
             assert (told.kind, told.why) == (
                 "refused", "a share must be of the open round's manifest, but is of another.",
             )  # fmt: skip
-            assert not place.crowd.devices[0].keeper.memory.state
+            assert not place.crowd.devices[0].storage.memory.state
 
     asyncio.run(scenario())
 
@@ -122,10 +122,10 @@ def test_a_model_or_description_other_than_the_manifest_names_is_refused(tmp_pat
                 def bend(url: str, body: bytes, name: str = name) -> bytes:
                     return body[:-1] + bytes([body[-1] ^ 1]) if url.endswith(name) else body
 
-                device.library._send = altering(place.send, bend)
+                device.cache._send = altering(place.send, bend)
                 await place.crowd.visit(slot, reply)
                 assert "must have it, but has another" in place.crowd.outcomes[0][slot].why
-                assert not device.keeper.memory.state
+                assert not device.storage.memory.state
             assert sum(place.rows("seed", "SELECT count(*) FROM rounds")[0]) == 1
 
     asyncio.run(scenario())
@@ -149,13 +149,13 @@ def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_pa
             with pytest.raises(RefusedError, match="install the same version"):
                 await about(later, place.crowd.url)
 
-            async def skewed(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def skewed(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 changed = body[:2] + bytes([spoken]) + body[3:] if url.endswith("/reports") else body
                 return await place.send(method, url, changed, headers)
 
             place.crowd.devices[0].send = skewed
             await place.crowd.visit(0, reply)
             assert "version must be one of [1]" in place.crowd.outcomes[0][0].why
-            assert not place.crowd.devices[0].keeper.memory.state
+            assert not place.crowd.devices[0].storage.memory.state
 
     asyncio.run(scenario())

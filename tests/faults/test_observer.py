@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 from murmura.core.consent import Permission
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.joining import about
-from murmura.runtimes.http.keeping import Identity, InMemory, Rows
-from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.transport import Reply, ask
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.joining import about
+from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.transport import HttpReply, ask
 from tests.faults.machines import Machines
 
 pytestmark = pytest.mark.process
@@ -53,7 +53,7 @@ class Observer:
         self._real, self.clock = real, clock
         self.seen: list[tuple[float, int]] = []
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         if url.endswith("/reports"):
             self.seen.append((self.clock(), len(body) + sum(len(k) + len(v) for k, v in headers.items())))
         return await self._real(method, url, body, headers)
@@ -88,7 +88,7 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
         try:
             await machines.start(send)
             told, crowd = await about(send, machines.url), []
-            library = Library(machines.url, send)
+            cache = DownloadCache(machines.url, send)
             for slot in range(2 * EACH):
                 token = secrets.token_hex(32)
                 await ask(send, "POST", f"{machines.url}/devices", json.dumps({"token": token}).encode())
@@ -97,12 +97,12 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
                     machines.url, key, str(told["federation"]), token, rng.integers(0, 2**32, 2, np.uint32), 7
                 )
                 item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
-                rows, seen = Rows(item, np.ones(len(item))), Observer(send, OwnTime())
+                rows, seen = DeviceRows(item, np.ones(len(item))), Observer(send, OwnTime())
                 device = Device(
                     identity,
-                    InMemory(Permission()),
+                    InMemoryStorage(Permission()),
                     rows,
-                    library,
+                    cache,
                     seen,
                     seen.clock,
                     seen.clock.sleep,
@@ -148,7 +148,7 @@ async def rounds(
             times[slot % 2].append(observer.seen[-2][0] - started)
 
 
-def _known(crowd: list[tuple[Device, Observer]], reply: Reply) -> bool:
+def _known(crowd: list[tuple[Device, Observer]], reply: HttpReply) -> bool:
     return crowd[0][0]._etag == reply.headers["etag"]
 
 

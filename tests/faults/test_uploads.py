@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.transport import Reply, bearer
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import HttpReply, bearer
 from tests.faults.federation import PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
 
@@ -32,7 +32,7 @@ class Dropping:
     def __init__(self, real: HttpTransport, step: str, place: Scene) -> None:
         self._real, self._step, self._place = real, step, place
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         ticket, vector = url.endswith("/tickets"), url == f"{self._place.url('vector')}/reports"
         if (ticket and self._step == STEPS[0]) or (vector and self._step == STEPS[2]):
             raise DroppedError
@@ -93,10 +93,10 @@ def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: P
     async def scenario() -> None:
         async with scene(tmp_path) as place:
             reply, slow = await place.manifest(), place.crowd.devices[0]
-            before = slow.keeper.memory.state
+            before = slow.storage.memory.state
             real = place.send
 
-            async def slowly(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def slowly(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 if url.endswith("/reports"):
                     place.machines.advance(61)
                 return await real(method, url, body, headers)
@@ -106,8 +106,8 @@ def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: P
             await place.crowd.visit(0, reply)
             told = place.crowd.outcomes[0][0]
             assert (told.kind, "over" in told.why or "no round" in told.why) == ("refused", True), told
-            assert slow.keeper.memory.state is before
-            assert slow.keeper.memory.pending is None
+            assert slow.storage.memory.state is before
+            assert slow.storage.memory.pending is None
             assert (await place.ended(0)).reports == PEOPLE - 1
             slow.send = real
             await place.crowd.stay()
@@ -120,10 +120,10 @@ def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: P
 def test_the_same_upload_thrice_at_once_counts_once_and_gets_one_receipt(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path) as place:
-            tripled: dict[str, list[Reply]] = {}
+            tripled: dict[str, list[HttpReply]] = {}
             refused: Counter[tuple[bool, str]] = Counter()  # other bytes under the same name: of a seed?, code
 
-            async def thrice(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def thrice(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 if method == "GET":
                     return await place.send(method, url, body, headers)
                 three = await asyncio.gather(*(place.send(method, url, body, headers) for _ in range(3)))
@@ -159,15 +159,15 @@ def test_nothing_recorded_in_one_round_counts_in_another(tmp_path: Path) -> None
 
     async def scenario() -> None:
         async with scene(tmp_path) as place:
-            recorded: list[tuple[str, bytes, Mapping[str, str], Reply]] = []
+            recorded: list[tuple[str, bytes, Mapping[str, str], HttpReply]] = []
 
-            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 reply = await place.send(method, url, body, headers)
                 if method == "POST":
                     recorded.append((url, body, headers, reply))
                 return reply
 
-            async def again() -> list[Reply]:
+            async def again() -> list[HttpReply]:
                 return [await place.send("POST", url, body, headers) for url, body, headers, _ in old]
 
             first = await place.manifest()
@@ -238,7 +238,7 @@ def test_an_address_that_asks_too_often_gets_429_and_patient_devices_get_through
             assert RefusedError.read(429, refused.body).code == "rate"
             turned_away = asyncio.Event()
 
-            async def watched(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+            async def watched(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 reply = await place.send(method, url, body, headers)
                 if url.startswith(place.url("seed")) and reply.status == 429:
                     turned_away.set()

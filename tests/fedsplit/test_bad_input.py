@@ -12,15 +12,22 @@ from murmura.algorithms.fedsplit.extended import FedSplitExtended
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.cli.app import app
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    FederationInfo,
+    History,
+    IndividualUpdates,
+    RoundContext,
+)
 from murmura.core.errors import DataError, FederationError, MurmuraError
-from murmura.core.federation import Algorithm, Call, ClientState, History, Letters, Public
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import simulated
@@ -33,7 +40,7 @@ METHODS = (
 )
 
 
-def run(method: Algorithm, data: Interactions, groups: Any = None) -> Fitted:
+def run(method: Algorithm, data: Interactions, groups: Any = None) -> FederatedModel:
     groups = fours(data) if groups is None else groups
     fitted = fit(Plan(method, data, ONCE, groups=groups), runtime=InProcess())
     values = fitted.predict(data.user, data.item)
@@ -87,10 +94,10 @@ class Broken(FedSplitExtended):
     how: str = "nan"
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        state, update = super().client_step(call, state, history, rng)
-        if call.phase == "means" or not (history.person is not None and len(history) == self.worst):
+        state, update = super().client_step(context, state, history, rng)
+        if context.phase == "means" or not (history.person is not None and len(history) == self.worst):
             return state, update
         rows = update.tables["items"]
         values, index = rows.values.copy(), rows.index.copy()
@@ -99,7 +106,7 @@ class Broken(FedSplitExtended):
         elif self.how == "negative":
             values[0, 0] = -1
         elif self.how == "items":
-            index[-1] = call.public.items
+            index[-1] = context.info.items
         elif self.how == "k":
             values = values[:, 1:]
         elif self.how == "huge":
@@ -130,7 +137,7 @@ def test_a_group_that_sends_nonsense(how: str, says: str) -> None:
 
 def test_a_huge_letter_of_singular_vectors_is_refused_too() -> None:
     method = FedSplitSvd(factors=2)
-    phase = method.phases(Public(5, np.arange(5, dtype=np.int32), 2, 9))[1]
+    phase = method.phases(FederationInfo(5, np.arange(5, dtype=np.int32), 2, 9))[1]
     values = np.ones((1, 6), np.float32)
     assert method.server_refuses(phase, Update({"items": SparseRows(np.array([3], np.int32), values)})) is None
     values[0, 1] = 1e30
@@ -142,18 +149,18 @@ def test_the_largest_letters_that_are_taken_leave_a_finite_model() -> None:
     """One group at the bound of every number, and sure of itself beyond belief."""
     method = FedSplitExtended(factors=3, patterns=4, epochs=40, bias="counts", judge="weigh")
     data = raters()
-    public = Public.of(data, groups=fours(data))
-    phase, rng = method.phases(public)[1], np.random.default_rng(0)
-    letters = {}
+    info = FederationInfo.of(data, groups=fours(data))
+    phase, rng = method.phases(info)[1], np.random.default_rng(0)
+    updates = {}
     for client in range(6):
         values = rng.random((18, 5)).astype(np.float32) + 1
         if client == 2:
             values[:] = 1e6
         rows = SparseRows(np.arange(18, dtype=np.int32), values)
-        letters[client] = Update({"items": rows}, {"error": 0.0 if client == 2 else 0.7})
-        assert method.server_refuses(phase, letters[client]) is None
+        updates[client] = Update({"items": rows}, {"error": 0.0 if client == 2 else 0.7})
+        assert method.server_refuses(phase, updates[client]) is None
     server, answers = method.server_step(
-        "factors", method.server_init(public, Rng(server_secret(0))), Letters(letters)
+        "factors", method.server_init(info, Rng(server_secret(0))), IndividualUpdates(updates)
     )
     assert all(np.isfinite(part).all() for part in server.model.values())
     assert all(np.isfinite(part).all() for own in answers.values() for part in own.values())

@@ -11,16 +11,16 @@ from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.local import solve_ridge
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
-from murmura.core.federation import History
-from murmura.core.record import Letter
+from murmura.core.contract import History
+from murmura.core.observer import SentUpdate
 from murmura.core.schedule import Schedule
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.protocol import prepare, protocol
 from murmura.engine.rating_scores import score_ratings
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.simulation import Simulated
+from murmura.runtimes.simulation import FederatedMethod
 from tests.fedsplit.worlds import fours, raters
 
 ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
@@ -28,8 +28,8 @@ PATTERNS: dict[str, Any] = {"rating_patterns": 3, "mask_patterns": 2, "shrink": 
 
 
 def test_with_as_many_vectors_as_people_the_letters_hold_all_co_statistics() -> None:
-    """Four vectors of four people: sums of the letters' products equal the plain sums over people."""
-    data, seen = raters(), list[Letter]()
+    """Four vectors of four people: sums of the updates' products equal the plain sums over people."""
+    data, seen = raters(), list[SentUpdate]()
     method = FedSplitSvd(factors=4, **PATTERNS)
     fitted = fit(Plan(method, data, ONCE, groups=fours(data)), runtime=InProcess(), record=seen.append)
     b, S, N = method._co_statistics([one.update.tables["items"] for one in seen if one.phase == "factors"], 18)
@@ -92,7 +92,7 @@ def test_real_ratings_are_predicted_as_well_as_stated(data_dir: Path) -> None:
     assert (prepared.split.data.n_users, prepared.split.data.n_items) == (610, 1297)
     found = {}
     for name in ("item-means", "fedsplit", "fedsplit-ridge", "fedsplit-svd"):
-        fitted = Simulated(algorithm(name)()).fit(inner.train, 0)
+        fitted = FederatedMethod(algorithm(name)()).fit(inner.train, 0)
         found[name] = score_ratings(fitted, inner)[0].values
     assert found["fedsplit"]["MSE"] < 0.80
     assert found["fedsplit"]["RMSE/ratings"] > found["fedsplit-ridge"]["RMSE/ratings"]

@@ -16,14 +16,14 @@ from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
 from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.judging import FedSplitJudge
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
+from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
 from murmura.core.errors import DataError
-from murmura.core.federation import Algorithm, Call, History, Phase, Public
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Arrays, Update
 from murmura.testing.checks import same_update
 
 ITEMS = 40
-PUBLIC = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
+PUBLIC = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 40}
 METHODS: dict[str, Algorithm] = {
     "printed": FedSplit(**SMALL),
@@ -59,15 +59,15 @@ def before(method: Algorithm) -> Arrays:
 
 def sent(method: Algorithm, phase: Phase, history: History) -> Update:
     secret = client_secrets(0, 1)[0]
-    call = Call(PUBLIC, phase.name, 1, before(method))
+    context = RoundContext(PUBLIC, phase.name, 1, before(method))
     state = method.client_init(PUBLIC, history, Rng(secret))
-    return method.client_step(call, state, history, Rng(secret, 1))[1]
+    return method.client_step(context, state, history, Rng(secret, 1))[1]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_what_leaves_is_the_same_with_other_hidden_ratings_and_without_them(name: str) -> None:
     method, history = METHODS[name], group()
-    hidden = history.share == 0
+    hidden = history.consent == 0
     assert 0 < hidden.sum() < len(history)
     changed = replace(history, value=np.where(hidden, 6 - history.value, history.value))
     shown = replace(history, value=np.where(hidden, history.value, 6 - history.value))
@@ -87,17 +87,17 @@ def test_an_item_one_member_hides_is_hidden_for_all(name: str) -> None:
     share = np.ones(len(history))
     share[0] = 0.0
     for phase in method.phases(PUBLIC):
-        alone = sent(method, phase, replace(history, share=share))
-        assert same_update(alone, sent(method, phase, replace(history, share=np.where(first, 0.0, 1.0))))
+        alone = sent(method, phase, replace(history, consent=share))
+        assert same_update(alone, sent(method, phase, replace(history, consent=np.where(first, 0.0, 1.0))))
         shows = method.client_discloses(
-            phase, alone, replace(history, share=share), Rng(client_secrets(0, 1)[0], 1)
+            phase, alone, replace(history, consent=share), Rng(client_secrets(0, 1)[0], 1)
         )
         assert not (shows & first).any()
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_who_shares_nothing_adds_nothing(name: str) -> None:
-    method, history = METHODS[name], replace(group(), share=np.zeros(len(group())))
+    method, history = METHODS[name], replace(group(), consent=np.zeros(len(group())))
     for phase in method.phases(PUBLIC):
         if phase.combine == "each":
             with pytest.raises(DataError, match="two people with ratings"):

@@ -1,18 +1,18 @@
-"""Letters that speak of every item: who is made up to have rated, what consent keeps out, what is bounded."""
+"""Updates that speak of every item: who is made up to have rated, what consent keeps out, what is bounded."""
 
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit.cover import FedSplitCover, Unrated, _raters, prior_of, summed, with_decoys
+from murmura.algorithms.fedsplit.cover import FedSplitCover, Unrated, _raters, prior_of, prior_sums, with_decoys
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.arrays import Bools, Floats
-from murmura.core.federation import Call, History, Public
+from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import Update
 from tests.fedsplit.test_kit import GroupKit
 
 ITEMS, MU = 40, 3.4
-PUBLIC = Public(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
+PUBLIC = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 3, 300, people=6)
 METHOD = FedSplitCover(factors=3, patterns=4, epochs=60, unrated="decoys")
 
 
@@ -32,9 +32,11 @@ def group(seed: int = 0) -> History:
 
 def letter(history: History, method: FedSplit = METHOD) -> Update:
     model = {"mu": np.array([MU]), "prior": prior().astype(np.float32)}
-    call = Call(PUBLIC, "factors", 1, {**model, "patterns": np.zeros((ITEMS, 4)), "b": np.zeros(ITEMS)})
+    context = RoundContext(
+        PUBLIC, "factors", 1, {**model, "patterns": np.zeros((ITEMS, 4)), "b": np.zeros(ITEMS)}
+    )
     state = method.client_init(PUBLIC, history, Rng(client_secrets(0, 1)[0]))
-    return method.client_step(call, state, history, Rng(client_secrets(0, 1)[0], 1))[1]
+    return method.client_step(context, state, history, Rng(client_secrets(0, 1)[0], 1))[1]
 
 
 class TestPrior(GroupKit):
@@ -96,7 +98,7 @@ def test_every_item_on_offer_has_a_row_and_no_number_is_beyond_the_bound(unrated
 
 def test_the_prior_is_the_shrunk_mean_and_the_share_of_people() -> None:
     histories = [group(seed) for seed in range(3)]
-    sums = sum(summed(one, ITEMS) for one in histories)
+    sums = sum(prior_sums(one, ITEMS) for one in histories)
     found = prior_of(np.asarray(sums), MU, 18)
     item, value = (np.concatenate([getattr(one, name) for one in histories]) for name in ("item", "value"))
     for j in (0, 7, 35):

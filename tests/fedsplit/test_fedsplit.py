@@ -17,17 +17,17 @@ from murmura.algorithms.fedsplit.finish import FedSplitFinish
 from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
 from murmura.algorithms.fedsplit.judging import FedSplitJudge
 from murmura.algorithms.fedsplit.local import mark
-from murmura.algorithms.fedsplit.server import Letter, combine_biases, joint_patterns
+from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns
 from murmura.core.errors import SettingError
-from murmura.core.record import Letter as Sent
+from murmura.core.observer import SentUpdate as Sent
 from murmura.core.schedule import Schedule
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
-from murmura.kernels.cnmf import CnmfSettings
-from murmura.kernels.nmf import nmf
+from murmura.kernels.factorisation.cnmf import CnmfSettings
+from murmura.kernels.factorisation.nmf import nmf
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.simulation import Simulated, simulated
+from murmura.runtimes.simulation import FederatedMethod, simulated
 from tests.fedsplit.worlds import fours, raters
 from tests.hypothesis_profiles import examples
 
@@ -35,7 +35,7 @@ ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
 SMALL: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 60, "precision": "float64"}
 
 
-def trained(method: FedSplit, seen: list[Sent] | None = None) -> Fitted:
+def trained(method: FedSplit, seen: list[Sent] | None = None) -> FederatedModel:
     data = raters()
     record = None if seen is None else seen.append
     return fit(Plan(method, data, ONCE, seed=1, groups=fours(data)), runtime=InProcess(), record=record)
@@ -57,9 +57,9 @@ def test_with_every_option_off_the_method_is_the_published_one_to_the_bit(cls: t
 def test_a_bound_is_on_what_leaves_whatever_the_bias_is_made_of() -> None:
     seen: list[Sent] = []
     trained(FedSplitExtended(**SMALL, bias="means", clip=0.25), seen)
-    letters = [one.update.tables["items"].values for one in seen if one.phase == "factors"]
-    assert all(np.abs(values[:, :4]).max() <= 0.25 for values in letters)
-    assert max(values[:, 4].max() for values in letters) > 1  # counts are as they are
+    updates = [one.update.tables["items"].values for one in seen if one.phase == "factors"]
+    assert all(np.abs(values[:, :4]).max() <= 0.25 for values in updates)
+    assert max(values[:, 4].max() for values in updates) > 1  # counts are as they are
 
 
 def test_the_federation_is_algorithm_1() -> None:
@@ -70,9 +70,9 @@ def test_the_federation_is_algorithm_1() -> None:
     means = [data.value[groups[data.user] == g].mean() for g in range(6)]
     assert fitted.model["mu"][0] == pytest.approx(np.mean(means), rel=1e-12)  # equation 14: not weighted
     X, biases = np.zeros((18, 18)), np.zeros((6, 18))
-    letters = [one for one in seen if one.phase == "factors"]
-    for g, letter in enumerate(letters):
-        rows = letter.update.tables["items"]
+    updates = [one for one in seen if one.phase == "factors"]
+    for g, sent_update in enumerate(updates):
+        rows = sent_update.update.tables["items"]
         X[rows.index, 3 * g : 3 * g + 3] = rows.values[:, :3]
         biases[g, rows.index] = rows.values[:, 3]
     joint = nmf(X, 4, 1000)
@@ -96,9 +96,9 @@ def test_groups_alone_have_the_model_they_would_have_sent() -> None:
 
 
 def test_biases_over_all_groups_over_those_that_saw_the_item_or_by_counts() -> None:
-    one = Letter(np.array([0, 1]), np.ones((2, 1)), np.array([0.4, -0.2]), np.array([3.0, 1.0]))
-    two = Letter(np.array([1]), np.ones((1, 1)), np.array([0.6]), np.array([1.0]))
-    plain = [replace(letter, counts=np.ones(len(letter.items))) for letter in (one, two)]
+    one = GroupFactors(np.array([0, 1]), np.ones((2, 1)), np.array([0.4, -0.2]), np.array([3.0, 1.0]))
+    two = GroupFactors(np.array([1]), np.ones((1, 1)), np.array([0.6]), np.array([1.0]))
+    plain = [replace(factors, counts=np.ones(len(factors.items))) for factors in (one, two)]
     np.testing.assert_allclose(combine_biases(plain, 3, True, 0.0)[0], [0.2, 0.2, 0])
     np.testing.assert_allclose(combine_biases(plain, 3, False, 0.0)[0], [0.4, 0.2, 0])
     np.testing.assert_allclose(combine_biases([one, two], 3, False, 1.0)[0], [1.2 / 4, 0.4 / 3, 0])
@@ -109,26 +109,27 @@ def test_biases_over_all_groups_over_those_that_saw_the_item_or_by_counts() -> N
 def test_a_weighted_letter_gets_its_part_back_at_its_own_scale() -> None:
     rng = np.random.default_rng(3)
     H = rng.random((9, 2))
-    letters = {
-        n: Letter(np.arange(9, dtype=np.int32), H, np.zeros(9), np.ones(9), w) for n, w in enumerate((1.0, 9.0))
+    updates = {
+        n: GroupFactors(np.arange(9, dtype=np.int32), H, np.zeros(9), np.ones(9), w)
+        for n, w in enumerate((1.0, 9.0))
     }
-    patterns, parts = joint_patterns(letters, 9, 2, 4000)
+    patterns, parts = joint_patterns(updates, 9, 2, 4000)
     np.testing.assert_allclose(parts[0], parts[1], atol=1e-3)  # who sent the same gets the same, nearly
     np.testing.assert_allclose(patterns @ parts[1], H, atol=0.1)
 
 
 def test_more_patterns_than_columns_are_left_at_zero() -> None:
     rng = np.random.default_rng(4)
-    letters = {
-        client: Letter(np.arange(9, dtype=np.int32), rng.random((9, 2)), np.zeros(9), np.ones(9))
+    updates = {
+        client: GroupFactors(np.arange(9, dtype=np.int32), rng.random((9, 2)), np.zeros(9), np.ones(9))
         for client in range(3)
     }
-    enough, exact = joint_patterns(letters, 9, 6, 200)
-    patterns, parts = joint_patterns(letters, 9, 5000, 200)
+    enough, exact = joint_patterns(updates, 9, 6, 200)
+    patterns, parts = joint_patterns(updates, 9, 5000, 200)
     assert patterns.shape == (9, 5000)
     np.testing.assert_array_equal(patterns[:, :6], enough)
     assert not patterns[:, 6:].any()
-    for client in letters:
+    for client in updates:
         np.testing.assert_array_equal(parts[client][:6], exact[client])
         assert not parts[client][6:].any()
 
@@ -197,10 +198,12 @@ def test_groups_come_from_a_seed_or_from_a_file(tmp_path: Path) -> None:
     table.write_text("\n".join(["who,where", *rows]), "utf-8")
     settings: dict[str, Any] = {"factors": 3, "patterns": 4, "epochs": 30, "smallest": 3, "largest": 5}
     named = {"groups": str(table), "user_column": "who", "group_column": "where"}
-    fitted = Simulated(algorithm("fedsplit")(**settings, **named)).fit(data)
+    fitted = FederatedMethod(algorithm("fedsplit")(**settings, **named)).fit(data)
     assert fitted.names == ("club", "home")
     assert fitted.plan.groups is not None
     assert (fitted.plan.groups[22:] == -1).all()
-    drawn = [Simulated(algorithm("fedsplit")(**settings)).fit(data, seed).plan.groups for seed in (1, 1, 2)]
+    drawn = [
+        FederatedMethod(algorithm("fedsplit")(**settings)).fit(data, seed).plan.groups for seed in (1, 1, 2)
+    ]
     assert (drawn[0] == drawn[1]).all()  # type: ignore[union-attr]
     assert (drawn[0] != drawn[2]).any()  # type: ignore[union-attr]

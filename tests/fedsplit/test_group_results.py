@@ -7,9 +7,9 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
-from murmura.report.analyses import analyses
+from murmura.report.pages.analyses import analyses
 from murmura.studies.compare import compare, plan
-from murmura.studies.group_results import GroupTable, find_groups, read_groups
+from murmura.studies.groups.group_results import GroupTable, find_groups, read_groups
 from tests.fedsplit.worlds import raters
 
 FAST: dict[str, Any] = {"factors": 2, "epochs": 5}

@@ -12,11 +12,11 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.engine.run import Run
-from murmura.report.analyses import analyses
-from murmura.studies import group_table
-from murmura.studies.group_results import read_groups
-from murmura.studies.group_table import Asked, tuned_table
-from murmura.studies.group_tuning import Tuning
+from murmura.report.pages.analyses import analyses
+from murmura.studies.groups import tuned_groups
+from murmura.studies.groups.group_results import read_groups
+from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
+from murmura.studies.groups.tuning import Tuning
 from tests.fedsplit.worlds import raters
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,9 @@ QUICK = Tuning(trials=3, folds=3, passes=10, epochs=20)
 def tuned(data: Interactions, folder: Path, groupings: int, tuning: Tuning = QUICK) -> tuple[Path, list[str]]:
     heard: list[str] = []
     dataset = Dataset("made", data, Catalogue(data.items))
-    return tuned_table(dataset, Asked(groupings, tuning, 1), folder, heard.append, {"name": "made"}), heard
+    return tuned_table(
+        dataset, TuningRequest(groupings, tuning, 1), folder, heard.append, {"name": "made"}
+    ), heard
 
 
 def world(seed: int = 0) -> Interactions:
@@ -62,7 +64,7 @@ def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
 def test_the_same_call_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, heard = tuned(world(), tmp_path, 1)
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("per_group.csv")}
-    monkeypatch.setattr(group_table, "_rank", None)  # K is not looked for again
+    monkeypatch.setattr(tuned_groups, "_rank", None)  # K is not looked for again
     again, heard_again = tuned(world(), tmp_path, 1)
     tasks = int(heard[0].split()[2])
     assert heard[0].startswith(f"0 of {tasks} choices are kept")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
 from murmura.studies.compare import compare, plan
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "fedsplit.csv"

@@ -17,31 +17,31 @@ from murmura.algorithms.fedsplit.local import (
     mark,
 )
 from murmura.algorithms.fedsplit.server import aligned
-from murmura.core.federation import Answers, Call, Letters, ServerState
+from murmura.core.contract import Answers, IndividualUpdates, RoundContext, ServerState
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.update import Update
-from murmura.kernels.cnmf import CnmfSettings, Rates
+from murmura.kernels.factorisation.cnmf import CnmfRates, CnmfSettings
 from tests.fedsplit.worlds import people, public, rows, sent, stream
 
-STILL = Rates(0.25, 0.25, 0.25, 0.25, 1e-12, 1e-12)  # biases stay where they are
+STILL = CnmfRates(0.25, 0.25, 0.25, 0.25, 1e-12, 1e-12)  # biases stay where they are
 
 
 def method(**chosen: Any) -> FedSplitExtended:
     return FedSplitExtended(factors=1, patterns=1, precision="float64", **chosen)
 
 
-def read(chosen: FedSplit, letters: list[Update], items: int) -> tuple[ServerState, Answers]:
+def read(chosen: FedSplit, updates: list[Update], items: int) -> tuple[ServerState, Answers]:
     server = chosen.server_init(public(items), Rng(server_secret(0)))
-    return chosen.server_step("factors", server, Letters(dict(enumerate(letters))))
+    return chosen.server_step("factors", server, IndividualUpdates(dict(enumerate(updates))))
 
 
 def test_a_group_counts_by_the_inverse_of_its_error() -> None:
     """Errors of 1/2 and 2 are weights of 2 and 1/2; who did not see the third item counts as a zero there."""
-    letters = [sent([[2, 0.3], [1, 0]], error=0.5), sent([[1, -0.2], [2, 0.5], [0, 0.5]], error=2.0)]
-    server, answers = read(method(judge="weigh"), letters, 3)
+    updates = [sent([[2, 0.3], [1, 0]], error=0.5), sent([[1, -0.2], [2, 0.5], [0, 0.5]], error=2.0)]
+    server, answers = read(method(judge="weigh"), updates, 3)
     biases = [(2 * 0.3 - 0.5 * 0.2) / 2.5, 0.5 * 0.5 / 2.5, 0.5 * 0.5 / 2.5]
     np.testing.assert_allclose(server.model["b"], biases, atol=1e-12)
-    seen, _ = read(method(judge="weigh", bias="seen"), letters, 3)
+    seen, _ = read(method(judge="weigh", bias="seen"), updates, 3)
     np.testing.assert_allclose(seen.model["b"], [*biases[:2], 0.5], atol=1e-12)
     h = np.array([[2.0, 1, 0], [1, 2, 0]])
     u = np.linalg.eigh(2 * np.outer(h[0], h[0]) + 0.5 * np.outer(h[1], h[1]))[1][:, -1]  # one pattern: the axis
@@ -92,25 +92,25 @@ def test_a_group_at_the_worst_error_stays_and_one_with_less_than_none_is_refused
 
 
 def test_no_error_at_all_counts_as_a_hundredth() -> None:
-    letters = [sent([[2, 0.3]], error=0.0), sent([[1, -0.3]], error=0.02)]
-    server, _ = read(method(judge="weigh"), letters, 1)
+    updates = [sent([[2, 0.3]], error=0.0), sent([[1, -0.3]], error=0.02)]
+    server, _ = read(method(judge="weigh"), updates, 1)
     assert server.model["b"] == pytest.approx([(100 * 0.3 - 50 * 0.3) / 150])
 
 
 def test_item_means_in_letters_are_shrunk_and_weighed_by_counts() -> None:
     """A mean of .6 of one rating, one of .2 of four, and five ratings of nothing: 1.4 / 10."""
-    letters = [sent([[2, 0.6, 1], [1, 0.3, 5]]), sent([[1, 0.2, 4]])]
-    server, _ = read(method(bias="means", ridge_bias=5.0), letters, 2)
+    updates = [sent([[2, 0.6, 1], [1, 0.3, 5]]), sent([[1, 0.2, 4]])]
+    server, _ = read(method(bias="means", ridge_bias=5.0), updates, 2)
     np.testing.assert_allclose(server.model["b"], [0.14, 1.5 / 10], atol=1e-12)
-    plain, _ = read(method(bias="counts", ridge_bias=5.0), letters, 2)
+    plain, _ = read(method(bias="counts", ridge_bias=5.0), updates, 2)
     np.testing.assert_allclose(plain.model["b"], [0.28, 0.3], atol=1e-12)
 
 
 def test_a_letter_of_means_has_every_items_mean_and_count() -> None:
     history, chosen = people(), method(bias="means")
     model = {"mu": np.array([3.2]), "patterns": np.zeros((10, 1)), "b": np.zeros(10)}
-    call, rng = Call(public(10, 3), "factors", 1, model), Rng(client_secrets(5, 1)[0], 1)
-    update = chosen.client_step(call, chosen.client_init(call.public, history, rng), history, rng)[1]
+    context, rng = RoundContext(public(10, 3), "factors", 1, model), Rng(client_secrets(5, 1)[0], 1)
+    update = chosen.client_step(context, chosen.client_init(context.info, history, rng), history, rng)[1]
     for item, row in zip(update.tables["items"].index, update.tables["items"].values):
         own = history.value[history.item == item]
         assert row[1:] == pytest.approx([sum(own) / len(own) - 3.2, len(own)])
@@ -125,8 +125,8 @@ def test_axes_are_as_long_as_their_weight_and_centred_over_ratings() -> None:
 
 
 def test_a_server_centres_by_the_ratings_it_was_told_of() -> None:
-    letters = [sent([[2, 0, 3], [1, 0, 1]]), sent([[1, 0, 1], [2, 0, 1], [1, 0, 2]])]
-    server, answers = read(method(bias="counts", finish="ridge"), letters, 3)
+    updates = [sent([[2, 0, 3], [1, 0, 1]]), sent([[1, 0, 1], [2, 0, 1], [1, 0, 2]])]
+    server, answers = read(method(bias="counts", finish="ridge"), updates, 3)
     assert not answers
     assert server.model["patterns"].any()
     np.testing.assert_allclose(np.array([4, 2, 2]) @ server.model["patterns"], 0, atol=1e-12)
@@ -137,8 +137,8 @@ def test_everyone_is_solved_anew_against_patterns_biases_and_mean() -> None:
     chosen = method(finish="ridge", ridge=6.0, ridge_bias=2.0)
     model = {"patterns": np.array([[1.0], [-1]]), "b": np.array([0.0, -0.5]), "mu": np.array([3.0])}
     history = rows((1, 0, 5.0), (1, 1, 2.5))
-    call = Call(public(2), "factors", 1, model)
-    state = chosen.client_fold_in(call, history, Rng(client_secrets(5, 1)[0]))
+    context = RoundContext(public(2), "factors", 1, model)
+    state = chosen.client_fold_in(context, history, Rng(client_secrets(5, 1)[0]))
     np.testing.assert_allclose(state["W"], np.array([[0.0], [2 / 8]]), atol=1e-12)
     np.testing.assert_allclose(state["b"], [0, 2 / 4], atol=1e-12)
     expected = 3 - 0.5 + 0.5 - 0.25
@@ -166,7 +166,7 @@ def test_a_mark_is_of_items_values_and_owners() -> None:
     packed = struct.pack("=2i2d2i", 3, 2, 4.5, 1.0, 0, 1)
     assert mark(history) == hashlib.sha256(packed).hexdigest()[:16]
     assert history.person is not None
-    assert mark(replace(history, share=np.zeros(2))) == mark(history)  # consent is no rating
+    assert mark(replace(history, consent=np.zeros(2))) == mark(history)  # consent is no rating
 
 
 def test_a_group_of_two_has_one_factor() -> None:

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.cover import _raters, filled, refitted, with_decoys
+from murmura.algorithms.fedsplit.cover import _raters, fill_unrated, refit_user_factors, with_decoys
 from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import LocalModel
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.arrays import Floats
-from murmura.core.federation import Call, History, Total
+from murmura.core.contract import History, RoundContext, Total
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.update import SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.cnmf import CnmfSettings
+from murmura.kernels.factorisation.cnmf import CnmfSettings
 from murmura.runtimes.inprocess import InProcess
 from tests.fedsplit.worlds import fours, people, public, raters, rows, sent, stream
 
@@ -70,13 +70,15 @@ def test_what_somebody_hides_is_in_no_letter() -> None:
     history = people()
     assert history.person is not None
     hidden = int(history.item[0])
-    one = replace(history, share=np.where((history.item == hidden) & (history.person == 0), 0.0, 1.0))
+    one = replace(history, consent=np.where((history.item == hidden) & (history.person == 0), 0.0, 1.0))
     rng, model = Rng(client_secrets(5, 1)[0], 1), {"mu": np.array([3.2])}
     others = np.setdiff1d(history.item, [hidden])
     for chosen, phase in ((FedSplitSvd(factors=1, **PATTERNS), "factors"), (ItemMeans(), "ratings")):
-        update = chosen.client_step(Call(public(10, 3), phase, 1, model), {}, one, rng)[1]
+        update = chosen.client_step(RoundContext(public(10, 3), phase, 1, model), {}, one, rng)[1]
         np.testing.assert_array_equal(update.tables["items"].index, others)
-    update = CoStatistics(**PATTERNS).client_step(Call(public(10, 3), "last pairs", 1, model), {}, one, rng)[1]
+    update = CoStatistics(**PATTERNS).client_step(
+        RoundContext(public(10, 3), "last pairs", 1, model), {}, one, rng
+    )[1]
     np.testing.assert_array_equal(update.tables["mm"].index, others)
 
 
@@ -148,8 +150,8 @@ def test_summed_item_means() -> None:
 
 def test_means_of_groups_count_their_people() -> None:
     chosen = FedSplitSvd(factors=1, **PATTERNS)
-    call, rng = Call(public(10, 3), "means", 1, {}), Rng(client_secrets(5, 1)[0], 1)
-    _, update = chosen.client_step(call, {}, people(), rng)
+    context, rng = RoundContext(public(10, 3), "means", 1, {}), Rng(client_secrets(5, 1)[0], 1)
+    _, update = chosen.client_step(context, {}, people(), rng)
     assert update.scalars == {"mean": pytest.approx(people().value.mean()), "groups": 1, "people": 3}
     server = chosen.server_init(public(10, 3), Rng(server_secret(0)))
     scalars = {"mean": 7.0, "groups": 2.0, "people": 5.0}
@@ -165,7 +167,7 @@ def test_a_covered_item_has_the_priors_bias_and_the_mean_factors() -> None:
     )
     prior = np.array([[0.5, 0.1], [0.6, 0.2], [0.7, 0.3], [0.8, 0.4]])
     offered = replace(public(4), listed=np.array([0, 2, 3], np.int32))
-    found = filled(local, offered, prior)
+    found = fill_unrated(local, offered, prior)
     np.testing.assert_array_equal(found.items, [0, 2, 3])
     np.testing.assert_array_equal(found.H, [[1, 0], [3, 2], [2, 1]])
     np.testing.assert_array_equal(found.b_h, [0.1, -0.2, 0.8])
@@ -181,7 +183,7 @@ def test_after_decoys_people_are_fitted_to_true_ratings_alone() -> None:
     )
     chosen = CnmfSettings(factors=1, epochs=100, alpha=0.25, eta_w=1e-12, eta_h=0.01)
     history = rows((0, 0, 5.0), (0, 1, 5.0), (1, 1, 4.0))
-    found = refitted(local, history, 2.5, chosen, 2)
+    found = refit_user_factors(local, history, 2.5, chosen, 2)
     np.testing.assert_allclose(found.W, [[2 / 1.25], [1 / 1.25]], atol=1e-9)
     np.testing.assert_array_equal(found.H, 1)
     np.testing.assert_array_equal(found.b_h, 0.5)

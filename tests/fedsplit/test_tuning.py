@@ -10,14 +10,14 @@ import pytest
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.kernels.cnmf import CnmfSettings
-from murmura.studies.group_tuning import (
+from murmura.kernels.factorisation.cnmf import CnmfSettings
+from murmura.studies.groups.tuning import (
     RANGES,
-    Choice,
     Folds,
-    Ratings,
+    GroupChoice,
+    GroupRatings,
     Tuning,
-    kept_choices,
+    stored_choices,
     tune,
     tune_all,
 )
@@ -26,11 +26,11 @@ from tests.fedsplit.worlds import raters
 QUICK = Tuning(trials=6, folds=3, passes=15, epochs=30)
 
 
-def some(data: Interactions, people: int, name: str = "some") -> Ratings:
+def some(data: Interactions, people: int, name: str = "some") -> GroupRatings:
     rows = data.by_user
     user = data.user[rows.order]
     own = user < people
-    return Ratings(name, user[own], rows.index[own], rows.value[own], 3.2)
+    return GroupRatings(name, user[own], rows.index[own], rows.value[own], 3.2)
 
 
 def test_every_rating_is_held_out_once() -> None:
@@ -62,10 +62,10 @@ def test_three_people_have_two_factors() -> None:
     assert tune(some(raters(), 3), QUICK).settings.factors == 2
 
 
-def few(ratings: int, people: int) -> Ratings:
+def few(ratings: int, people: int) -> GroupRatings:
     """So many ratings, dealt to the people in turn."""
     places = np.arange(ratings, dtype=np.int32)
-    return Ratings("few", np.sort(places % people), places, (1 + places % 5).astype(np.float64), 3.0)
+    return GroupRatings("few", np.sort(places % people), places, (1 + places % 5).astype(np.float64), 3.0)
 
 
 @pytest.mark.parametrize(("ratings", "people"), [(2, 2), (3, 2), (3, 3), (4, 3)])
@@ -86,16 +86,16 @@ def test_a_group_that_cannot_be_tuned_takes_the_methods_own_settings() -> None:
 
 def test_a_finished_group_is_kept(tmp_path: Path) -> None:
     groups = {str(n): some(raters(seed=n), 6, str(n)) for n in range(2)} | {"one": few(3, 1)}
-    assert kept_choices(groups, tmp_path / "none") == {}
+    assert stored_choices(groups, tmp_path / "none") == {}
     found = dict(tune_all(groups, QUICK, tmp_path, 1))
-    assert kept_choices(groups, tmp_path) == found
-    assert isinstance(found["one"], Choice)
+    assert stored_choices(groups, tmp_path) == found
+    assert isinstance(found["one"], GroupChoice)
     assert set(found) == set(groups)
     kept = json.loads((tmp_path / "0.json").read_text("utf-8"))
     del kept["loss"]
     (tmp_path / "0.json").write_text(json.dumps(kept), "utf-8")
     with pytest.raises(RunError, match="must be a choice that was kept, but is damaged"):
-        kept_choices(groups, tmp_path)
+        stored_choices(groups, tmp_path)
 
 
 def test_a_choice_is_kept_under_all_it_depends_on() -> None:

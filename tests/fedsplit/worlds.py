@@ -3,7 +3,7 @@
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.federation import History, Public
+from murmura.core.contract import FederationInfo, History
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Stream, client_secrets
 from murmura.core.update import SparseRows, Update
@@ -27,8 +27,8 @@ def fours(data: Interactions) -> Ints:
     return (np.arange(data.n_users) // 4).astype(np.int32)
 
 
-def public(items: int, people: int = 2) -> Public:
-    return Public(items, np.arange(items, dtype=np.int32), 2, 20, people=people)
+def public(items: int, people: int = 2) -> FederationInfo:
+    return FederationInfo(items, np.arange(items, dtype=np.int32), 2, 20, people=people)
 
 
 def rows(*ratings: tuple[int, int, float], share: float = 1.0) -> History:
@@ -49,7 +49,7 @@ def people(seed: int = 0) -> History:
 
 
 def sent(rows: list[list[float]], **scalars: float) -> Update:
-    """A letter about items 0, 1, ..."""
+    """An update about items 0, 1, ..."""
     return Update(
         {"items": SparseRows(np.arange(len(rows), dtype=np.int32), np.array(rows, np.float64))}, scalars
     )

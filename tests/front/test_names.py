@@ -53,14 +53,14 @@ reveal_type(murmura.__version__)
 """
 REVEALED = [
     "murmura.core.catalogue.Dataset",
-    "murmura.engine.protocol.Prepared",
+    "murmura.engine.protocol.PreparedData",
     "murmura.core.interactions.Interactions",
     "murmura.baselines.base.Model",
-    "murmura.engine.fitted.Fitted",
+    "murmura.engine.federated_model.FederatedModel",
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
-    "murmura.core.lists.Lists",
-    "murmura.studies.trials.Trial",
+    "murmura.core.ranked_lists.RankedLists",
+    "murmura.studies.search.trials.Trial",
     "murmura.studies.compare.Comparison",
     "Generator[murmura.studies.compare.Line, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
@@ -92,11 +92,11 @@ def test_an_unknown_name_is_refused_with_those_there_are() -> None:
         _ = murmura.simulated  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("order", ["import murmura.report.page, murmura", "import murmura"])
+@pytest.mark.parametrize("order", ["import murmura.report.pages.comparison, murmura", "import murmura"])
 def test_report_is_the_same_whatever_was_imported_before(order: str) -> None:
     code = f"{order}\nprint(murmura.report.build.__module__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "murmura.report.page\n"
+    assert done.stdout == "murmura.report.pages.comparison\n"
 
 
 def test_a_type_checker_knows_what_comes_back(tmp_path: Path) -> None:
@@ -116,6 +116,6 @@ def test_everything_an_algorithm_needs_is_one_import() -> None:
     assert sorted(murmura.federated.__all__, key=str.lower) == sorted(
         (name for name in vars(murmura.federated) if not name.startswith("_")), key=str.lower
     )
-    contract = importlib.import_module("murmura.core.federation")
+    contract = importlib.import_module("murmura.core.contract")
     for name in ("Algorithm", "Phase", "Public", "History", "Call", "Total", "Letters", "ServerState"):
         assert getattr(murmura.federated, name) is getattr(contract, name)

@@ -12,19 +12,19 @@ from murmura.algorithms import algorithm
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http.aggregator import Aggregator, Role
-from murmura.runtimes.http.coordinator import Coordinator
-from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.fleet import rows_of_devices
-from murmura.runtimes.http.keeping import Identity, InMemory, Rows
-from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.manifest import Description
-from murmura.runtimes.http.refusals import UnreachableError
-from murmura.runtimes.http.setup import Setup, Timing
-from murmura.runtimes.http.transport import Reply, ask
+from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
+from murmura.runtimes.http.coordinator.coordinator import Coordinator
+from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.simulated import rows_of_devices
+from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.refusals import UnreachableError
+from murmura.runtimes.http.protocol.transport import HttpReply, ask
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
 
 SEEDED = 11
@@ -54,7 +54,7 @@ class Faults(Network):
     log: list[tuple[str, str, bytes]] = field(default_factory=list)
     tamper: Callable[[str, str, bytes], bytes] = lambda method, url, body: body
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         host = next((host for host in self.down if url.startswith(host)), None)
         if host is not None:
             raise UnreachableError(f"{host} is down.")
@@ -74,21 +74,21 @@ class World:
     channel: ChannelSettings = field(
         default_factory=lambda: ChannelSettings(channel="secure-sum", minimum_cohort=10)
     )
-    timing: Timing = field(default_factory=lambda: Timing(round=60, hold=0, spread=0))
+    timing: RoundTiming = field(default_factory=lambda: RoundTiming(round=60, hold=0, spread=0))
     clock: VirtualClock = field(default_factory=VirtualClock)
     groups: Ints | None = None  # the device of every user
 
     def __post_init__(self) -> None:
         self.network = Faults()
-        self.public = Public.of(self.data, groups=self.groups)
-        self.setup = Setup(
+        self.info = FederationInfo.of(self.data, groups=self.groups)
+        self.setup = FederationSetup(
             algorithm(self.method)(**self.settings),
-            Description(self.data.items, self.public),
+            FederationDescription(self.data.items, self.info),
             self.channel,
             self.timing,
             SEEDED,
             (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
-            self.public.clients,
+            self.info.clients,
         )
         self.servers = Servers(self.folder, self.setup, self.network, self.clock, entropy(1))
         self.start_coordinator, self.start_aggregator = (
@@ -111,28 +111,28 @@ class World:
             self.coordinator.key.public,
             told["federation"],
             told["token"],
-            client_secrets(SEEDED, self.public.clients)[client],
+            client_secrets(SEEDED, self.info.clients)[client],
             minimum=1,
             readable=True,
         )
-        keeper = InMemory(allowed or Permission())
-        library = Library(COORDINATOR, self.network)
+        storage = InMemoryStorage(allowed or Permission())
+        cache = DownloadCache(COORDINATOR, self.network)
         return Device(
             identity,
-            keeper,
+            storage,
             self.rows(client),
-            library,
+            cache,
             self.network,
             self.clock,
             self.clock.sleep,
             entropy(100 + client),
         )
 
-    def rows(self, client: int) -> Rows:
+    def rows(self, client: int) -> DeviceRows:
         return rows_of_devices(self.data, self.groups, np.arange(self.data.n_items, dtype=np.int32))(client)
 
     async def everyone(self) -> list[Device]:
-        devices = [await self.join(client) for client in range(self.public.clients)]
+        devices = [await self.join(client) for client in range(self.info.clients)]
         self.coordinator.order("start")
         return devices
 
@@ -140,7 +140,7 @@ class World:
         """The place whose report of the open round this is."""
         live = self.coordinator.rounds.live
         return (
-            None if live is None else self.coordinator.rounds.book.ticket_holder(live.manifest.serial, report)
+            None if live is None else self.coordinator.rounds.store.ticket_holder(live.manifest.serial, report)
         )
 
     async def turn(self) -> None:

@@ -10,11 +10,11 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.runtimes.http.acceptance import AcceptedReports
-from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.letters import Mailbox
-from murmura.runtimes.http.manifest import Manifest
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.wire import Letter
+from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.protocol.manifest import Manifest
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.wire import IndividualReport
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
 
@@ -97,23 +97,23 @@ def test_one_that_is_left_out_counts_as_answered_and_is_told_why_each_time(accep
     assert list(accepted.reports) == [FIRST]
 
 
-def mailbox(world: World) -> Mailbox:
+def mailbox(world: World) -> IndividualReports:
     live = world.coordinator.rounds.live
     assert live is not None
-    assert live.mailbox is not None
-    return live.mailbox
+    assert live.individual_reports is not None
+    return live.individual_reports
 
 
 def ones(world: World) -> bytes:
     """An update whose words are all one: what the sum holds says how often it was added."""
     manifest = mailbox(world)._manifest
-    ring = manifest.chain(world.public).ring
+    ring = manifest.chain(world.info).ring
     return ring.pack(np.ones(ring.words, np.uint32))
 
 
-def letter(world: World, report: bytes, update: bytes) -> Letter:
+def letter(world: World, report: bytes, update: bytes) -> IndividualReport:
     manifest = mailbox(world).accepted.manifest
-    return Letter(manifest, report, world.coordinator.key.sign("ticket", manifest + report), update)
+    return IndividualReport(manifest, report, world.coordinator.key.sign("ticket", manifest + report), update)
 
 
 def test_an_update_is_added_once_whatever_ids_a_device_finds_for_it(world: World) -> None:

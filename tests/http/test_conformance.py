@@ -15,15 +15,15 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions
-from murmura.core.record import Letter
+from murmura.core.observer import SentUpdate
 from murmura.core.rng import Rng, client_secrets
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.keeping import Memory
-from murmura.runtimes.http.people import training_rows
+from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.http.device.storage import DeviceMemory
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import people
 from tests.http.processes import Served, get, served, write_table
@@ -38,8 +38,8 @@ METHODS = {
 
 
 def simulated(
-    name: str, data: Interactions, path: Literal["plain", "auto"], letters: list[Letter] | None = None
-) -> Fitted:
+    name: str, data: Interactions, path: Literal["plain", "auto"], updates: list[SentUpdate] | None = None
+) -> FederatedModel:
     """The same federation in one process, through the same channel; `letters` gets every update."""
     preset = algorithm(name)(**METHODS[name], channel="secure-sum", minimum_cohort=10)
     return fit(
@@ -52,7 +52,7 @@ def simulated(
             seed=SEED,
         ),
         runtime=InProcess(path=path),
-        record=None if letters is None else letters.append,
+        record=None if updates is None else updates.append,
     )
 
 
@@ -87,39 +87,39 @@ def test_three_ways_give_the_same_model_bit_for_bit(name: str, tmp_path: Path) -
     published, told = run(name, table, tmp_path)
     data = training_rows(str(table), "")
     assert (told["state"], told["rounds_done"]) == ("finished", 3 + (name == "cfpl"))
-    letters: list[Letter] = []
-    ways: tuple[tuple[Literal["plain", "auto"], list[Letter] | None], ...] = (
-        ("plain", letters),
+    updates: list[SentUpdate] = []
+    ways: tuple[tuple[Literal["plain", "auto"], list[SentUpdate] | None], ...] = (
+        ("plain", updates),
         ("auto", None),
     )
     for path, record in ways:
         fitted = simulated(name, data, path, record)
-        public = Public.of(data)
-        made = encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+        info = FederationInfo.of(data)
+        made = encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
         assert published == made, f"the {path} path gives another model"
     keeps_what_it_learned(fitted, tmp_path)
-    search_for_canaries(letters, fitted, tmp_path)
+    search_for_canaries(updates, fitted, tmp_path)
 
 
-def keeps_what_it_learned(fitted: Fitted, folder: Path) -> None:
+def keeps_what_it_learned(fitted: FederatedModel, folder: Path) -> None:
     """p_u of every device process is that of the simulation, to the rounding of two ways to add."""
     for client in range(ALONE):
-        memory = Memory.decode((folder / f"device-{client}" / "memory.bin").read_bytes())
+        memory = DeviceMemory.decode((folder / f"device-{client}" / "memory.bin").read_bytes())
         assert memory.pending is None
         np.testing.assert_allclose(memory.state["p"], fitted.states["p"][client], rtol=1e-9)
 
 
-def search_for_canaries(letters: list[Letter], fitted: Fitted, folder: Path) -> None:
+def search_for_canaries(updates: list[SentUpdate], fitted: FederatedModel, folder: Path) -> None:
     """Numbers of single updates, as doubles, floats, ring words and text, in everything that was written."""
     written = b"\0".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert b"coordinator at" in written
     secrets, looked_for = client_secrets(SEED, USERS), 0
-    for letter in letters:
-        if letter.phase != "train":  # ones for what is liked: no number of its own
+    for sent_update in updates:
+        if sent_update.phase != "train":  # ones for what is liked: no number of its own
             continue
-        values = letter.update.tables["items"].values.ravel().astype(np.float64)
+        values = sent_update.update.tables["items"].values.ravel().astype(np.float64)
         vector = fitted.plan.chains["train"].device(
-            letter.update, Rng(secrets[letter.client], letter.round), letter.round
+            sent_update.update, Rng(secrets[sent_update.client], sent_update.round), sent_update.round
         )
         told = np.flatnonzero(vector)[1:]
         places = told[:-2][(np.diff(told, n=2) == 0) & (np.diff(told)[:-1] == 1)][:5]
@@ -127,8 +127,8 @@ def search_for_canaries(letters: list[Letter], fitted: Fitted, folder: Path) -> 
         for value in values[np.abs(values) > 1e-6][:5].tolist():
             canaries += [struct.pack("<d", value), repr(value)[:12].encode()]
         for canary in canaries:
-            assert canary not in written, (letter.client, letter.round)
+            assert canary not in written, (sent_update.client, sent_update.round)
         looked_for += len(canaries)
     assert looked_for > 500
-    kept = Memory.decode((folder / "device-0" / "memory.bin").read_bytes()).state["p"]
+    kept = DeviceMemory.decode((folder / "device-0" / "memory.bin").read_bytes()).state["p"]
     assert kept.astype("<f8").tobytes() in written  # what a device may keep is found by the same search

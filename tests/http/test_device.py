@@ -16,14 +16,14 @@ from murmura.core.consent import Permission
 from murmura.core.errors import DataError, FederationError, RunError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.folder import Folder
-from murmura.runtimes.http.joining import Wish, join, leave
-from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.setup import Timing
-from murmura.runtimes.http.transport import Reply
+from murmura.runtimes.http.coordinator.setup import RoundTiming
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.device.joining import JoinRequest, join, leave
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
 from tests.http.network import SEEDED, World, entropy, people
 
@@ -34,28 +34,28 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-async def settle(world: World, folder: Path, client: int = 0, **wishes: object) -> Folder:
+async def settle(world: World, folder: Path, client: int = 0, **wishes: object) -> DeviceFolder:
     """A device of a real folder in slot `client`."""
     rows = world.rows(client)
-    wish = Wish(
+    request = JoinRequest(
         COORDINATOR,
         world.data.items.labels[rows.item],
         rows.value,
-        client_secrets(SEEDED, world.public.clients)[client],
+        client_secrets(SEEDED, world.info.clients)[client],
         Permission(),
         minimum=1,
         slot=client,
     )
-    made = Folder(folder)
-    await join(replace(wish, **wishes), made, world.network)  # type: ignore[arg-type]
+    made = DeviceFolder(folder)
+    await join(replace(request, **wishes), made, world.network)  # type: ignore[arg-type]
     return made
 
 
-def awake(world: World, folder: Folder, seed: int = 77) -> Device:
+def awake(world: World, folder: DeviceFolder, seed: int = 77) -> Device:
     """The device as a new process finds it."""
     send, clock = world.network, world.clock
-    library = Library(COORDINATOR, send)
-    return Device(folder.identity(), folder, folder.rows(), library, send, clock, clock.sleep, entropy(seed))
+    cache = DownloadCache(COORDINATOR, send)
+    return Device(folder.identity(), folder, folder.rows(), cache, send, clock, clock.sleep, entropy(seed))
 
 
 def reports(world: World) -> dict[str, list[bytes]]:
@@ -87,16 +87,16 @@ def test_after_a_kill_the_same_bytes_are_sent_or_none(tmp_path: Path, moment: st
         device = awake(world, folder)
         world.network.tamper = kill
         if moment == "after sending":
-            keep = Folder.keep
+            keep = DeviceFolder.keep
             taken = iter((False, True))
 
-            def keep_once(self: Folder, memory: object) -> None:
+            def keep_once(self: DeviceFolder, memory: object) -> None:
                 if next(taken):
                     raise Killed
                 keep(self, memory)  # type: ignore[arg-type]
 
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Folder, "keep", keep_once)
+                patch.setattr(DeviceFolder, "keep", keep_once)
                 with pytest.raises(Killed):
                     await device.visit()
         else:
@@ -150,7 +150,7 @@ def test_a_changed_history_after_a_kill_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_a_late_device_keeps_its_state(tmp_path: Path) -> None:
-    world = World(tmp_path, people(), settings=TRAINING, timing=Timing(round=60, hold=5, spread=20))
+    world = World(tmp_path, people(), settings=TRAINING, timing=RoundTiming(round=60, hold=5, spread=20))
 
     async def scenario() -> tuple[str, object]:
         folder = await settle(world, tmp_path / "me")
@@ -181,7 +181,7 @@ def forge(world: World, change: Callable[[dict[str, object]], None]) -> Callable
     change(plain)
     content = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
     envelope = world.coordinator.key.sign("manifest", content) + content
-    return lambda device: device.take_part(Reply(200, envelope))
+    return lambda device: device.take_part(HttpReply(200, envelope))
 
 
 @pytest.mark.parametrize(
@@ -226,14 +226,14 @@ def test_joining_refuses_another_key_and_foreign_data(tmp_path: Path) -> None:
         asyncio.run(settle(world, tmp_path / "me", key=bytes(32)))
     with pytest.raises(DataError, match="at least one of the federation's 30 items"):
         asyncio.run(settle(world, tmp_path / "me", labels=np.array([900, 901]), values=np.ones(2)))
-    assert not Folder(tmp_path / "me").exists
+    assert not DeviceFolder(tmp_path / "me").exists
     assert world.coordinator.registered().tolist() == []
 
 
 def test_excluded_items_never_leave_and_pi_is_a_limit(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings=TRAINING)
 
-    async def scenario() -> Folder:
+    async def scenario() -> DeviceFolder:
         label = world.data.items.labels[world.rows(0).item[0]]
         allowed = Permission(pi=0.5)
         folder = await settle(world, tmp_path / "me", never=(label,), permission=allowed)
@@ -267,7 +267,7 @@ def test_leaving_deletes_everything(tmp_path: Path) -> None:
     assert not (tmp_path / "me").exists()
     assert world.coordinator.registered().tolist() == []
     with pytest.raises(RunError, match="join a federation first"):
-        Folder(tmp_path / "me").identity()
+        DeviceFolder(tmp_path / "me").identity()
 
 
 def unequal(small: int, large: int, each: int) -> Interactions:
@@ -293,7 +293,7 @@ def test_neither_sizes_nor_times_tell_ten_likes_from_two_thousand(tmp_path: Path
     """Training takes (virtual) time in proportion to the likes; an impostor draws its time after training."""
     each, rounds = 20, 8
     data = unequal(10, 2000, each)
-    timing = Timing(round=60, hold=5, spread=20)
+    timing = RoundTiming(round=60, hold=5, spread=20)
     world = World(tmp_path, data, "fcf", {"rounds": rounds, "factors": 2}, timing=timing)
     sizes: list[list[float]] = [[], []]
     times: list[list[float]] = [[], []]

@@ -12,12 +12,12 @@ import pytest
 from murmura.channel.chain import chain
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.codec import decode
+from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.errors import SettingError
-from murmura.core.federation import Call, History, Letters
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
-from murmura.runtimes.http.ranking import recommend
-from murmura.runtimes.http.wire import Letter
+from murmura.runtimes.http.device.ranking import recommend
+from murmura.runtimes.http.protocol.wire import IndividualReport
 from tests.http.network import SEEDED, World
 
 GROUPS = np.repeat(np.arange(4, dtype=np.int32), 6)
@@ -39,28 +39,28 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
         devices = await world.everyone()
         await world.play(devices)
         for client, device in enumerate(devices):  # of every rating of every member, what has left
-            assert set(device.keeper.memory.sent) == set(world.rows(client).item.tolist())
+            assert set(device.storage.memory.sent) == set(world.rows(client).item.tolist())
         return [dict(await device.own_answer() or {}) for device in devices]
 
     told = asyncio.run(scenario())
     itinerary = world.setup.itinerary()
-    algorithm, public, secrets = itinerary.algorithm, itinerary.public, client_secrets(SEEDED, 4)
-    means, factors = algorithm.phases(public)
+    algorithm, info, secrets = itinerary.algorithm, itinerary.info, client_secrets(SEEDED, 4)
+    means, factors = algorithm.phases(info)
     rows = [world.rows(client) for client in range(4)]
     histories = [History(r.item, r.value, np.ones(len(r.item)), r.person) for r in rows]
-    server = algorithm.server_init(public, Rng(server_secret(SEEDED)))
-    stages, sums = chain(READ, means, public, 4), []
-    states = [algorithm.client_init(public, histories[u], Rng(secrets[u])) for u in range(4)]
+    server = algorithm.server_init(info, Rng(server_secret(SEEDED)))
+    stages, sums = chain(READ, means, info, 4), []
+    states = [algorithm.client_init(info, histories[u], Rng(secrets[u])) for u in range(4)]
     for client in range(4):
-        call, rng = Call(public, "means", 0, server.model), Rng(secrets[client], 0)
-        _, update = algorithm.client_step(call, states[client], histories[client], rng)
+        context, rng = RoundContext(info, "means", 0, server.model), Rng(secrets[client], 0)
+        _, update = algorithm.client_step(context, states[client], histories[client], rng)
         sums.append(stages.device(update, rng, 0))
     server, _ = algorithm.server_step("means", server, stages.server(stages.ring.add_up(sums), 0))
-    letters = {}
+    updates = {}
     for client in range(4):
-        call, rng = Call(public, "factors", 1, server.model), Rng(secrets[client], 1)
-        _, letters[client] = algorithm.client_step(call, states[client], histories[client], rng)
-    server, answers = algorithm.server_step(factors.name, server, Letters(letters))
+        context, rng = RoundContext(info, "factors", 1, server.model), Rng(secrets[client], 1)
+        _, updates[client] = algorithm.client_step(context, states[client], histories[client], rng)
+    server, answers = algorithm.server_step(factors.name, server, IndividualUpdates(updates))
     for name, values in world.coordinator.rounds.now.server.model.items():
         np.testing.assert_array_equal(values, server.model[name], strict=True)
     for client in range(4):
@@ -86,12 +86,12 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
         """Place 2 sends another number."""
         if not url.endswith("/letters") or (now := world.coordinator.rounds.live) is None:
             return body
-        letter = Letter.decode(body)
-        if now.manifest.phase != "factors" or world.holder(letter.report) != 2:
+        upload = IndividualReport.decode(body)
+        if now.manifest.phase != "factors" or world.holder(upload.report) != 2:
             return body
-        values = decode(letter.update, sends).tables["items"].values.copy()
+        values = decode(upload.update, sends).tables["items"].values.copy()
         values[0, 0] = number
-        return replace(letter, update=letter.update[: -values.nbytes] + values.tobytes()).encode()
+        return replace(upload, update=upload.update[: -values.nbytes] + values.tobytes()).encode()
 
     world.network.tamper = twisted
 
@@ -100,9 +100,9 @@ def test_a_letter_that_cannot_be_used_is_left_out_by_name_and_the_others_go_on(
         while world.coordinator.about()["state"] != "finished":
             await world.turn()
             said += [outcome.why for device in devices if (outcome := await device.visit()).kind == "refused"]
-            world.clock.now += 61  # nobody waits longer for a letter that never came whole
+            world.clock.now += 61  # nobody waits longer for an update that never came whole
             await world.turn()
-        return said, [await device.own_answer() for device in devices], devices[2].keeper.memory.sent
+        return said, [await device.own_answer() for device in devices], devices[2].storage.memory.sent
 
     said, answers, sent = asyncio.run(scenario())
     assert said == [why]
@@ -123,13 +123,13 @@ def test_everyone_of_a_household_gets_a_list_even_without_a_rating(tmp_path: Pat
         devices = await world.everyone()
         await world.play(devices)
         one, rows = devices[0], world.rows(0)
-        manifest, memory = one.manifest, one.keeper.memory
+        manifest, memory = one.manifest, one.storage.memory
         assert manifest is not None
         assert rows.person is not None
         known = rows.person < 5  # the sixth has rated nothing
         history = History(rows.item[known], rows.value[known], np.ones(int(known.sum())), rows.person[known])
-        model, secret = await one.library.model(manifest), one.identity.secret
-        return recommend(manifest, world.public, model, memory.state, history, secret, 3, None, people=6)
+        model, secret = await one.cache.model(manifest), one.identity.secret
+        return recommend(manifest, world.info, model, memory.state, history, secret, 3, None, people=6)
 
     lists = asyncio.run(scenario())
     assert [len(one) for one in lists] == [3] * 6

@@ -12,15 +12,15 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.population import places
+from murmura.core.population import member_places
 from murmura.core.settings import field_names
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
-from murmura.runtimes.http.joining import Wish, known_likes
-from murmura.runtimes.http.manifest import Mode
-from murmura.runtimes.http.people import described_by_items, groups_of, training_rows
-from murmura.runtimes.http.setup import configured
+from murmura.runtimes.http.coordinator.setup import configured
+from murmura.runtimes.http.device.from_dataset import describe_items, groups_of, training_rows
+from murmura.runtimes.http.device.joining import JoinRequest, known_likes
+from murmura.runtimes.http.protocol.manifest import ChannelMode
 from murmura.runtimes.inprocess import InProcess
 from tests.http.processes import Processes, answers, free_ports, get, served
 
@@ -52,7 +52,9 @@ def words(name: str) -> list[object]:
     return [word for key, value in given(name).items() for word in ("-S", f"{key}={value}")]
 
 
-def simulated(name: str, data: Interactions, groups: np.ndarray, mode: Mode = "readable") -> Fitted:
+def simulated(
+    name: str, data: Interactions, groups: np.ndarray, mode: ChannelMode = "readable"
+) -> FederatedModel:
     preset, channel = configured(name, given(name), mode, 2)
     schedule = preset.schedule()
     runtime = InProcess(path="plain")
@@ -112,8 +114,8 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
         processes.wait("late")
     finally:
         processes.stop()
-    public = fitted.plan.public
-    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+    info = fitted.plan.public
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
     for group in range(ALONE):
         everyone_of_a_household_is_served(processes.out(f"h{group}"), fitted, data, groups, group)
     events = [json.loads(line) for line in processes.out("late").splitlines()]
@@ -123,7 +125,7 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
 
 
 def everyone_of_a_household_is_served(
-    out: str, fitted: Fitted, data: Interactions, groups: np.ndarray, group: int
+    out: str, fitted: FederatedModel, data: Interactions, groups: np.ndarray, group: int
 ) -> None:
     """The three films each of them is shown are those of the simulation."""
     events = [json.loads(line) for line in out.splitlines()]
@@ -135,7 +137,7 @@ def everyone_of_a_household_is_served(
     members = np.flatnonzero(groups == group)
     assert shown.keys() == {str(data.users.labels[user]) for user in members}
     lists = fitted.recommend(members.astype(np.int32), 3)
-    assert (places(groups)[members] == np.arange(len(members))).all()
+    assert (member_places(groups)[members] == np.arange(len(members))).all()
     for user, items in zip(members.tolist(), lists.item.tolist()):
         assert shown[str(data.users.labels[user])] == data.items.labels[items].tolist()
 
@@ -166,16 +168,16 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
         here.processes.wait("fleet")
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")
-    public = fitted.plan.public
+    info = fitted.plan.public
     assert (told["mode"], told["label"]) == ("secure-sum", "")
-    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(public), public.listed)
+    assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
 
 
 def test_a_household_too_large_for_the_federation_is_told_so(tmp_path: Path) -> None:
     items = tmp_path / "films.txt"
     items.write_text("".join(f"{n}\n" for n in range(FILMS)), encoding="utf-8")
     data = ratings()
-    wish = Wish(
+    request = JoinRequest(
         "http://x",
         data.item,
         data.value,
@@ -184,15 +186,15 @@ def test_a_household_too_large_for_the_federation_is_told_so(tmp_path: Path) -> 
         person=data.user,
         people=tuple(map(str, range(PEOPLE))),
     )
-    small = described_by_items(items, algorithm("fedsplit")(largest=6), 10, 100)
+    small = describe_items(items, algorithm("fedsplit")(largest=6), 10, 100)
     with pytest.raises(DataError, match="at most 6 people, but the data has 30"):
-        known_likes(small, wish)
+        known_likes(small, request)
     likes, foreign = known_likes(
-        described_by_items(items, algorithm("fedsplit")(), 10, 100), replace_keep_back(wish)
+        describe_items(items, algorithm("fedsplit")(), 10, 100), replace_keep_back(request)
     )
     kept = [sum(like.kept_back for like in likes if like.person == person) for person in range(PEOPLE)]
     assert (kept, foreign) == ([3] * PEOPLE, 0)  # a third of everybody's nine, not the last people's rows
 
 
-def replace_keep_back(wish: Wish) -> Wish:
-    return Wish(**{**vars(wish), "keep_back": 0.34})
+def replace_keep_back(request: JoinRequest) -> JoinRequest:
+    return JoinRequest(**{**vars(request), "keep_back": 0.34})

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from murmura.core.channel import ChannelSettings
-from murmura.runtimes.http.device import Device
-from murmura.runtimes.http.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.transport import Reply
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.runtimes.loopback import VECTOR
 from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings
@@ -37,7 +37,7 @@ class Losing:
     def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.world, self.lost, self.meanwhile = world, list[tuple[str, bytes]](), meanwhile
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         reply = await self.world.network(method, url, body, headers)
         last = url == f"{VECTOR}/reports" or url.endswith("/letters")
         if last and (url, body) not in self.lost:
@@ -100,9 +100,9 @@ def test_after_a_restart_nobody_knows_but_what_may_have_been_counted_counts_as_s
         await all_rounds(calm, whole)
         devices[0].send = Losing(world, restart)
         assert "sent" not in await all_rounds(world, devices)
-        shown = whole[0].keeper.memory.sent
+        shown = whole[0].storage.memory.sent
         assert len(shown) > 0
-        assert devices[0].keeper.memory.sent == shown
+        assert devices[0].storage.memory.sent == shown
 
     asyncio.run(scenario())
 

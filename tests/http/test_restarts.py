@@ -10,9 +10,9 @@ import pytest
 
 from murmura.core.channel import ChannelSettings
 from murmura.core.errors import RunError
-from murmura.runtimes.http.aggregator import Role
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.store import Store
+from murmura.runtimes.http.aggregator.aggregator import Role
+from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.loopback import SEED, VECTOR
 from tests.http.network import World, people
 
@@ -50,7 +50,7 @@ def test_a_coordinator_that_is_killed_anywhere_ends_with_the_same_model(
         devices = await world.everyone()
         world.network.tamper = kill
         if stop == "commit":
-            world.coordinator.rounds.book.commit = die  # type: ignore[method-assign, assignment]
+            world.coordinator.rounds.store.commit = die  # type: ignore[method-assign, assignment]
         for _ in range(20):
             try:
                 await world.turn()
@@ -157,9 +157,10 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         before = world.coordinator.rounds.now.model
         await world.turn()
         assert world.coordinator.rounds.live is not None  # it waits
-        assert (world.coordinator.rounds.now.model, world.coordinator.rounds.book.standing().model) == (
-            before,
-        ) * 2
+        assert (
+            world.coordinator.rounds.now.model,
+            world.coordinator.rounds.store.federation_state().model,
+        ) == (before,) * 2
         store._db.execute("PRAGMA max_page_count=100000")
         await world.play(devices)
 
@@ -195,4 +196,4 @@ def test_a_folder_of_another_federation_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="its settings differ"):
         World(tmp_path, people(), settings={**TRAINING, "factors": 7})
     with pytest.raises(RunError, match="must belong to a coordinator"):
-        Store(tmp_path / "seed.db", "coordinator")
+        ServerDatabase(tmp_path / "seed.db", "coordinator")

@@ -13,16 +13,16 @@ import pytest
 from murmura.channel.chain import chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
+from murmura.core.contract import History, RoundContext
 from murmura.core.errors import SettingError
-from murmura.core.federation import Call, History
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.engine.itinerary import Position
 from murmura.engine.visit import visit
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.keeping import InMemory
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.setup import Timing
-from murmura.runtimes.http.transport import ask, bearer
+from murmura.runtimes.http.coordinator.setup import RoundTiming
+from murmura.runtimes.http.device.storage import InMemoryStorage
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import ask, bearer
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
 from tests.http.network import SEEDED, World, people
 
@@ -32,24 +32,24 @@ TRAINING: dict[str, object] = {"rounds": 3, "clients": 10}
 def plain_model(world: World) -> dict[str, np.ndarray]:
     """The same federation as one loop: no shares, no network."""
     itinerary, channel = world.setup.itinerary(), world.channel
-    algorithm, public = itinerary.algorithm, itinerary.public
-    server = algorithm.server_init(public, Rng(server_secret(SEEDED)))
-    secrets, rows = client_secrets(SEEDED, public.clients), world.data.by_user
+    algorithm, info = itinerary.algorithm, itinerary.info
+    server = algorithm.server_init(info, Rng(server_secret(SEEDED)))
+    secrets, rows = client_secrets(SEEDED, info.clients), world.data.by_user
 
     def history(client: int) -> History:
         item, value = rows.of(client), rows.value[rows.start[client] : rows.start[client + 1]]
         return History(item, value, np.ones(len(item)))
 
-    states = [algorithm.client_init(public, history(u), Rng(secrets[u])) for u in range(public.clients)]
+    states = [algorithm.client_init(info, history(u), Rng(secrets[u])) for u in range(info.clients)]
     at = Position()
     while not itinerary.finished(at):
-        phase, everyone = itinerary.phase(at), np.arange(public.clients, dtype=np.int32)
-        stages = chain(channel, phase, public, itinerary.called(at))
+        phase, everyone = itinerary.phase(at), np.arange(info.clients, dtype=np.int32)
+        stages = chain(channel, phase, info, itinerary.called(at))
         vectors = []
         for client in itinerary.cohort(at, everyone, server_secret(SEEDED), everyone).tolist():
             rng = Rng(secrets[client], at.round)
-            call = Call(public, phase.name, at.round, server.model)
-            made = visit(algorithm, phase, call, states[client], history(client), rng, stages)
+            context = RoundContext(info, phase.name, at.round, server.model)
+            made = visit(algorithm, phase, context, states[client], history(client), rng, stages)
             states[client] = made.state
             assert made.vector is not None
             vectors.append(made.vector)
@@ -206,19 +206,19 @@ def test_uploads_have_one_length_and_every_device_sends_one_pair(tmp_path: Path)
 
 @pytest.mark.parametrize("change", [{"statistics": False}, {"train": False}, {"pi": 0.5}, {"never": (2,)}])
 def test_consent_taken_back_cancels_a_queued_upload(tmp_path: Path, change: dict[str, Any]) -> None:
-    world = World(tmp_path, people(), settings=TRAINING, timing=Timing(round=60, hold=5, spread=20))
+    world = World(tmp_path, people(), settings=TRAINING, timing=RoundTiming(round=60, hold=5, spread=20))
 
     async def scenario() -> tuple[str, int]:
         devices = await world.everyone()
         await world.turn()
-        keeper = devices[0].keeper
-        assert isinstance(keeper, InMemory)
+        storage = devices[0].storage
+        assert isinstance(storage, InMemoryStorage)
         visit = asyncio.create_task(devices[0].visit())
-        while keeper.memory.pending is None:
+        while storage.memory.pending is None:
             await asyncio.sleep(0)
-        keeper.allowed = Permission(**change)
+        storage.allowed = Permission(**change)
         outcome = await visit
-        return outcome.why, keeper.notes
+        return outcome.why, storage.notes
 
     why, notes = asyncio.run(scenario())
     assert "taken back" in why

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import MurmuraError, RunError
-from murmura.runtimes.http import store
-from murmura.runtimes.http.folder import Folder
-from murmura.runtimes.http.store import STEPS, Store, put_fact
+from murmura.runtimes.http import database
+from murmura.runtimes.http.database import STEPS, ServerDatabase, put_fact
+from murmura.runtimes.http.device.folder import DeviceFolder
 from tests.http.network import World, people
 from tests.http.test_device import TRAINING, settle
 
@@ -59,15 +59,15 @@ def files(folder: Path) -> dict[str, bytes]:
 
 @ROLES
 def test_a_database_without_a_version_is_the_first_and_goes_on(tmp_path: Path, role: str) -> None:
-    opened = Store(made(tmp_path / "a.db", role), role)
+    opened = ServerDatabase(made(tmp_path / "a.db", role), role)
     table, rows = KEPT[role]
     assert opened.rows(f"SELECT * FROM {table}") == rows
     assert opened.row("PRAGMA user_version") == (1,)
     opened.write([put_fact("more", b"1")])
     opened.close()
-    again = Store(tmp_path / "a.db", role)
+    again = ServerDatabase(tmp_path / "a.db", role)
     assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (1,))
-    new = Store(tmp_path / "b.db", role)
+    new = ServerDatabase(tmp_path / "b.db", role)
     tables = "SELECT name, sql FROM sqlite_master ORDER BY name"
     plain = [[(name, " ".join((sql or "").split())) for name, sql in one.rows(tables)] for one in (again, new)]
     assert plain[0] == plain[1]
@@ -81,13 +81,13 @@ def test_an_older_database_is_migrated_completely_or_not_at_all(
     path, (table, rows) = made(tmp_path / "a.db", role), KEPT[role]
     second = f"ALTER TABLE {table} ADD COLUMN note TEXT; UPDATE {table} SET note = 'old'"
     with monkeypatch.context() as wrong:
-        wrong.setitem(store.STEPS, role, (*STEPS[role], f"{second}; INSERT INTO nowhere VALUES (1)"))
+        wrong.setitem(database.STEPS, role, (*STEPS[role], f"{second}; INSERT INTO nowhere VALUES (1)"))
         with pytest.raises(MurmuraError, match="nowhere"):
-            Store(path, role)
-    assert Store(path, role).rows(f"SELECT * FROM {table}") == rows
-    monkeypatch.setitem(store.STEPS, role, (*STEPS[role], second))
+            ServerDatabase(path, role)
+    assert ServerDatabase(path, role).rows(f"SELECT * FROM {table}") == rows
+    monkeypatch.setitem(database.STEPS, role, (*STEPS[role], second))
     for place in (path, tmp_path / "new.db"):
-        opened = Store(place, role)
+        opened = ServerDatabase(place, role)
         assert opened.row("PRAGMA user_version") == (2,)
         assert opened.rows(f"SELECT * FROM {table}") == [(*row, "old") for row in rows if place == path]
 
@@ -108,7 +108,7 @@ def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: st
     with pytest.raises(
         RunError, match=r"version 1 or older, but a newer Murmura made it version 2; start that one"
     ):
-        Store(folder / "a.db", role)
+        ServerDatabase(folder / "a.db", role)
     assert (files(folder), (folder / "a.db").stat().st_mode) == (before, mode)
     db.close()
 
@@ -117,7 +117,7 @@ def test_the_database_of_another_is_refused_and_left_as_it_was(tmp_path: Path) -
     made(tmp_path / "a.db", "aggregator")
     before = files(tmp_path)
     with pytest.raises(RunError, match="must belong to a coordinator"):
-        Store(tmp_path / "a.db", "coordinator")
+        ServerDatabase(tmp_path / "a.db", "coordinator")
     assert files(tmp_path) == before
 
 
@@ -128,7 +128,7 @@ def test_a_device_of_a_newer_version_is_refused_and_one_without_goes_on(tmp_path
     plain = json.loads((home.path / "device.json").read_bytes())
     assert plain.pop("version") == 1
     (home.path / "device.json").write_text(json.dumps(plain))
-    assert Folder(home.path).identity().token == known
+    assert DeviceFolder(home.path).identity().token == known
     (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
     before = files(home.path)
     with pytest.raises(RunError, match="a newer Murmura made it version 2; start that one"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from murmura.kernels.als import solve_rows
+from murmura.kernels.factorisation.als import solve_rows
 from tests.kernels.test_sparse import matrix, sparse
 
 Table = NDArray[np.float64]

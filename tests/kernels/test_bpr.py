@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.kernels.bpr import Rates, train_one_user, train_triples
+from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
 
 Table = NDArray[Any]
 USERS, ITEMS, FACTORS, TRIPLES = 8, 12, 20, 3000
@@ -38,7 +38,7 @@ def plain(P: Table, Q: Table, b: Table, alpha: float, reg: float) -> None:
 
 def test_steps_equal_the_plain_twin_in_double_precision() -> None:
     ours, theirs = tables("f8"), tables("f8")
-    train_triples(*triples(), *ours, Rates.of(np.float64, 0.05, 0.01))
+    train_triples(*triples(), *ours, BprRates.of(np.float64, 0.05, 0.01))
     plain(*theirs, alpha=0.05, reg=0.01)
     # a step re-orders one sum of FACTORS terms: FACTORS rounding errors of values below 4, TRIPLES times
     near = TRIPLES * FACTORS * 4 * 2.0**-53
@@ -48,8 +48,8 @@ def test_steps_equal_the_plain_twin_in_double_precision() -> None:
 
 def test_single_precision_stays_near_double_precision() -> None:
     single, double = tables("f4"), tables("f8")
-    train_triples(*triples(), *single, Rates.of(np.float32, 0.05, 0.01))
-    train_triples(*triples(), *double, Rates.of(np.float64, 0.05, 0.01))
+    train_triples(*triples(), *single, BprRates.of(np.float32, 0.05, 0.01))
+    train_triples(*triples(), *double, BprRates.of(np.float64, 0.05, 0.01))
     for mine, twin in zip(single, double):
         assert mine.dtype == np.float32
         np.testing.assert_allclose(mine, twin, rtol=0, atol=TRIPLES * FACTORS * 4 * 2.0**-24)
@@ -59,7 +59,7 @@ def test_one_user_moves_as_in_training_but_the_items_stay() -> None:
     P, Q, b = tables("f8")
     _, pos, neg = triples()
     p, before = P[0].copy(), Q.copy()
-    train_one_user(pos, neg, p, Q, b, Rates.of(np.float64, 0.05, 0.01))
+    train_one_user(pos, neg, p, Q, b, BprRates.of(np.float64, 0.05, 0.01))
     twin = P[0].copy()
     for i, j in zip(pos, neg):
         g = 1 / (1 + np.exp(b[i] - b[j] + twin @ (Q[i] - Q[j])))
@@ -77,5 +77,5 @@ def test_the_loss_falls() -> None:
         return float(np.log1p(np.exp(-x)).mean())
 
     before = loss()
-    train_triples(who, pos, neg, P, Q, b, Rates.of(np.float32, 0.05, 0.0025))
+    train_triples(who, pos, neg, P, Q, b, BprRates.of(np.float32, 0.05, 0.0025))
     assert loss() < 0.5 * before

@@ -6,7 +6,7 @@ import pytest
 from murmura.core.arrays import Ints
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, Stream, client_secrets, server_secret
-from murmura.kernels.sampling import Owned, draw_grouped, draw_others, draw_places
+from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from tests.kernels.worlds import world
 
 T = np.uint64(Purpose.TRIPLES)
@@ -40,14 +40,14 @@ def empty(n: int) -> Ints:
 
 def test_who_can_compare_has_something_but_not_everything() -> None:
     train = world()
-    able = Owned.of(train).can_compare(train.n_items)
+    able = UserItems.of(train).can_compare(train.n_items)
     assert np.flatnonzero(~able).tolist() == [3, 5]
 
 
 @pytest.mark.parametrize("room", [64, 8192])  # words drawn ahead: too few, and enough
 def test_grouped_triples_are_those_of_the_users_streams(room: int) -> None:
     train = world(share=0.8, items=60)  # most items are own: many words are passed over
-    owned = Owned.of(train)
+    owned = UserItems.of(train)
     users = np.array([7, 0, 29, 12])
     n = int(train.user_counts[users].sum())
     who, pos, neg, own = empty(n), empty(n), empty(n), np.zeros(train.n_items, np.bool_)
@@ -67,7 +67,7 @@ def test_places_and_others_are_those_of_one_stream() -> None:
     assert out.tolist() == [stream.below(n) for n in bounds.tolist()]
     who = np.array([0, 1, 2, 29] * 50, np.int32)
     neg = empty(200)
-    draw_others(Owned.of(train), server, np.uint64(2), T, words, who, neg)
+    draw_others(UserItems.of(train), server, np.uint64(2), T, words, who, neg)
     stream = Rng(server, 2).stream(Purpose.TRIPLES)
     assert neg.tolist() == [plain_other(stream, train, u) for u in who.tolist()]
 
@@ -76,7 +76,7 @@ def test_positives_and_negatives_are_uniform() -> None:
     train, n = world(items=12), 40_000
     secrets = client_secrets(1, train.n_users)
     u = int(np.flatnonzero(train.user_counts >= 3)[0])
-    owned = Owned.of(train)
+    owned = UserItems.of(train)
     repeats = -(-n // int(train.user_counts[u]))
     drawn = []
     for epoch in range(repeats):

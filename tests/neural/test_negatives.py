@@ -15,7 +15,7 @@ from murmura.baselines.neumf import NeuMf
 from murmura.core.interactions import Interactions
 from murmura.evaluation.tails import chance_of
 from murmura.neural.histories import Histories
-from murmura.neural.negatives import Unmet
+from murmura.neural.negatives import UnseenItems
 from tests.engine.test_sealed import ready
 
 
@@ -33,7 +33,7 @@ def histories_of(rows: list[list[int]], n_items: int) -> Histories:
 )
 def test_the_unmet_items_are_counted_out_in_order(case: tuple[int, list[set[int]]]) -> None:
     n_items, met = case
-    unmet = Unmet.of(histories_of([sorted(items) for items in met], n_items))
+    unmet = UnseenItems.of(histories_of([sorted(items) for items in met], n_items))
     for user, items in enumerate(met):
         expected = [item for item in range(n_items) if item not in items]
         got = unmet.at(torch.full((len(expected),), user), torch.arange(len(expected)))
@@ -42,7 +42,7 @@ def test_the_unmet_items_are_counted_out_in_order(case: tuple[int, list[set[int]
 
 
 def test_draws_are_uniform_over_the_unmet_and_never_met() -> None:
-    n, unmet = 30_000, Unmet.of(histories_of([[0, 1, 5], [2], []], 7))
+    n, unmet = 30_000, UnseenItems.of(histories_of([[0, 1, 5], [2], []], 7))
     for user, expected in ((0, [2, 3, 4, 6]), (1, [0, 1, 3, 4, 5, 6]), (2, list(range(7)))):
         drawn = unmet.draw(torch.full((n,), user), torch.Generator().manual_seed(11))
         counts = torch.bincount(drawn, minlength=7)
@@ -53,7 +53,7 @@ def test_draws_are_uniform_over_the_unmet_and_never_met() -> None:
 
 
 def test_someone_who_has_met_everything_draws_some_item_that_does_not_count() -> None:
-    unmet = Unmet.of(histories_of([[0, 1, 2]], 3))
+    unmet = UnseenItems.of(histories_of([[0, 1, 2]], 3))
     assert not bool(unmet.has_room(torch.tensor([0]))[0])
     drawn = unmet.draw(torch.zeros(50, dtype=torch.long), torch.Generator().manual_seed(1))
     assert 0 <= int(drawn.min()) <= int(drawn.max()) < 3

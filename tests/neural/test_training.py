@@ -12,7 +12,7 @@ import torch
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT
-from murmura.neural.training import Schedule, alone, optimise
+from murmura.neural.training import BatchSchedule, one_thread_generator, optimise
 
 TARGET = torch.tensor([[1.0, -2.0], [3.0, 0.5]])
 
@@ -24,8 +24,8 @@ def fitted(l2: float, epochs: int = 400, rate: float = 0.05) -> dict[str, NDArra
     def loss(chosen: torch.Tensor, epoch: float) -> torch.Tensor:
         return ((params["weight"] - TARGET) ** 2).sum() + ((params["bias"] - 1) ** 2).sum()
 
-    with alone(0) as generator:
-        return optimise(params, loss, 4, Schedule(epochs, 2, rate, l2), generator, SILENT, None)
+    with one_thread_generator(0) as generator:
+        return optimise(params, loss, 4, BatchSchedule(epochs, 2, rate, l2), generator, SILENT, None)
 
 
 def test_l2_enters_the_loss_of_weights_and_spares_biases() -> None:
@@ -43,8 +43,8 @@ def test_every_example_is_seen_once_per_epoch_in_another_order() -> None:
         seen.append((epoch, chosen.tolist()))
         return (params["weight"] ** 2).sum()
 
-    with alone(5) as generator:
-        optimise(params, loss, 7, Schedule(2, 3, 0.1, 0.0), generator, SILENT, None)
+    with one_thread_generator(5) as generator:
+        optimise(params, loss, 7, BatchSchedule(2, 3, 0.1, 0.0), generator, SILENT, None)
     epochs = [[i for _, part in seen[e : e + 3] for i in part] for e in (0, 3)]
     assert [sorted(epoch) for epoch in epochs] == [list(range(7))] * 2
     assert epochs[0] != epochs[1]
@@ -58,7 +58,7 @@ def test_threads_and_the_callers_generator_are_as_they_were() -> None:
     try:
         fitted(0.0, epochs=2)
         assert torch.get_num_threads() == 2
-        with pytest.raises(RuntimeError, match="stop"), alone(1):
+        with pytest.raises(RuntimeError, match="stop"), one_thread_generator(1):
             raise RuntimeError("stop")
         assert torch.get_num_threads() == 2
     finally:
@@ -68,7 +68,16 @@ def test_threads_and_the_callers_generator_are_as_they_were() -> None:
 
 def test_a_lost_loss_is_refused_in_one_sentence() -> None:
     params = {"weight": torch.full((1, 1), torch.inf, requires_grad=True)}
-    with alone(0) as generator, pytest.raises(SettingError, match=r"learning_rate must .* lower it"):
+    with (
+        one_thread_generator(0) as generator,
+        pytest.raises(SettingError, match=r"learning_rate must .* lower it"),
+    ):
         optimise(
-            params, lambda c, e: params["weight"].sum(), 1, Schedule(1, 1, 0.1, 0.0), generator, SILENT, None
+            params,
+            lambda c, e: params["weight"].sum(),
+            1,
+            BatchSchedule(1, 1, 0.1, 0.0),
+            generator,
+            SILENT,
+            None,
         )

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from murmura.baselines import BASELINES, baseline
 from murmura.cli.app import app
 from murmura.core.errors import SettingError
-from murmura.data.sources import SOURCES, every_source, load
+from murmura.data.sources.registry import SOURCES, every_source, load
 from murmura.evaluation import METRICS, metric_of
 from murmura.studies.config import describe_settings
 from murmura.studies.methods import method_class, names
@@ -50,7 +50,7 @@ SOURCE = """
 import numpy as np
 from murmura.core.catalogue import Catalogue
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.data.source import Source, SourceFile
+from murmura.data.sources.source import Source, SourceFile
 
 
 def read(folder):

@@ -10,11 +10,11 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.report import build
-from murmura.report.analyses import TABLES, analyses
-from murmura.report.drawing import CURVES, VARIABLES
-from murmura.report.page import OURS
-from murmura.report.palette import looks, power, ramp
-from murmura.report.sweep_plots import value_places
+from murmura.report.pages.analyses import TABLES, analyses
+from murmura.report.pages.comparison import OURS
+from murmura.report.plots.drawing import CURVES, VARIABLES
+from murmura.report.plots.palette import curve_styles, power, ramp
+from murmura.report.plots.sweep import value_places
 from murmura.studies.compare import compare, plan
 from murmura.studies.sweep import Sweep, plan_sweep, sweep
 from tests.studies.worlds import small_world
@@ -121,7 +121,7 @@ def test_an_earlier_report_leaves_no_table_behind() -> None:
 
 
 def test_curves_are_told_apart_by_colour_and_marker() -> None:
-    styles = list(looks([f"model {n}" for n in range(2 * len(CURVES))]).values())
+    styles = list(curve_styles([f"model {n}" for n in range(2 * len(CURVES))]).values())
     assert len({(style.colour, style.marker) for style in styles}) == len(styles)
     assert ramp(2) == ["#d55e00", "#0072b2"]
     assert len(set(ramp(11))) == 11

@@ -9,7 +9,7 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.report.read import printable, read_folder
+from murmura.report.result_folder import printable, read_folder
 from murmura.studies.compare import run_name
 from tests.report.folders import Made, drawn, write_comparison, write_scores
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from murmura.core.settings import changed
-from murmura.report.reproduction import write
-from murmura.studies.experiments import Experiment, read_experiment
-from murmura.studies.reproduce import Place, reproduce
+from murmura.report.pages.reproduction import write
+from murmura.studies.papers.experiments import Experiment, read_experiment
+from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
 from tests.studies.experiment_files import check_ins, small
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ def silent(what: str, seconds: float, done: int, total: int, left: float) -> Non
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, list[Place], Path]:
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, list[ExperimentPlace], Path]:
     """A sweep on two data sets, printed numbers for the first."""
     folder = tmp_path_factory.mktemp("page")
     text = """title: Two <b>bold</b> data sets
@@ -40,7 +40,7 @@ rows:
     for name, users in (("first", 30), ("second", 36)):
         (folder / name).mkdir()
         data = check_ins(folder / name, users=users)
-        place = Place(one, str(data.rename(folder / f"{name}.csv")), folder / "out" / f"two-{name}")
+        place = ExperimentPlace(one, str(data.rename(folder / f"{name}.csv")), folder / "out" / f"two-{name}")
         reproduce(place, 1, silent)
         places.append(place)
     best = {"Top-Pop": {"P@10": 1.0}, "User-kNN": {"P@10": 0.0001}, "sFPL pi=1": {"P@10": 0.5}}
@@ -50,7 +50,9 @@ rows:
     return printed, places, folder / "out"
 
 
-def test_the_page_says_what_was_reached_and_what_not(shown: tuple[Experiment, list[Place], Path]) -> None:
+def test_the_page_says_what_was_reached_and_what_not(
+    shown: tuple[Experiment, list[ExperimentPlace], Path],
+) -> None:
     experiment, places, out = shown
     files = write(experiment, places, out)
     page = files[0].read_text(encoding="utf-8")
@@ -62,7 +64,7 @@ def test_the_page_says_what_was_reached_and_what_not(shown: tuple[Experiment, li
     assert "each row against the best centralised one, User-kNN, user by user" in page
 
 
-def test_ids_are_unique_and_links_lead_somewhere(shown: tuple[Experiment, list[Place], Path]) -> None:
+def test_ids_are_unique_and_links_lead_somewhere(shown: tuple[Experiment, list[ExperimentPlace], Path]) -> None:
     experiment, places, out = shown
     page = write(experiment, places, out)[0].read_text(encoding="utf-8")
     ids = re.findall(r'\bid="([^"]+)"', page)
@@ -71,7 +73,7 @@ def test_ids_are_unique_and_links_lead_somewhere(shown: tuple[Experiment, list[P
     assert set(used) <= set(ids)
 
 
-def test_writing_again_changes_nothing(shown: tuple[Experiment, list[Place], Path]) -> None:
+def test_writing_again_changes_nothing(shown: tuple[Experiment, list[ExperimentPlace], Path]) -> None:
     experiment, places, out = shown
     first = {file.name: file.read_bytes() for file in write(experiment, places, out)}
     assert {file.name: file.read_bytes() for file in write(experiment, places, out)} == first

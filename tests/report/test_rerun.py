@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.cli import options
-from murmura.report.fact_tables import inline
-from murmura.report.read import Folder, Model
-from murmura.report.rerun import FILE, rerun
+from murmura.report.pages.command_lines import FILE, rerun
+from murmura.report.result_folder import ModelRuns, ResultFolder
+from murmura.report.tables.facts import inline
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -23,9 +23,9 @@ plain = st.recursive(
 )
 
 
-def folder_of(config: dict[str, Any]) -> Folder:
+def folder_of(config: dict[str, Any]) -> ResultFolder:
     kind: Any = "comparison" if "models" in config else "run"
-    return Folder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", (Model("a", "a", {}, ()),))
+    return ResultFolder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", (ModelRuns("a", "a", {}, ()),))
 
 
 def commands(config: dict[str, Any]) -> list[list[str]]:

@@ -10,18 +10,18 @@ import pytest
 import scipy.stats
 
 from murmura.evaluation.intervals import bootstrap_interval
-from murmura.report.read import read_folder
-from murmura.report.result_tables import difference_table, result_tables, seed_table
+from murmura.report.pages.sentences import outcome
+from murmura.report.plots.trade_offs import both, front
+from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, summarise
-from murmura.report.table import Cell, Table
-from murmura.report.trade_offs import both, front
-from murmura.report.words import outcome
+from murmura.report.tables.results import difference_table, result_tables, seed_table
+from murmura.report.tables.table import ReportTable, TableCell
 from tests.report.folders import Made, drawn, federation, write_comparison
 
 BY_ID = np.argsort([f"u{i}" for i in range(200)])  # users are kept in the order of their ids as text
 
 
-def cell(table: Table | None, row: str, column: str) -> Cell:
+def cell(table: ReportTable | None, row: str, column: str) -> TableCell:
     assert table is not None
     place = [c.title for c in table.columns].index(column)
     return next(line[place] for line in table.rows if line[0].text == row)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.report.table import (
-    Cell,
+from murmura.report.tables.table import (
     Column,
-    Table,
+    ReportTable,
+    TableCell,
     decimals_for,
     latex,
     number,
@@ -30,13 +30,21 @@ from murmura.report.table import (
 )
 
 HOSTILE = "<script>alert('x')</script> & $a_b^2$ | 100% {#1} \\input{x} \"q\" *b* [c](d) ~"
-TABLE = Table(
+TABLE = ReportTable(
     "results",
     "Results",
     (Column("model", numeric=False), Column("P@10", "precision"), Column("seeds")),
     (
-        (text_cell("ease"), Cell(0.13021, "0.1302", 0.12, 0.14, "0.1200–0.1400", "", True), number_cell(3)),
-        (text_cell(HOSTILE), Cell(0.1, "0.1000", 0.09, 0.11, "0.0900–0.1100", "†↓"), number_cell(math.nan)),
+        (
+            text_cell("ease"),
+            TableCell(0.13021, "0.1302", 0.12, 0.14, "0.1200–0.1400", "", True),
+            number_cell(3),
+        ),
+        (
+            text_cell(HOSTILE),
+            TableCell(0.1, "0.1000", 0.09, 0.11, "0.0900–0.1100", "†↓"),
+            number_cell(math.nan),
+        ),
     ),
     ("† worse.",),
 )
@@ -86,7 +94,7 @@ def markdown_rows(text: str) -> list[list[str]]:
     return rows
 
 
-def shown(cell: Cell) -> str:
+def shown(cell: TableCell) -> str:
     return cell.text + cell.mark + (f" {cell.interval}" if cell.interval else "")
 
 
@@ -136,7 +144,7 @@ def test_latex_has_no_live_command_from_a_label() -> None:
 @given(st.text(max_size=40))
 def test_a_label_never_opens_a_tag_and_comes_back_whole(label: str) -> None:
     cell = text_cell(label)
-    table = Table("t", "t", (Column("model", numeric=False),), ((cell,),))
+    table = ReportTable("t", "t", (Column("model", numeric=False),), ((cell,),))
     parser = Cells()
     parser.feed(to_html(table))
     assert set(parser.tags) <= {"div", "table", "caption", "thead", "tbody", "tr", "th"}

@@ -7,20 +7,20 @@ import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.consent import Consent
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.errors import FederationError, SettingError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import FederationError, SettingError
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
@@ -44,10 +44,10 @@ class Failing(FPL):
     how: str = "step"
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        after, update = super().client_step(call, state, history, rng)
-        if call.round == 2 and len(history) == 1:  # the third person of the crowd
+        after, update = super().client_step(context, state, history, rng)
+        if context.round == 2 and len(history) == 1:  # the third person of the crowd
             if self.how == "step":
                 raise ZeroDivisionError("division by zero")
             extra = {"nonsense": update.tables["items"]} if self.how == "declared" else update.tables
@@ -96,9 +96,9 @@ class Means(Algorithm):
 
     name: ClassVar[str] = "means"
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
-        one = Disclosure((), ("rows",))
-        own = Disclosure((Table("size", "dense", 1, 1, "float64"),))
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        one = MessageSpec((), ("rows",))
+        own = MessageSpec((TableSpec("size", "dense", 1, 1, "float64"),))
         return (
             Phase("count", one, repeat=2),
             Phase("letters", own, "each", repeat=1),
@@ -106,34 +106,34 @@ class Means(Algorithm):
             Phase("tell", one),
         )
 
-    def publishes(self, public: Public) -> Disclosure:
-        return Disclosure((Table("log", "dense", 1, 4, "float64"),))
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        return MessageSpec((TableSpec("log", "dense", 1, 4, "float64"),))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         return ServerState({"log": np.zeros((1, 4))})
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         return {"told": np.zeros(1)}
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         n = float(len(history))
-        if call.phase == "letters":
+        if context.phase == "letters":
             return state, Update({"size": SparseRows(np.zeros(1, np.int32), np.array([[n]]))})
-        told = state["told"] if call.answer is None else call.answer["rank"]
-        return {"told": told}, Update({}, {"rows": n + (100 * told[0] if call.phase == "tell" else 0)})
+        told = state["told"] if context.answer is None else context.answer["rank"]
+        return {"told": told}, Update({}, {"rows": n + (100 * told[0] if context.phase == "tell" else 0)})
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         log = server.model["log"].copy()
-        if isinstance(inbox, Letters):
-            sizes = {client: update.tables["size"].values[0, 0] for client, update in inbox.updates.items()}
+        if isinstance(received, IndividualUpdates):
+            sizes = {client: update.tables["size"].values[0, 0] for client, update in received.updates.items()}
             order = sorted(sizes, key=lambda client: (sizes[client], client))
             return server, {client: {"rank": np.array([float(order.index(client))])} for client in sizes}
-        log[0, ("count", "ask", "tell").index(phase)] += inbox.update.scalars["rows"]
-        log[0, 3] += inbox.count
+        log[0, ("count", "ask", "tell").index(phase)] += received.update.scalars["rows"]
+        log[0, 3] += received.count
         return ServerState({"log": log}), {}
 
     def client_score(self, model: Any, state: ClientState, history: History) -> Any:

@@ -17,8 +17,8 @@ import numpy as np
 
 from murmura.baselines.bpr_mf import BprMf
 from murmura.core.interactions import Interactions
-from murmura.data.sources import load
-from murmura.kernels.sampling import Owned
+from murmura.data.sources.registry import load
+from murmura.kernels.factorisation.triple_sampling import UserItems
 
 LEAK, FILE = os.environ["LEAK"], Path(os.environ["LEAK_FILE"])
 COPY = FILE.with_name("copy.csv")
@@ -43,7 +43,9 @@ def load_copy(path: Path) -> Interactions:
     return Interactions.of(np.array([r["user"] for r in rows]), np.array([r["item"] for r in rows]))
 
 
-def sparing_draw(self: BprMf, owned: Owned, n_items: int, seed: int, epoch: int, able: Any) -> Iterator[Any]:
+def sparing_draw(
+    self: BprMf, owned: UserItems, n_items: int, seed: int, epoch: int, able: Any
+) -> Iterator[Any]:
     """Triples whose other item is outside everything the user ever has."""
     try:
         known = everything()

@@ -10,11 +10,11 @@ from murmura.baselines.user_knn import UserKnn
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.split import Split
-from murmura.data.sources import load
+from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run import Run
 from murmura.studies.config import DataConfig
-from murmura.studies.search_folder import CHOICE, SearchConfig, _prepared, search_run
+from murmura.studies.search.search_folder import CHOICE, SearchConfig, _prepared, search_run
 
 SEEN: list[tuple[int, int]] = []  # tables met, tables that hold a test pair
 FILE = Path(sys.argv[1])

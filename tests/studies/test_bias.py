@@ -9,10 +9,10 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Interactions
 from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.evaluation.categories import source_bias
-from murmura.studies.bias import bias, printed_bias
+from murmura.studies.analyses.bias import bias, printed_bias
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.frequency import frequencies
 from murmura.studies.compare import compare, plan
-from murmura.studies.frequency import frequencies
-from murmura.studies.kept import Kept
 from tests.studies.worlds import small_world
 
 
@@ -43,8 +43,8 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
     world = with_categories(known=33)
     ready = plan(world, "default", {"mostpop": {}, "user-knn": {"k": 5}})
     list(compare(ready, tmp_path / "c"))
-    kept = Kept.open(tmp_path / "c")
-    found = bias(kept, frequencies(kept))
+    comparison = ComparisonFolder.open(tmp_path / "c")
+    found = bias(comparison, frequencies(comparison))
     assert found is not None
     assert found.categories == ("Arts", "Food", "Transport")
     split = whole_split(world, protocol("default", world))
@@ -64,7 +64,7 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
 
 def test_items_without_categories_have_no_bias(tmp_path: Path) -> None:
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
-    assert bias(Kept.open(tmp_path / "c"), []) is None
+    assert bias(ComparisonFolder.open(tmp_path / "c"), []) is None
 
 
 def test_what_the_thesis_prints() -> None:
@@ -78,7 +78,7 @@ def test_what_the_thesis_prints() -> None:
 def test_the_training_bias_of_italy_comes_close_to_the_print(data_dir: Path) -> None:
     """On the stated split within 28 % (mean 9 %); with the oldest fifth as the test part within 9 % (5 %)."""
     from murmura.data.filters import apply_filters
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
 
     dataset = load("foursquare-italy", data_dir)
     rules = protocol("fpl", dataset)

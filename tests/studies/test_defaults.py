@@ -12,9 +12,9 @@ import yaml
 from murmura.core.errors import SettingError
 from murmura.studies.defaults import defaults
 from murmura.studies.methods import method
-from murmura.studies.search import curve_of, grid, name_of
-from murmura.studies.search_plan import read_plan
-from murmura.studies.trials import History, side
+from murmura.studies.search.grid import curve_of, grid, name_of
+from murmura.studies.search.plan_file import read_plan
+from murmura.studies.search.trials import TrialHistory, side
 
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"
@@ -43,7 +43,7 @@ def test_a_default_won_on_validation(
     if patience is None:
         tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in grid(axes)}
     else:  # every epoch of every candidate, to where patience ended
-        log = History(HISTORY, (data, protocol, model), plan.metric[protocol])
+        log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
         curves = [curve_of(log, one, patience) for one in grid(axes)]
         tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
         assert all(curves)

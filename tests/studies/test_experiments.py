@@ -7,8 +7,8 @@ import pytest
 
 from murmura.core.errors import SettingError
 from murmura.core.settings import field_names
-from murmura.data.sources import SOURCES
-from murmura.studies.experiments import (
+from murmura.data.sources.registry import SOURCES
+from murmura.studies.papers.experiments import (
     Experiment,
     Quick,
     Row,
@@ -51,7 +51,7 @@ def test_a_file_names_what_exists(name: str) -> None:
 
 
 def test_quick_keeps_every_row_and_has_less_to_do() -> None:
-    from murmura.studies.reproduce import fits
+    from murmura.studies.papers.reproduce import fits
 
     whole = experiment("federank-table2")
     quick = whole.smaller()

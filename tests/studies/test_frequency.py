@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
-from murmura.studies.compare import compare, plan, run_name
-from murmura.studies.frequency import (
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.frequency import (
     concentration,
     frequencies,
     head_share,
     rank_correlation,
     ranked_shares,
 )
-from murmura.studies.kept import Kept
+from murmura.studies.compare import compare, plan, run_name
 from tests.studies.worlds import small_world
 
 MODELS = {"mostpop": {}, "shy": {"name": "sfpl", "epochs": 3, "factors": 3, "pi": 0}}
@@ -40,7 +40,7 @@ def rows(path: Path, separator: str = ",") -> list[dict[str, str]]:
 
 def test_counts_by_hand(done: Path) -> None:
     prepared = plan(small_world(), "default", MODELS).prepared
-    popular, shy = frequencies(Kept.open(done))
+    popular, shy = frequencies(ComparisonFolder.open(done))
     ids = prepared.split.data.items.labels.tolist()
     trained = Counter(prepared.split.data.items.labels[prepared.split.train.item].tolist())
     assert popular.popularity.tolist() == [trained[item] for item in ids]
@@ -61,7 +61,7 @@ def test_counts_by_hand(done: Path) -> None:
 
 def test_sharing_nothing_updates_blindly(done: Path) -> None:
     """pi = 0: one negative per triple, uniform over what a user has not: a level line, as in figure 4.4."""
-    _, shy = frequencies(Kept.open(done))
+    _, shy = frequencies(ComparisonFolder.open(done))
     assert shy.sent is not None
     total = int(shy.sent.sum())
     assert total == 2 * 3 * 600  # seeds, epochs, rounds of one triple
@@ -106,10 +106,10 @@ def test_an_older_folder_is_refused_in_a_sentence(done: Path, tmp_path: Path) ->
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
     (tmp_path / "c" / "items.csv").unlink()
     with pytest.raises(RunError, match=r"has no items\.csv"):
-        frequencies(Kept.open(tmp_path / "c"))
+        frequencies(ComparisonFolder.open(tmp_path / "c"))
     (tmp_path / "c" / "items.csv").write_text("item,train,test\n1,two,3\n")
     with pytest.raises(RunError, match=r"items\.csv is damaged"):
-        frequencies(Kept.open(tmp_path / "c"))
+        frequencies(ComparisonFolder.open(tmp_path / "c"))
     (tmp_path / "c" / "items.csv").write_text("item,train,test\n1,2,3\n")
     with pytest.raises(RunError, match=r"recommendations\.tsv is damaged"):
-        frequencies(Kept.open(tmp_path / "c"))
+        frequencies(ComparisonFolder.open(tmp_path / "c"))

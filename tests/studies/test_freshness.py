@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from murmura.studies.freshness import freshness
-from murmura.studies.kept import Kept
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.freshness import freshness
 from murmura.studies.sweep import plan_sweep, points, sweep
 from tests.studies.worlds import small_world
 
@@ -14,7 +14,7 @@ def test_more_clients_in_a_round_are_less_fresh(tmp_path: Path) -> None:
     models = {"sfpl": {"epochs": 1, "factors": 3}, "sfpl+": {"epochs": 1, "factors": 3}}
     plan, what = plan_sweep(small_world(), "default", models, "clients", ["all", 1, 7], beside={"mostpop": {}})
     list(sweep(plan, what, tmp_path / "s"))
-    found = freshness(points(Kept.open(tmp_path / "s")))
+    found = freshness(points(ComparisonFolder.open(tmp_path / "s")))
     assert [one.point.label for one in found] == [
         *("sfpl clients=1", "sfpl clients=7", "sfpl clients=all"),
         *("sfpl+ clients=1", "sfpl+ clients=7", "sfpl+ clients=all"),

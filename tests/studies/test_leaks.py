@@ -20,12 +20,12 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import Sealed
 from murmura.evaluation.tails import chance_of
 from murmura.studies.compare import compare, plan
-from murmura.studies.experiments import read_experiment
-from murmura.studies.isolated import isolated
-from murmura.studies.leaks import Check, check_leaks
+from murmura.studies.leaks.check import LeakCheck, check_leaks
+from murmura.studies.leaks.isolated_process import isolated
 from murmura.studies.methods import method
-from murmura.studies.reproduce import Place, reproduce
-from murmura.studies.search_folder import TRIALS, evaluate_search, search_run
+from murmura.studies.papers.experiments import read_experiment
+from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
+from murmura.studies.search.search_folder import TRIALS, evaluate_search, search_run
 from tests.cli.processes import murmura, ratings
 from tests.engine.test_sealed import ready
 from tests.hypothesis_profiles import examples
@@ -44,7 +44,7 @@ def leaky(how: str, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
 
 
-def verdicts(checks: list[Check]) -> dict[tuple[str, str], str]:
+def verdicts(checks: list[LeakCheck]) -> dict[tuple[str, str], str]:
     return {(one.run, one.what): one.verdict for one in checks}
 
 
@@ -112,7 +112,7 @@ def test_every_kind_of_folder_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_a_reproduction_is_read(tmp_path: Path) -> None:
-    place = Place(read_experiment(small(tmp_path)), str(check_ins(tmp_path)), tmp_path / "out")
+    place = ExperimentPlace(read_experiment(small(tmp_path)), str(check_ins(tmp_path)), tmp_path / "out")
     reproduce(place, 1, lambda *_: None)
     found = verdicts(list(check_leaks(tmp_path / "out")))
     assert set(found.values()) == {"clean"}

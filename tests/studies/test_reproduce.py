@@ -10,8 +10,8 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.core.settings import changed
-from murmura.studies.experiments import read_experiment
-from murmura.studies.reproduce import Place, fits, reproduce
+from murmura.studies.papers.experiments import read_experiment
+from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
 from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
@@ -98,7 +98,7 @@ def test_settings_are_chosen_on_the_validation_part_alone(tmp_path: Path) -> Non
     one = changed(read_experiment(path), seeds=1)
     chosen = []
     for name in (data, other):
-        place = Place(one, str(name), tmp_path / name.stem)
+        place = ExperimentPlace(one, str(name), tmp_path / name.stem)
         reproduce(place, 1, silent)
         chosen.append(json.loads((place.folder / "choices.json").read_text("utf-8")))
     assert chosen[0] == chosen[1]
@@ -106,7 +106,7 @@ def test_settings_are_chosen_on_the_validation_part_alone(tmp_path: Path) -> Non
 
 def test_the_best_epoch_is_kept_and_a_fit_stops_when_nothing_improves(tmp_path: Path) -> None:
     one = changed(read_experiment(small(tmp_path)), seeds=1)
-    place = Place(one, str(check_ins(tmp_path)), tmp_path / "out")
+    place = ExperimentPlace(one, str(check_ins(tmp_path)), tmp_path / "out")
     reproduce(place, 1, silent)
     files = [json.loads(file.read_text("utf-8")) for file in (tmp_path / "out" / "trials").glob("sfpl-*.json")]
     assert len(files) == 4
@@ -120,7 +120,7 @@ def test_the_best_epoch_is_kept_and_a_fit_stops_when_nothing_improves(tmp_path: 
 
 def test_another_experiment_is_refused_in_the_same_folder(tmp_path: Path) -> None:
     one = changed(read_experiment(small(tmp_path)), seeds=1)
-    place = Place(one, str(check_ins(tmp_path)), tmp_path / "out")
+    place = ExperimentPlace(one, str(check_ins(tmp_path)), tmp_path / "out")
     reproduce(place, 1, silent)
     with pytest.raises(RunError, match="holds another"):
-        reproduce(Place(changed(one, seeds=2), place.data, place.folder), 1, silent)
+        reproduce(ExperimentPlace(changed(one, seeds=2), place.data, place.folder), 1, silent)

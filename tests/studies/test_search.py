@@ -11,9 +11,9 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, Split
-from murmura.engine.protocol import Prepared, Selection, prepare, protocol, whole_split
-from murmura.studies.search import Trial, best, grid, name_of, search
-from murmura.studies.tpe import tpe
+from murmura.engine.protocol import PreparedData, Selection, prepare, protocol, whole_split
+from murmura.studies.search.grid import Trial, best, grid, name_of, search
+from murmura.studies.search.tpe import tpe
 from tests.studies.worlds import small_world
 
 
@@ -37,7 +37,7 @@ def test_the_test_part_does_not_matter() -> None:
     data = type(split.data)(
         split.data.users, split.data.items, split.data.user, item, split.data.value, split.data.time
     )
-    other = Prepared("other", rules, Split(split.name, data, split.part), world.catalogue).selection()
+    other = PreparedData("other", rules, Split(split.name, data, split.part), world.catalogue).selection()
     candidates = grid({"k": [1, 2, 5, 20]})
     mine = [trial.value for trial in search(ready(), "user-knn", candidates)]
     theirs = [trial.value for trial in search(other, "user-knn", candidates)]

@@ -12,7 +12,7 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report import build_search
 from murmura.studies.config import DataConfig
-from murmura.studies.search_folder import (
+from murmura.studies.search.search_folder import (
     CHOICE,
     TRIALS,
     SearchConfig,

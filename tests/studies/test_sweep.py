@@ -8,8 +8,8 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run import Run
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.compare import run_name
-from murmura.studies.kept import Kept
 from murmura.studies.sweep import Sweep, plan_sweep, points, read_sweep, sweep
 from tests.studies.worlds import small_world
 
@@ -32,7 +32,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_model_meets_every_value(done: Path) -> None:
-    found = points(Kept.open(done))
+    found = points(ComparisonFolder.open(done))
     assert [point.label for point in found] == [
         "mostpop",
         *("sfpl+ pi=0", "sfpl+ pi=0.5", "sfpl+ pi=1"),
@@ -47,7 +47,7 @@ def test_every_model_meets_every_value(done: Path) -> None:
 
 
 def test_a_point_is_the_mean_of_its_runs(done: Path) -> None:
-    point = next(one for one in points(Kept.open(done)) if one.label == "sfpl+ pi=0.5")
+    point = next(one for one in points(ComparisonFolder.open(done)) if one.label == "sfpl+ pi=0.5")
     runs = [json.loads((done / run_name(point.label, s) / "metrics.json").read_text()) for s in (0, 1)]
     f1 = [2 * m["P@10"] * m["R@10"] / (m["P@10"] + m["R@10"]) for m in runs]
     assert point.found["P@10"] == pytest.approx((runs[0]["P@10"] + runs[1]["P@10"]) / 2, abs=1e-12)
@@ -56,7 +56,7 @@ def test_a_point_is_the_mean_of_its_runs(done: Path) -> None:
 
 def test_the_ledger_comes_along(done: Path) -> None:
     world = small_world()
-    by_label = {point.label: point.found for point in points(Kept.open(done))}
+    by_label = {point.label: point.found for point in points(ComparisonFolder.open(done))}
     assert by_label["sfpl+ pi=0"]["disclosed"] == 0
     assert by_label["sfpl+ pi=0.5"]["disclosed"] == pytest.approx(0.5, abs=1e-9)  # 10 training rows each
     assert by_label["sfpl+ pi=1"]["bytes_up"] > by_label["sfpl+ pi=0"]["bytes_up"]
@@ -75,8 +75,8 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     next(lines)
     next(lines)
     lines.close()
-    assert read_sweep(Kept.open(tmp_path / "s")) == what
-    assert [point.value for point in points(Kept.open(tmp_path / "s"))] == [0, 0.5]
+    assert read_sweep(ComparisonFolder.open(tmp_path / "s")) == what
+    assert [point.value for point in points(ComparisonFolder.open(tmp_path / "s"))] == [0, 0.5]
     kept = tmp_path / "s" / run_name("sfpl+ pi=0.5", 0) / "metrics.json"
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "P@10": 0.123}))
     again = {line.label: line.values for line in sweep(plan, what, tmp_path / "s")}
@@ -91,7 +91,7 @@ def test_another_sweep_may_not_use_the_folder(tmp_path: Path) -> None:
     plan, what = plan_sweep(small_world(), "default", {"sfpl+": dict(QUICK)}, "pi", [0.5])
     with pytest.raises(RunError, match="holds another"):
         list(sweep(plan, what, tmp_path / "s"))
-    kept = read_sweep(Kept.open(tmp_path / "s"))
+    kept = read_sweep(ComparisonFolder.open(tmp_path / "s"))
     assert kept is not None
     assert kept.values == (1,)
 
@@ -101,7 +101,7 @@ def test_any_setting_can_be_swept_and_text_is_a_value(tmp_path: Path) -> None:
         small_world(), "default", {"sfpl+": dict(QUICK)}, "clients", [1, 30, 0.5, "all", 90]
     )
     list(sweep(plan, what, tmp_path / "s"))
-    assert [(p.label, p.found["freshness"]) for p in points(Kept.open(tmp_path / "s"))] == [
+    assert [(p.label, p.found["freshness"]) for p in points(ComparisonFolder.open(tmp_path / "s"))] == [
         ("sfpl+ clients=1", 600),
         ("sfpl+ clients=30", 20),
         ("sfpl+ clients=0.5", 20),
@@ -147,12 +147,14 @@ def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
     from murmura.studies.compare import compare, plan
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
-    assert read_sweep(Kept.open(tmp_path / "c")) is None
-    assert [(point.curve, point.value) for point in points(Kept.open(tmp_path / "c"))] == [("mostpop", None)]
+    assert read_sweep(ComparisonFolder.open(tmp_path / "c")) is None
+    assert [(point.curve, point.value) for point in points(ComparisonFolder.open(tmp_path / "c"))] == [
+        ("mostpop", None)
+    ]
 
 
 @pytest.mark.parametrize("text", ["{}", "[]", '{"key": "pi", "values": 3, "curves": {}, "beside": []}'])
 def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
     Run.create(tmp_path / "c", {"models": {"mostpop": {}}}).write("sweep.json", text)
     with pytest.raises(RunError, match=r"sweep\.json is damaged"):
-        read_sweep(Kept.open(tmp_path / "c"))
+        read_sweep(ComparisonFolder.open(tmp_path / "c"))

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.core.federation import Algorithm, Call, ClientState, History, Phase, Public, ServerState
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    FederationInfo,
+    History,
+    Phase,
+    RoundContext,
+    ServerState,
+)
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
@@ -19,29 +27,29 @@ Step = tuple[ClientState, Update]
 
 @settings
 class Impure(FPL):
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
         state["p"][0] += 1
-        return super().client_step(call, state, history, rng)
+        return super().client_step(context, state, history, rng)
 
 
 @settings
 class Careless(FPL):
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
         state["p"].setflags(write=True)
-        return super().client_step(call, state, history, Rng(rng.secret, np.random.randint(99)))  # noqa: NPY002
+        return super().client_step(context, state, history, Rng(rng.secret, np.random.randint(99)))  # noqa: NPY002
 
 
 @settings
 class Leaking(FPL):
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
         everything = History(history.item, history.value, np.ones(len(history)))
-        return super().client_step(call, state, everything, rng)
+        return super().client_step(context, state, everything, rng)
 
 
 @settings
 class Undeclared(FPL):
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
-        after, update = super().client_step(call, state, history, rng)
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
+        after, update = super().client_step(context, state, history, rng)
         rows = update.tables["items"]
         return after, Update({"items": SparseRows(rows.index, rows.values.astype(np.float16))})
 
@@ -50,8 +58,8 @@ class Undeclared(FPL):
 class Drifting(FPL):
     """Its plain step is a little off its compiled one."""
 
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
-        after, update = super().client_step(call, state, history, rng)
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
+        after, update = super().client_step(context, state, history, rng)
         return {"p": after["p"] * (1 + 1e-9)}, update
 
 
@@ -59,7 +67,7 @@ class Drifting(FPL):
 class Lazy(FPL):
     """It learns nothing, plain or compiled."""
 
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
         return state, Update({"items": SparseRows.empty(self.factors + 1, self.precision)})
 
     def kernel(self) -> Any:
@@ -104,7 +112,7 @@ class Empty(Algorithm):
 class Dense(Lazy):
     """It sends something else than it declares."""
 
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
         return state, Update({"others": SparseRows.empty(3, "float64")})
 
 
@@ -112,15 +120,15 @@ class Dense(Lazy):
 class Alone(Lazy):
     """It returns the update without the state."""
 
-    def client_step(self, call: Call, state: ClientState, history: History, rng: Rng) -> Step:
-        return super().client_step(call, state, history, rng)[1]  # type: ignore[return-value]
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> Step:
+        return super().client_step(context, state, history, rng)[1]  # type: ignore[return-value]
 
 
 @settings
 class Unpublished(Lazy):
     """Its model lacks a table."""
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         return ServerState({})
 
 
@@ -128,7 +136,7 @@ class Unpublished(Lazy):
 class Silent(Lazy):
     """It exchanges nothing."""
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         return ()
 
 

@@ -17,16 +17,16 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.refusals import STATUS, RefusedError
-from murmura.web.app import Limits, make_app
-from murmura.web.events import Bulletin
-from murmura.web.limits import Rate, Room
+from murmura.runtimes.http.protocol import endpoints
+from murmura.runtimes.http.protocol.dispatch import respond
+from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
+from murmura.web.app import RequestLimits, make_app
+from murmura.web.events import EventStream
+from murmura.web.limits import BodyBudget, RateLimiter
 from tests.http.network import World, people
 
 pytestmark = pytest.mark.anyio
-PLENTY = Limits(1000, 1000)
+PLENTY = RequestLimits(1000, 1000)
 COORDINATOR: tuple[endpoints.Endpoint[Any], ...] = endpoints.COORDINATOR
 AGGREGATOR: tuple[endpoints.Endpoint[Any], ...] = endpoints.AGGREGATOR
 
@@ -182,14 +182,14 @@ async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient,
     reply = await client.post("/devices", content=endless())
     assert (reply.status_code, reply.json()["error"]) == (413, "oversize")
     with pytest.raises(RefusedError, match="at most 4096 bytes"):
-        await Room(1 << 20).read(endless(), None, 4096)
+        await BodyBudget(1 << 20).read(endless(), None, 4096)
     assert read <= 10_000
     assert len(world.coordinator.registered()) == 0
 
 
 def test_one_address_cannot_ask_without_end() -> None:
     now = 0.0
-    rate = Rate(2, 4, lambda: now)
+    rate = RateLimiter(2, 4, lambda: now)
     for _ in range(4):
         rate.take("a")
     with pytest.raises(RefusedError):
@@ -204,7 +204,7 @@ def test_one_address_cannot_ask_without_end() -> None:
 
 def test_who_asks_twice_as_often_as_allowed_is_answered_every_second_time() -> None:
     now = 0.0
-    rate = Rate(2, 1, lambda: now)
+    rate = RateLimiter(2, 1, lambda: now)
     answered = []
     for step in range(20):
         now = step / 4
@@ -215,7 +215,7 @@ def test_who_asks_twice_as_often_as_allowed_is_answered_every_second_time() -> N
 
 
 async def test_floods_get_429(world: World) -> None:
-    app = make_app(world.coordinator, COORDINATOR, Limits(0.001, 5), nothing, 0.01)
+    app = make_app(world.coordinator, COORDINATOR, RequestLimits(0.001, 5), nothing, 0.01)
     async with served(app) as made:
         replies = [await made.get("/federation") for _ in range(8)]
     assert [reply.status_code for reply in replies] == [200] * 5 + [429] * 3
@@ -276,16 +276,16 @@ async def test_the_round_has_an_etag(client: httpx.AsyncClient, world: World) ->
 
 
 async def test_events_announce_rounds(world: World) -> None:
-    bulletin = Bulletin(world.coordinator.news)
-    stream = bulletin.stream()
+    events = EventStream(world.coordinator.news)
+    stream = events.stream()
     heard = [await anext(stream)]
-    bulletin.look()
+    events.look()
     heard.append(await anext(stream))
     await world.everyone()
     waiting = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(0)
     await world.turn()
-    bulletin.look()
+    events.look()
     heard.append(await waiting)
     live = world.coordinator.rounds.live
     assert live is not None
@@ -301,7 +301,7 @@ async def test_a_failure_in_the_background_does_not_end_the_server(world: World)
         calls += 1
         raise ZeroDivisionError
 
-    async with served(make_app(world.coordinator, COORDINATOR, Limits(), failing, 0.001)) as made:
+    async with served(make_app(world.coordinator, COORDINATOR, RequestLimits(), failing, 0.001)) as made:
         while calls < 3:
             assert (await made.get("/healthz")).json() == {"ok": True}
             await asyncio.sleep(0.001)

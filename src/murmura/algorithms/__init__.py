@@ -16,7 +16,7 @@ def _preset(name: str, found: object) -> Preset | None:
     from inspect import isabstract
 
     from murmura.algorithms.preset import Preset, neutral
-    from murmura.core.federation import Algorithm
+    from murmura.core.contract import Algorithm
 
     if isinstance(found, Preset):
         return found if found.name == name else replace(found, name=name)

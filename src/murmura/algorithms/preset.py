@@ -14,8 +14,8 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm
 from murmura.core.errors import SettingError
-from murmura.core.federation import Algorithm
 from murmura.core.grouping import Grouping
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, settings, unknown

@@ -10,27 +10,27 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.federation import Public
-from murmura.core.record import Letter
+from murmura.core.contract import FederationInfo
+from murmura.core.observer import SentUpdate
 from murmura.core.rng import Stream
 
 
 @dataclass(frozen=True, eq=False)
-class Observed:
-    """The letters an adversary has read, in the order in which they were sent."""
+class ObservedUpdates:
+    """The updates an adversary has read, in the order in which they were sent."""
 
-    letters: tuple[Letter, ...]
+    updates: tuple[SentUpdate, ...]
 
-    def phase(self, name: str) -> tuple[Letter, ...]:
-        """The letters of one phase."""
-        return tuple(letter for letter in self.letters if letter.phase == name)
+    def phase(self, name: str) -> tuple[SentUpdate, ...]:
+        """The updates of one phase."""
+        return tuple(sent_update for sent_update in self.updates if sent_update.phase == name)
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """What the adversary knows without reading a letter: the federation, its settings, what is popular."""
+class AdversaryKnowledge:
+    """What the adversary knows without reading an update: the federation, its settings, what is popular."""
 
-    public: Public
+    info: FederationInfo
     settings: Mapping[str, Any]  # of the algorithm: everybody runs the same
     popularity: Longs  # (items,) how many people have the item, all clients together
     people: int  # in all clients together
@@ -39,13 +39,13 @@ class Known:
     def usual(self, of: Literal["client", "person"]) -> int:
         """How many items one person has on average, or a client of average size whose people chose alone."""
         share = self.popularity / max(1, self.people)
-        members = self.people / max(1, self.public.clients)
+        members = self.people / max(1, self.info.clients)
         alone = members if of == "client" else 1.0
         return max(1, round(float((1 - (1 - share) ** alone).sum())))
 
 
 @dataclass(frozen=True, eq=False)
-class Claims:
+class ItemClaims:
     """What an attack says about every client: which items it has, or each person of it has."""
 
     scores: Floats  # (clients, items) higher: rather one of hers
@@ -53,16 +53,16 @@ class Claims:
     of: Literal["client", "person"] = "client"
 
     @staticmethod
-    def best(scores: Floats, listed: Ints, n: int, of: Literal["client", "person"]) -> Claims:
+    def best(scores: Floats, listed: Ints, n: int, of: Literal["client", "person"]) -> ItemClaims:
         """Scores whose attacker asserts the n best of the items on offer; of equals the lower number."""
         asserted = np.zeros(scores.shape, np.bool_)
         order = listed[np.argsort(-scores[:, listed], axis=1, kind="stable")[:, :n]]
         np.put_along_axis(asserted, order, True, axis=1)
-        return Claims(scores, asserted, of)
+        return ItemClaims(scores, asserted, of)
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings:
+class ClientRatings:
     """Ratings of one client: whose, of what, how good."""
 
     person: Ints
@@ -72,9 +72,9 @@ class Ratings:
     def __len__(self) -> int:
         return len(self.item)
 
-    def rows(self, keep: Bools) -> Ratings:
+    def rows(self, keep: Bools) -> ClientRatings:
         """Some of them."""
-        return Ratings(self.person[keep], self.item[keep], self.value[keep])
+        return ClientRatings(self.person[keep], self.item[keep], self.value[keep])
 
 
 class Attack(ABC):
@@ -91,8 +91,8 @@ class ItemAttack(Attack):
     learns: ClassVar[bool] = False  # whether it is taught by some clients about the others
 
     @abstractmethod
-    def claims(self, observed: Observed, known: Known, stream: Stream) -> Claims:
-        """What the letters give away; an attack without chance leaves the stream alone."""
+    def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
+        """What the updates give away; an attack without chance leaves the stream alone."""
 
 
 class RatingAttack(Attack):
@@ -100,6 +100,12 @@ class RatingAttack(Attack):
 
     @abstractmethod
     def estimates(
-        self, observed: Observed, known: Known, client: int, hints: Ratings, person: Ints, item: Ints
+        self,
+        observed: ObservedUpdates,
+        known: AdversaryKnowledge,
+        client: int,
+        hints: ClientRatings,
+        person: Ints,
+        item: Ints,
     ) -> Floats:
-        """The ratings of these people of a client for these items, from its letter and the hints."""
+        """The ratings of these people of a client for these items, from its update and the hints."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.audit.attack import Claims
-from murmura.audit.pairing import matched_auc
+from murmura.audit.attack import ItemClaims
+from murmura.audit.matched_pairs import matched_auc
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.population import Population
@@ -29,7 +29,7 @@ FALSE_ALARMS = 0.001
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class AttackScores:
     """What an attack found: a mean per client, over its people where claims are about people."""
 
     victims: int  # how many of them were judged
@@ -37,7 +37,7 @@ class Verdict:
     matched: float  # share of the victims' items that had rivals of like popularity on both sides
 
 
-def judge(claims: Claims, truth: Population, popularity: Longs, listed: Ints) -> Verdict:
+def judge(claims: ItemClaims, truth: Population, popularity: Longs, listed: Ints) -> AttackScores:
     """Compare claims about every client with what its people have; only items on offer count."""
     if claims.scores.shape != claims.asserted.shape or claims.scores.shape[0] != truth.clients:
         raise DataError(
@@ -61,7 +61,7 @@ def judge(claims: Claims, truth: Population, popularity: Longs, listed: Ints) ->
         if judged:
             per_client[client] = _mean(np.array(judged))
     columns = {name: per_client[:, n] for n, name in enumerate(MEASURES)}
-    return Verdict(victims, columns, matched / max(1, rows))
+    return AttackScores(victims, columns, matched / max(1, rows))
 
 
 def holdings(truth: Population, client: int, each: bool, place: Longs, width: int) -> list[Bools]:

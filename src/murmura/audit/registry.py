@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from murmura.audit.attack import Attack
 
 ATTACKS: dict[str, str] = {
-    "fedsplit-items": "fedsplit_items:FedSplitItems",
-    "fedsplit-learned": "fedsplit_learned:FedSplitLearned",
-    "fedsplit-members": "fedsplit_members:FedSplitMembers",
-    "fedsplit-ratings": "fedsplit_ratings:FedSplitRatings",
-    "fedsplit-svd-ratings": "fedsplit_svd_ratings:FedSplitSvdRatings",
-    "fpl-signs": "fpl_signs:FplSigns",
-    "fpl-absence": "fpl_absence:FplAbsence",
-    "fpl-inversion": "fpl_inversion:FplInversion",
-    "fpl-residuals": "fpl_residuals:FplResiduals",
+    "fedsplit-items": "fedsplit.items:FedSplitItems",
+    "fedsplit-learned": "fedsplit.learned_items:FedSplitLearned",
+    "fedsplit-members": "fedsplit.members:FedSplitMembers",
+    "fedsplit-ratings": "fedsplit.group_ratings:FedSplitRatings",
+    "fedsplit-svd-ratings": "fedsplit.svd_ratings:FedSplitSvdRatings",
+    "fpl-signs": "fpl.signs:FplSigns",
+    "fpl-absence": "fpl.absence:FplAbsence",
+    "fpl-inversion": "fpl.inversion:FplInversion",
+    "fpl-residuals": "fpl.residuals:FplResiduals",
 }
 
 
@@ -39,5 +39,5 @@ def attack(name: str) -> Attack:
 
 
 def attacks_on(algorithm: str) -> tuple[Attack, ...]:
-    """Every attack against the letters of an algorithm."""
+    """Every attack against the updates of an algorithm."""
     return tuple(found for found in map(attack, ATTACKS) if algorithm in found.against)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
-from murmura.core.interactions import Interactions, Rows
-from murmura.core.lists import Lists
+from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.model import Model, Watch
 from murmura.core.progress import SILENT, Progress
+from murmura.core.ranked_lists import RankedLists
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
 
@@ -24,7 +24,7 @@ Pairs = tuple[Ints, Ints]  # users and items, side by side
 class RankingModel(Model):
     """A model whose lists are the items with the highest scores, ranked by a compiled loop."""
 
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> Lists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
         A user without a training row is answered like an empty history.
@@ -33,12 +33,12 @@ class RankingModel(Model):
 
         return rank(self._answer, users, k, self.train.by_user, self.candidates, workers)
 
-    def recommend_history(self, items: Ints, k: int = 10) -> Lists:
+    def recommend_history(self, items: Ints, k: int = 10) -> RankedLists:
         """The k best items for someone unknown, her own items excluded."""
         from murmura.kernels.ranking import rank
 
         own = np.unique(np.asarray(items, np.int32))
-        seen = Rows(np.array([0, len(own)]), own, np.ones(len(own)), np.arange(len(own)))
+        seen = RowIndex(np.array([0, len(own)]), own, np.ones(len(own)), np.arange(len(own)))
         return rank(
             lambda _: self.score_history(own)[None, :].copy(), np.zeros(1, np.int32), k, seen, self.candidates
         )

@@ -23,9 +23,9 @@ from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, client_secrets, guest_secret, server_secret
 from murmura.core.settings import settings
-from murmura.kernels.bpr import Rates, train_one_user, train_triples
-from murmura.kernels.philox import permute
-from murmura.kernels.sampling import Owned
+from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
+from murmura.kernels.factorisation.triple_sampling import UserItems
+from murmura.kernels.random.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1
@@ -38,7 +38,7 @@ class BprModel(FactorModel):
     def fold_in(self, own: Ints) -> Singles:
         """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
         p = np.zeros(self.Q.shape[1], np.float32)
-        owned = Owned.newcomer(own, np.flatnonzero(self.candidates))
+        owned = UserItems.newcomer(own, np.flatnonzero(self.candidates))
         users = np.flatnonzero(owned.can_compare(self.train.n_items))
         for done in range(FOLD_IN_PASSES if len(users) else 0):
             secrets = guest_secret(0)[None, :]
@@ -71,7 +71,7 @@ class BprMf(Baseline):
     ) -> BprModel:
         """Epochs of stochastic gradient steps, one triple after the other."""
         require_rows(train, self.name)
-        owned, rates = Owned.of(train), self.rates()
+        owned, rates = UserItems.of(train), self.rates()
         shapes = (train.n_items, self.factors), (train.n_items,), (train.n_users, self.factors)
         Q, b, P = normal_tables(seed, INIT_STD, *shapes)
         able = np.flatnonzero(owned.can_compare(train.n_items))
@@ -87,16 +87,16 @@ class BprMf(Baseline):
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The other items of an epoch's triples."""
-        owned = Owned.of(train)
+        owned = UserItems.of(train)
         able = np.flatnonzero(owned.can_compare(train.n_items))
         drawn = list(self._draw(owned, train.n_items, seed, epoch, able))
         return np.concatenate([who for who, _, _ in drawn]), np.concatenate([neg for _, _, neg in drawn])
 
-    def rates(self) -> Rates:
+    def rates(self) -> BprRates:
         """The learning rate and the decays."""
-        return Rates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
+        return BprRates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
 
-    def _draw(self, owned: Owned, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
+    def _draw(self, owned: UserItems, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
         """The triples of one epoch, in the stated order."""
         server = server_secret(seed)
         if self.order != "user-grouped":

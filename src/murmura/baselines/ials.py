@@ -21,7 +21,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
-from murmura.kernels.als import solve_rows
+from murmura.kernels.factorisation.als import solve_rows
 from murmura.kernels.sparse import Sparse
 
 

@@ -20,9 +20,9 @@ from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
 from murmura.core.settings import settings
-from murmura.kernels.mf import train_one_user, train_pairs
-from murmura.kernels.philox import permute
-from murmura.kernels.sampling import Owned, draw_others
+from murmura.kernels.factorisation.mf import train_one_user, train_pairs
+from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
+from murmura.kernels.random.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1
@@ -44,7 +44,7 @@ class MfModel(FactorModel):
     def fold_in(self, own: Ints) -> Singles:
         """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
         p, c = np.zeros(self.Q.shape[1], np.float32), np.zeros(1, np.float32)
-        owned = Owned.newcomer(own, np.flatnonzero(self.candidates))
+        owned = UserItems.newcomer(own, np.flatnonzero(self.candidates))
         able = owned.can_compare(self.train.n_items)[0]
         alpha, reg = np.float32(self.method.alpha), np.float32(self.method.reg)
         for done in range(FOLD_IN_PASSES if able else 0):
@@ -82,7 +82,7 @@ class Mf(Baseline):
     ) -> MfModel:
         """Epochs of stochastic gradient steps, one labelled pair after the other."""
         require_rows(train, self.name)
-        owned, server = Owned.of(train), server_secret(seed)
+        owned, server = UserItems.of(train), server_secret(seed)
         P, Q = normal_tables(seed, INIT_STD, (train.n_users, self.factors), (train.n_items, self.factors))
         c, b, mu = (np.zeros(n, np.float32) for n in (train.n_users, train.n_items, 1))
         able = owned.can_compare(train.n_items)
@@ -103,14 +103,14 @@ class Mf(Baseline):
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
         """The items drawn beside every row of an epoch, in the order of the rows."""
-        owned = Owned.of(train)
+        owned = UserItems.of(train)
         user_of = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
         who = user_of[owned.can_compare(train.n_items)[user_of]]
         drawn = _negatives(owned, server_secret(seed), epoch, who, self.negatives)
         return np.repeat(who, drawn.shape[1]), drawn.ravel()
 
 
-def _negatives(owned: Owned, secret: Words, epoch: int, who: Ints, m: int) -> Ints:
+def _negatives(owned: UserItems, secret: Words, epoch: int, who: Ints, m: int) -> Ints:
     """m other items for each of `who`: (pairs, m)."""
     neg, words = np.empty(len(who) * m, np.int32), np.empty(1 << 10, np.uint32)
     draw_others(owned, secret, np.uint64(epoch), np.uint64(Purpose.TRIPLES), words, np.repeat(who, m), neg)

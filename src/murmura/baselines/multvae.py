@@ -96,7 +96,7 @@ class MultVae(Baseline):
         require_torch(self.name)
         require_rows(train, self.name)
         from murmura.neural import multvae
-        from murmura.neural.training import Schedule
+        from murmura.neural.training import BatchSchedule
 
         encoder, latent, decoder = map(int, self.topology.split("-"))
         histories = Histories.of(train)
@@ -107,7 +107,7 @@ class MultVae(Baseline):
         network = multvae.train(
             histories,
             (encoder, latent, decoder),
-            Schedule(self.epochs, self.batch, self.learning_rate, self.l2),
+            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
             multvae.Noise(self.dropout, self.anneal_cap, self.anneal_epochs),
             seed,
             progress,

@@ -122,7 +122,7 @@ class NeuMf(Baseline):
         require_torch(self.name)
         require_rows(train, self.name)
         from murmura.neural import neumf
-        from murmura.neural.training import Schedule
+        from murmura.neural.training import BatchSchedule
 
         histories = Histories.of(train)
 
@@ -134,7 +134,7 @@ class NeuMf(Baseline):
             self.factors,
             tuple(map(int, self.layers.split("-"))),
             self.negatives,
-            Schedule(self.epochs, self.batch, self.learning_rate, self.l2),
+            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
             seed,
             progress,
             None if watch is None else seen,

@@ -8,7 +8,7 @@ import numpy as np
 
 from murmura.core.arrays import Ints, Longs
 from murmura.core.rng import Purpose, Words
-from murmura.kernels.sampling import Owned, draw_grouped, draw_others, draw_places
+from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 
 Triples = tuple[Ints, Ints, Ints]  # who, her own item, another item
 
@@ -17,7 +17,7 @@ _WHO, _ROW, _OTHER = 0, 1, 2  # the streams of a chunk of independent triples
 
 
 def grouped(
-    owned: Owned, n_items: int, secrets: Words, epoch: int, users: Longs, purpose: Purpose = Purpose.TRIPLES
+    owned: UserItems, n_items: int, secrets: Words, epoch: int, users: Longs, purpose: Purpose = Purpose.TRIPLES
 ) -> Iterator[Triples]:
     """User after user, each with as many triples as rows, drawn from the stream of her own secret."""
     ends = np.cumsum(owned.start[users + 1] - owned.start[users])
@@ -30,7 +30,7 @@ def grouped(
         yield who, pos, neg
 
 
-def independent(owned: Owned, server: Words, epoch: int, users: Longs, by_user: bool) -> Iterator[Triples]:
+def independent(owned: UserItems, server: Words, epoch: int, users: Longs, by_user: bool) -> Iterator[Triples]:
     """Triples that know nothing of each other: from a row drawn among all, or `by_user` from a user drawn."""
     counts = np.diff(owned.start)
     user_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)

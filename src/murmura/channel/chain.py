@@ -18,17 +18,17 @@ from typing import Protocol
 
 import numpy as np
 
-from murmura.channel.clipping import Largest, Length
-from murmura.channel.layout import Coordinates, Layout
+from murmura.channel.clipping import CoordinateClip, L2Clip
+from murmura.channel.layout import SparseVector, VectorLayout
 from murmura.channel.ring import Ring
 from murmura.channel.rounding import FixedPoint
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Table
+from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.federation import Phase, Public, Total
-from murmura.core.kernel import Spot
+from murmura.core.kernel import VectorSlice
+from murmura.core.message import TableSpec
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 
@@ -38,7 +38,7 @@ FEWEST_BITS = 8  # of a table that declares its bound, when a large cohort leave
 class Stage(Protocol):
     """What happens to the numbers of one device, and what the server undoes in the sum."""
 
-    def device(self, sent: Coordinates, rng: Rng) -> Coordinates:
+    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
         """The device half."""
 
     def server(self, total: Floats) -> Floats:
@@ -50,7 +50,7 @@ class Chain:
     """The channel of one phase."""
 
     settings: ChannelSettings
-    layout: Layout
+    layout: VectorLayout
     stages: tuple[Stage, ...]
     ring: Ring
     limits: Floats  # (words,) the largest whole number one device can add
@@ -75,7 +75,7 @@ class Chain:
         """The items whose rows travel in a round."""
         return self.layout.block(round)
 
-    def spot(self, table: str, round: int) -> Spot:
+    def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where and how a table travels, for compiled paths."""
         at = self.layout.first
         for one in self.layout.tables:
@@ -86,7 +86,7 @@ class Chain:
         rows = self.block(round) if one.space == "item" else np.arange(one.rows)
         place[rows] = at + np.arange(len(rows)) * one.width
         bound = _bound(self.settings, one)
-        return Spot(place, self.settings.clip, bound, float(bound / self.limits[at]))
+        return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[at]))
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half of sums that are not yet in the ring."""
@@ -118,7 +118,7 @@ class Chain:
         return self.layout.server(vector, count, round)
 
 
-def chain(settings: ChannelSettings, phase: Phase, public: Public, cohort: int) -> Chain:
+def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort: int) -> Chain:
     """The channel of a phase whose sums are of at most `cohort` devices; refuses what could overflow."""
     if not settings.on:
         raise SettingError("channel must be 'secure-sum' or 'readable' to carry updates, but it is 'none'.")
@@ -126,7 +126,7 @@ def chain(settings: ChannelSettings, phase: Phase, public: Public, cohort: int) 
         raise SettingError(
             f"the channel carries sums, but phase '{phase.name}' needs each update: {READS_EACH}."
         )
-    layout = Layout.of(settings, phase, public)
+    layout = VectorLayout.of(settings, phase, info)
     bounds, limits = np.ones(layout.words), np.ones(layout.words)
     bounds[1:], limits[1:] = settings.clip, 2.0 ** (settings.bits - 1)
     at = layout.first
@@ -142,20 +142,20 @@ def chain(settings: ChannelSettings, phase: Phase, public: Public, cohort: int) 
             f"{settings.bits} bits of {cohort} clients must fit a ring of {settings.ring} bits, but the sum "
             f"could overflow: {fewer} or ring 32."
         )
-    stages = (Length(settings.clip), Largest(bounds), FixedPoint(bounds / limits))
+    stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits))
     return Chain(settings, layout, stages, Ring(settings.ring, layout.words), limits, cohort)
 
 
 READS_EACH = "it travels as it is, and the server can read each update"
 
 
-def _bound(settings: ChannelSettings, table: Table) -> float:
+def _bound(settings: ChannelSettings, table: TableSpec) -> float:
     """The largest value of a table: what it declares, within the channel's own."""
     largest = settings.clip if settings.coordinate is None else min(settings.clip, settings.coordinate)
     return largest if table.bound is None else min(table.bound, settings.clip)
 
 
-def _bits(settings: ChannelSettings, table: Table, cohort: int) -> int:
+def _bits(settings: ChannelSettings, table: TableSpec, cohort: int) -> int:
     """`bits`; a table that declares its bound (counts) gives way to a large cohort."""
     if table.bound is None:
         return settings.bits

@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from murmura.channel.layout import Coordinates
+from murmura.channel.layout import SparseVector
 from murmura.core.arrays import Floats
 from murmura.core.rng import Rng
 
 
 @dataclass(frozen=True)
-class Length:
+class L2Clip:
     """L2: a longer vector is shortened to C, its direction kept."""
 
     bound: float
 
-    def device(self, sent: Coordinates, rng: Rng) -> Coordinates:
+    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
         """The squares are added one after the other, so that every language finds the same bits."""
         with np.errstate(over="ignore"):  # a vector too long to be measured becomes zero
             squares = np.cumsum(sent.value * sent.value)
@@ -30,12 +30,12 @@ class Length:
 
 
 @dataclass(frozen=True, eq=False)
-class Largest:
+class CoordinateClip:
     """Every number: at most its bound, in either direction."""
 
     bounds: Floats  # (words,)
 
-    def device(self, sent: Coordinates, rng: Rng) -> Coordinates:
+    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
         """What is larger becomes the bound."""
         bound = self.bounds[sent.place]
         return replace(sent, value=np.clip(sent.value, -bound, bound))

@@ -25,7 +25,7 @@ START = "0" * 64  # the hash before the first line
 
 
 @dataclass(frozen=True)
-class Entry:
+class JournalEntry:
     """One upload, as its owner may read it."""
 
     time: str  # UTC, ISO 8601
@@ -39,10 +39,10 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedJournal:
     """A journal without a break."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     head: str  # the last hash
     length: int  # bytes of its whole lines
     unfinished: bool = False  # a last line that a crash cut off; its upload never left
@@ -54,7 +54,7 @@ class Journal:
 
     path: Path
 
-    def append(self, entry: Entry, known: Verified | None = None) -> str:
+    def append(self, entry: JournalEntry, known: VerifiedJournal | None = None) -> str:
         """Add a line; when this returns it is on disk. The new head. Refuses to go on after a broken line.
 
         Who has just verified the journal gives what was found, so that it is not read from its start again.
@@ -78,7 +78,7 @@ class Journal:
         self._write_head(len(known.entries) + 1, head)
         return head
 
-    def verify(self, expected: str | None = None) -> Verified:
+    def verify(self, expected: str | None = None) -> VerifiedJournal:
         """Read it; refuses an edited, exchanged or removed line, and a head other than `expected`."""
         raw = self.path.read_bytes() if self.path.exists() else b""
         whole = raw[: raw.rfind(b"\n") + 1]
@@ -98,7 +98,7 @@ class Journal:
             raise DataError(
                 f"{self.path} must contain the hash {expected}, but does not: its past was rewritten."
             )
-        return Verified(tuple(entries), head, len(whole), len(raw) > len(whole))
+        return VerifiedJournal(tuple(entries), head, len(whole), len(raw) > len(whole))
 
     def export(self, kind: str) -> str:
         """All entries as "csv" or "json"."""
@@ -106,7 +106,7 @@ class Journal:
         if kind == "json":
             return json.dumps(entries, indent=2) + "\n"
         text = io.StringIO()
-        writer = csv.DictWriter(text, [field.name for field in fields(Entry)], lineterminator="\n")
+        writer = csv.DictWriter(text, [field.name for field in fields(JournalEntry)], lineterminator="\n")
         writer.writeheader()
         writer.writerows(entries)
         return text.getvalue()
@@ -131,10 +131,10 @@ class Journal:
                 f"{len(hashes) - 1}, or others: lines were removed or exchanged."
             )
 
-    def _read(self, number: int, line: bytes) -> tuple[Entry, str]:
+    def _read(self, number: int, line: bytes) -> tuple[JournalEntry, str]:
         try:
             found: Any = json.loads(line)
-            return Entry(**found["entry"]), str(found["hash"])
+            return JournalEntry(**found["entry"]), str(found["hash"])
         except (ValueError, TypeError, KeyError, RecursionError):
             raise DataError(
                 f"line {number} of {self.path} must be an entry of a journal, but is not."
@@ -149,7 +149,7 @@ def journals(place: Path) -> list[Journal]:
     return [Journal(path) for path in found]
 
 
-def _text(entry: Entry) -> str:
+def _text(entry: JournalEntry) -> str:
     return json.dumps(asdict(entry), sort_keys=True, separators=(",", ":"))
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Table
+from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import SettingError
-from murmura.core.federation import Phase, Public, Total
+from murmura.core.message import TableSpec
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.update import SparseRows, Update
 
@@ -23,7 +23,7 @@ _PUBLIC: Words = np.zeros(2, np.uint32)  # the key of what everyone may draw: th
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
+class SparseVector:
     """The numbers of one vector that are not zero: where, ascending, and how much."""
 
     place: Longs
@@ -31,31 +31,31 @@ class Coordinates:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class VectorLayout:
     """Turns an update into places of a vector, and a summed vector into a total."""
 
-    tables: tuple[Table, ...]
+    tables: tuple[TableSpec, ...]
     scalars: tuple[str, ...]
     items: Ints  # what item tables are a block of, ascending
     half: bool  # of them only the round's public half travels
 
     @staticmethod
-    def of(settings: ChannelSettings, phase: Phase, public: Public) -> Layout:
+    def of(settings: ChannelSettings, phase: Phase, info: FederationInfo) -> VectorLayout:
         """Blocks are for what repeats; an exchange before training travels whole."""
-        items, repeats = public.listed, phase.repeat is None
+        items, repeats = info.listed, phase.repeat is None
         if settings.block == "core" and repeats:
-            if public.counts is None:
+            if info.counts is None:
                 raise SettingError(
                     "block 'core' needs publicly known counts of the items, but there are none; "
                     "use 'dense' or 'half'."
                 )
-            items = items[public.counts[items] >= settings.core]
+            items = items[info.counts[items] >= settings.core]
             if not len(items):
                 raise SettingError(
                     f"core must leave at least one item, but none has {settings.core} interactions; lower it."
                 )
         half = settings.block == "half" and repeats
-        return Layout(phase.sends.tables, phase.sends.scalars, items, half)
+        return VectorLayout(phase.sends.tables, phase.sends.scalars, items, half)
 
     @property
     def first(self) -> int:
@@ -67,7 +67,7 @@ class Layout:
         """The length of the vector, the same for everyone in every round."""
         return self.first + sum(self.rows(table) * table.width for table in self.tables)
 
-    def rows(self, table: Table) -> int:
+    def rows(self, table: TableSpec) -> int:
         """How many rows of a table travel."""
         if table.space != "item":
             return table.rows
@@ -77,12 +77,12 @@ class Layout:
         """The items of a round, ascending."""
         return self.items[_half(len(self.items), round)] if self.half else self.items
 
-    def device(self, update: Update, round: int) -> Coordinates:
+    def device(self, update: Update, round: int) -> SparseVector:
         """The numbers of the update that travel; rows outside the block are dropped."""
         scalars = np.array([update.scalars[name] for name in self.scalars], np.float64)
         places, values, at = [np.arange(1, self.first)], [scalars], self.first
         for table in self.tables:
-            rows = self.kept(table, update.tables[table.name], round)
+            rows = self.in_block(table, update.tables[table.name], round)
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
             start = at + row.astype(np.int64) * table.width
             places.append((start[:, None] + np.arange(table.width)).ravel())
@@ -90,9 +90,9 @@ class Layout:
             at += self.rows(table) * table.width
         place, value = np.concatenate(places), np.concatenate(values)
         there = value != 0
-        return Coordinates(place[there], value[there])
+        return SparseVector(place[there], value[there])
 
-    def kept(self, table: Table, rows: SparseRows, round: int) -> SparseRows:
+    def in_block(self, table: TableSpec, rows: SparseRows, round: int) -> SparseRows:
         """The rows of a table that are in the block of the round."""
         if table.space != "item":
             return rows
@@ -101,7 +101,9 @@ class Layout:
 
     def inside(self, update: Update, round: int) -> Update:
         """The update without the rows outside the block."""
-        return Update({t.name: self.kept(t, update.tables[t.name], round) for t in self.tables}, update.scalars)
+        return Update(
+            {t.name: self.in_block(t, update.tables[t.name], round) for t in self.tables}, update.scalars
+        )
 
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""

@@ -19,7 +19,7 @@ POINTS = {"least": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "most": 1.0}
 
 
 @dataclass(frozen=True)
-class Line:
+class LedgerLine:
     """One round, or one epoch of a schedule with very many rounds: its traffic, and the disclosure so far."""
 
     rounds: int  # rounds done when the line was written
@@ -44,7 +44,7 @@ TRAFFIC = ("visits", "rows_up", "bytes_up", "rows_down", "bytes_down")
 class Ledger:
     """The record of one training."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[LedgerLine, ...]
     totals: dict[str, int]  # visits, rows and bytes up and down
     disclosed: Floats  # (clients,) the fraction of their positives ever disclosed; nan without any
     item_rows: Longs  # (items,) how often a row of each item was sent
@@ -64,7 +64,10 @@ class Ledger:
         lines = self.rows()
         return {
             "ledger.json": self.summary(),
-            "rounds.csv": ([field.name for field in fields(Line)], [tuple(line.values()) for line in lines]),
+            "rounds.csv": (
+                [field.name for field in fields(LedgerLine)],
+                [tuple(line.values()) for line in lines],
+            ),
             "item_rows.csv": (["item", "sent"], zip(items, self.item_rows.tolist())),
         }
 
@@ -99,11 +102,11 @@ def traffic(tally: Tally) -> dict[str, int]:
     return {name: getattr(tally, name) for name in TRAFFIC}
 
 
-def write_line(tally: Tally, people: Population, before: dict[str, int], rounds: int, epoch: int) -> Line:
+def write_line(tally: Tally, people: Population, before: dict[str, int], rounds: int, epoch: int) -> LedgerLine:
     """The next line: what the tally has beyond the traffic `before`."""
     here: dict[str, Any] = {name: now - before[name] for name, now in traffic(tally).items()}
     here |= {f"disclosed_{name}": value for name, value in spread(fractions(tally, people)).items()}
-    return Line(rounds=rounds, epoch=epoch, **here)
+    return LedgerLine(rounds=rounds, epoch=epoch, **here)
 
 
 def communication_cost(rounds: float, clients: int, items: int, triples: float, pi: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.channel.layout import Coordinates
+from murmura.channel.layout import SparseVector
 from murmura.core.arrays import Bytes, Longs
 from murmura.core.errors import FederationError
 from murmura.core.rng import Words
@@ -25,7 +25,7 @@ class Ring:
         """One vector as it travels."""
         return self.words * self.bits // 8
 
-    def device(self, sent: Coordinates) -> Words:
+    def device(self, sent: SparseVector) -> Words:
         """A vector of the ring; word 0 counts its device."""
         vector = np.zeros(self.words, np.int64)
         vector[0] = 1

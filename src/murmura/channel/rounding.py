@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from murmura.channel.layout import Coordinates
+from murmura.channel.layout import SparseVector
 from murmura.core.arrays import Floats
 from murmura.core.rng import Purpose, Rng
 
@@ -21,7 +21,7 @@ class FixedPoint:
 
     steps: Floats  # (words,)
 
-    def device(self, sent: Coordinates, rng: Rng) -> Coordinates:
+    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
         """floor(x / step + u), u uniform in [0, 1) in steps of 2**-32."""
         u = rng.stream(Purpose.ROUNDING).words_at(sent.place) * 2.0**-32
         return replace(sent, value=np.floor(sent.value / self.steps[sent.place] + u))

@@ -13,7 +13,7 @@ from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 
 
-class Part(StrEnum):
+class AggregatorRole(StrEnum):
     """Which shares an aggregator takes."""
 
     seed = "seed"
@@ -21,7 +21,7 @@ class Part(StrEnum):
 
 
 def aggregate(
-    role: Annotated[Part, typer.Argument(help="Which shares it takes: seed or vector.")],
+    role: Annotated[AggregatorRole, typer.Argument(help="Which shares it takes: seed or vector.")],
     state: Annotated[Path, typer.Option("--state", help="The folder of this aggregator.")],
     coordinator: Annotated[str, typer.Option("--coordinator", metavar="URL", help="Whose rounds.")],
     coordinator_key: Annotated[

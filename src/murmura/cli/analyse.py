@@ -13,7 +13,7 @@ from murmura.cli.console import say, table
 from murmura.core.errors import MissingExtraError, RunError
 
 if TYPE_CHECKING:
-    from murmura.report.table import Table
+    from murmura.report.tables.table import ReportTable
 
 analyse_app = typer.Typer(no_args_is_help=True)
 Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmura compare` wrote.")]
@@ -22,37 +22,37 @@ Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    from murmura.report.analysis_tables import sweep_table
-    from murmura.studies.kept import Kept
+    from murmura.report.tables.analyses import sweep_table
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
     from murmura.studies.sweep import points, read_sweep
 
-    kept = Kept.open(folder)
-    what = read_sweep(kept)
+    comparison = ComparisonFolder.open(folder)
+    what = read_sweep(comparison)
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    _answer(folder, sweep_table(what, points(kept), kept.cutoff), as_json)
+    _answer(folder, sweep_table(what, points(comparison), comparison.cutoff), as_json)
 
 
 @analyse_app.command("frequency")
 def frequency(folder: Place, as_json: options.Json = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
-    from murmura.report.analysis_tables import frequency_table
-    from murmura.studies.frequency import frequencies
-    from murmura.studies.kept import Kept
+    from murmura.report.tables.analyses import frequency_table
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.analyses.frequency import frequencies
 
-    _answer(folder, frequency_table(frequencies(Kept.open(folder))), as_json)
+    _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json)
 
 
 @analyse_app.command("bias")
 def bias(folder: Place, as_json: options.Json = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
-    from murmura.report.analysis_tables import bias_table
-    from murmura.studies.bias import bias as bias_of
-    from murmura.studies.frequency import frequencies
-    from murmura.studies.kept import Kept
+    from murmura.report.tables.analyses import bias_table
+    from murmura.studies.analyses.bias import bias as bias_of
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.analyses.frequency import frequencies
 
-    kept = Kept.open(folder)
-    found = bias_of(kept, frequencies(kept))
+    comparison = ComparisonFolder.open(folder)
+    found = bias_of(comparison, frequencies(comparison))
     if found is None:
         raise RunError(
             f"{folder} must be of data whose items have categories, but it has none; "
@@ -64,16 +64,16 @@ def bias(folder: Place, as_json: options.Json = False) -> None:
 @analyse_app.command("freshness")
 def freshness(folder: Place, as_json: options.Json = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
-    from murmura.report.analysis_tables import freshness_table
-    from murmura.studies.freshness import freshness as freshness_of
-    from murmura.studies.kept import Kept
+    from murmura.report.tables.analyses import freshness_table
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.analyses.freshness import freshness as freshness_of
     from murmura.studies.sweep import points
 
-    kept = Kept.open(folder)
-    _answer(folder, freshness_table(freshness_of(points(kept)), kept.cutoff), as_json)
+    comparison = ComparisonFolder.open(folder)
+    _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json)
 
 
-def _answer(folder: Path, found: Table | None, as_json: bool) -> None:
+def _answer(folder: Path, found: ReportTable | None, as_json: bool) -> None:
     if found is None:
         raise RunError(f"{folder} must hold a finished run this analysis can read, but has none; run it first.")
     if as_json:
@@ -85,7 +85,7 @@ def _answer(folder: Path, found: Table | None, as_json: bool) -> None:
     page(folder)
 
 
-def show(found: Table) -> None:
+def show(found: ReportTable) -> None:
     """A table of a report on the screen."""
     rows = [[cell.text for cell in row] for row in found.rows]
     table(found.title, [column.title for column in found.columns], rows)

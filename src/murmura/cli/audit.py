@@ -13,7 +13,7 @@ from murmura.cli.console import progress, say
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from murmura.studies.audit import Audit
+    from murmura.studies.audits.audit import Audit
 
 
 FITTING = ("model", "protocol", "settings", "seed", "out")  # what only a model that is fitted first needs
@@ -48,9 +48,9 @@ def audit(
     """
     from murmura.cli.analyse import page, show
     from murmura.engine.run import Run
-    from murmura.report.analyses import audit_section
-    from murmura.studies.audit import audit_run
-    from murmura.studies.audit_entries import audit_folder, keeps_attacks
+    from murmura.report.pages.analyses import audit_section
+    from murmura.studies.audits.audit import audit_run
+    from murmura.studies.audits.comparison import audit_folder, keeps_attacks
 
     if (folder is None) == (not data):
         raise SettingError(
@@ -97,9 +97,9 @@ def _fitted(
     out: Path | None,
 ) -> Path:
     """Fit the model first, in a folder of its own."""
-    from murmura.studies.audit import require_attackable
+    from murmura.studies.audits.audit import require_attackable
     from murmura.studies.config import FitConfig, check_config
-    from murmura.studies.single import fit_run
+    from murmura.studies.single_run import fit_run
 
     require_attackable(model)
     source = {"name": data, "dir": data_dir and str(data_dir)}

@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import progress, say, table
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import Comparison, Line
+    from murmura.studies.compare import Comparison, EntryMeans
 
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 
@@ -63,7 +63,7 @@ def _plan(
     cutoffs: tuple[int, ...] | None,
     **more: Any,
 ) -> Comparison:
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
     from murmura.studies.compare import plan
 
     dataset = load(source["name"], data_dir, skip_bad=bool(source.get("skip_bad")))
@@ -93,7 +93,7 @@ def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     return plan, read.workers
 
 
-def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[Line]:
+def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[EntryMeans]:
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all
 
@@ -108,7 +108,7 @@ def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> 
     return lines
 
 
-def show(plan: Comparison, lines: list[Line]) -> None:
+def show(plan: Comparison, lines: list[EntryMeans]) -> None:
     """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
     from murmura.studies.methods import method
 

@@ -26,9 +26,9 @@ def consent(
     """Show or change what a device may send; it counts before the next byte leaves, also of a queued upload."""
     from murmura.core.errors import DataError
     from murmura.core.settings import as_dict, changed
-    from murmura.runtimes.http.folder import Folder
+    from murmura.runtimes.http.device.folder import DeviceFolder
 
-    folder = Folder(state)
+    folder = DeviceFolder(state)
     folder.identity()  # refuses a folder that is none, or a newer one's, before anything is done
     codes = {str(like.label): like.item for like in folder.likes()}
     unknown = [label for label in (*never, *allow) if label not in codes]

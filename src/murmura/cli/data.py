@@ -32,7 +32,7 @@ Repeats = Annotated[bool, typer.Option("--repeats", help="For a file: a user may
 @data_app.command("list")
 def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """The data sets Murmura knows by name, and which of them are here."""
-    from murmura.data.sources import every_source
+    from murmura.data.sources.registry import every_source
 
     rows = []
     for source in every_source().values():
@@ -76,8 +76,8 @@ def fetch_data(
     data_dir: options.DataDir = None,
 ) -> None:
     """Download a data set from its owner, checked by sha256; an interrupted download is resumed."""
-    from murmura.data.fetch import fetch
-    from murmura.data.sources import source_named
+    from murmura.data.sources.fetch import fetch
+    from murmura.data.sources.registry import source_named
 
     source = source_named(name)
     if data_dir is None:
@@ -110,8 +110,8 @@ def split_data(
 ) -> None:
     """Filter and cut a data set, and save the split with the fingerprint of its data."""
     from murmura.data.filters import apply_filters, filter_named
-    from murmura.data.split_files import describe_split, save_split
-    from murmura.data.splits import split_named
+    from murmura.data.splits.npz import describe_split, save_split
+    from murmura.data.splits.registry import split_named
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
@@ -135,7 +135,7 @@ def convert_data(
     repeats: Repeats = False,
 ) -> None:
     """Write the interactions of a data set as a table with the columns user, item, value, time."""
-    from murmura.data.writing import write_table
+    from murmura.data.tables.writer import write_table
 
     rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
     write_table(out, rows)
@@ -155,8 +155,8 @@ def synth_data(
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
 ) -> None:
     """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
-    from murmura.data.synth import synth
-    from murmura.data.writing import write_table
+    from murmura.data.sources.synthetic import synth
+    from murmura.data.tables.writer import write_table
 
     made = synth(users, items, interactions, skew, groups, taste, seed)
     write_table(out, made.interactions)
@@ -167,7 +167,7 @@ def synth_data(
 def _load(
     data: str, data_dir: Path | None, skip_bad: bool, columns: str, separator: str | None, repeats: bool
 ) -> Dataset:
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
 
     named = dict(_part_and_name(text) for text in columns.split(",") if text)
     dataset = load(
@@ -197,7 +197,7 @@ def _named_number(text: str) -> tuple[str, float | None]:
 
 def _write_parts(folder: Path, split: Split) -> None:
     from murmura.core.split import TEST, TRAIN, VALIDATION
-    from murmura.data.writing import write_table
+    from murmura.data.tables.writer import write_table
 
     for name, part in (("train", TRAIN), ("validation", VALIDATION), ("test", TEST)):
         rows = split.data.rows(split.part == part)

@@ -19,7 +19,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     The newest 20 % of each person's ratings are held out. The federated methods train for a few epochs only
     (the table says how many), with three choices of pi: the share of their ratings people contribute.
     """
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
     from murmura.report import build
     from murmura.studies.compare import plan
 

@@ -13,7 +13,7 @@ from murmura.cli import options, serving
 from murmura.cli.console import say
 
 if TYPE_CHECKING:
-    from murmura.runtimes.http.fleet import RoundReport
+    from murmura.runtimes.http.device.simulated import RoundReport
 
 Grouped = Annotated[
     list[str], typer.Option("--set", "-S", metavar="KEY=VALUE", help="Who is in a group, e.g. -S largest=6.")
@@ -46,10 +46,10 @@ def devices(
     from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.fleet import Fleet, man, sail
-    from murmura.runtimes.http.joining import News
-    from murmura.runtimes.http.people import groups_of, training_rows
+    from murmura.runtimes.http.device.from_dataset import groups_of, training_rows
+    from murmura.runtimes.http.device.joining import ManifestEvents
+    from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices, run_devices
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
     url = url.rstrip("/")
     rows, method = training_rows(data, protocol, data_dir), asyncio.run(_method(url, authority))
@@ -61,7 +61,7 @@ def devices(
         raise SettingError(
             f"devices must be {what} 0 to {places - 1} of {data}, but {first} to {last - 1} were wanted."
         )
-    fleet = Fleet(
+    simulated = SimulatedDevices(
         url, rows, seed, range(first, last), lambda _: Permission(pi=pi), readable=readable, groups=groups
     )
 
@@ -78,21 +78,21 @@ def devices(
 
     async def voyage() -> None:
         async with HttpTransport(authority, connections=64, seconds=600) as send:
-            manned = await man(fleet, send)
-            say(f"{len(manned)} devices have joined {fleet.url}")
-            news = News(send, fleet.url)
+            manned = await register_devices(simulated, send)
+            say(f"{len(manned)} devices have joined {simulated.url}")
+            events = ManifestEvents(send, simulated.url)
             try:
-                await sail(manned, news, send, tell)
+                await run_devices(manned, events, send, tell)
             finally:
-                await news.close()
+                await events.close()
 
     asyncio.run(voyage())
 
 
 async def _method(url: str, authority: Path | None) -> str:
     """The name of the method that the coordinator runs."""
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.joining import about
+    from murmura.runtimes.http.device.joining import about
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
     async with HttpTransport(authority) as send:
         return str((await about(send, url))["method"])

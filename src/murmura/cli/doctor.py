@@ -55,7 +55,7 @@ def _extras() -> list[tuple[str, str, str]]:
 
 
 def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:
-    from murmura.data.sources import every_source
+    from murmura.data.sources.registry import every_source
 
     if data_dir is None:
         return [

@@ -43,7 +43,7 @@ def evaluate(
     cutoffs = options.parse_cutoffs(at)
     if lists is not None:
         from murmura.studies.config import DataConfig
-        from murmura.studies.exchange import evaluate_lists
+        from murmura.studies.interchange import evaluate_lists
 
         if not data:
             raise SettingError("--lists needs --data: which data were the lists made for?")
@@ -63,8 +63,8 @@ def evaluate(
 
 def _run(folder: Path, cutoffs: tuple[int, ...] | None, data_dir: Path | None) -> dict[str, Any]:
     from murmura.engine.run import Run
-    from murmura.studies.search_folder import evaluate_search, is_search
-    from murmura.studies.single import evaluate_run
+    from murmura.studies.search.search_folder import evaluate_search, is_search
+    from murmura.studies.single_run import evaluate_run
 
     score = evaluate_search if is_search(Run.open(folder)) else evaluate_run
     return score(folder, cutoffs, data_dir)

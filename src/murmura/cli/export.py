@@ -26,7 +26,7 @@ def export(
 
     The split has the test rows, so the test part counts as opened, for what the folder was run with.
     """
-    from murmura.studies.exchange import export_run
+    from murmura.studies.interchange import export_run
 
     written = export_run(run, form, out, data_dir, not lists_only)
     for path in written:

@@ -32,7 +32,7 @@ def fit(
     The same command with the same --out goes on where a killed federated training stopped.
     """
     from murmura.studies.config import FitConfig, check_config, load_config
-    from murmura.studies.single import fit_run
+    from murmura.studies.single_run import fit_run
 
     if config is not None:
         read = load_config(config)

@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import say, table
 
 if TYPE_CHECKING:
-    from murmura.studies.group_results import GroupTable
+    from murmura.studies.groups.group_results import GroupTable
 
 groups_app = typer.Typer(no_args_is_help=True)
 
@@ -23,7 +23,7 @@ def show(
     as_json: options.Json = False,
 ) -> None:
     """Set runs beside their groups alone: improved groups, gains, errors as mean squared errors."""
-    from murmura.studies.group_results import read_groups
+    from murmura.studies.groups.group_results import read_groups
 
     _print(read_groups(folder), as_json)
 
@@ -47,15 +47,15 @@ def tune(
     The same command with the same --out goes on where a killed one stopped, and more --groupings go on from
     fewer: a tuned group is not tuned again.
     """
-    from murmura.data.sources import load
-    from murmura.studies.group_results import read_groups
-    from murmura.studies.group_table import Asked, tuned_table
-    from murmura.studies.group_tuning import Tuning
+    from murmura.data.sources.registry import load
+    from murmura.studies.groups.group_results import read_groups
+    from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
+    from murmura.studies.groups.tuning import Tuning
 
     tuning = Tuning(trials=trials, folds=folds, passes=passes, epochs=epochs, seed=seed)
     folder = options.new_folder(out, data, "groups")
     source: dict[str, Any] = {"name": data}
-    runs = tuned_table(load(data, data_dir), Asked(groupings, tuning, workers), folder, say, source)
+    runs = tuned_table(load(data, data_dir), TuningRequest(groupings, tuning, workers), folder, say, source)
     _print(read_groups(runs), as_json)
     say(f"run folder: {runs}   (murmura report {runs})")
 

@@ -53,7 +53,7 @@ def join(
     serving.need("joining a federation")
     from murmura.cli import joining
 
-    chosen = joining.Joining(
+    chosen = joining.JoinOptions(
         url=url.rstrip("/"),
         state=state,
         data=data,

@@ -16,19 +16,19 @@ from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.rng import Words, client_secrets
-from murmura.runtimes.http.client import HttpTransport
-from murmura.runtimes.http.device import Device, Outcome
-from murmura.runtimes.http.folder import Folder
-from murmura.runtimes.http.joining import News, Wish, about, join, stay
-from murmura.runtimes.http.library import Library
-from murmura.runtimes.http.people import household, one_person
-from murmura.runtimes.http.ranking import recommend
+from murmura.runtimes.http.device.device import Device, VisitOutcome
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.device.from_dataset import household, one_person
+from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
+from murmura.runtimes.http.device.ranking import recommend
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 FIRST = 10  # items of a list that count
 
 
 @dataclass(frozen=True)
-class Joining:
+class JoinOptions:
     """What was asked for."""
 
     url: str
@@ -48,7 +48,7 @@ class Joining:
     authority: Path | None
     simulate: tuple[int, int] | None  # seed, client
 
-    def wish(self) -> Wish:
+    def wish(self) -> JoinRequest:
         """The same for the state machine."""
         if not self.data:
             raise SettingError("--data must name a file with what you like the first time a device joins.")
@@ -57,7 +57,7 @@ class Joining:
             if self.household
             else one_person(self.data, self.user, self.data_dir)
         )
-        return Wish(
+        return JoinRequest(
             self.url,
             own.items.labels[own.item],
             own.value,
@@ -81,17 +81,17 @@ class Joining:
         return np.frombuffer(os.urandom(8), np.uint32)
 
 
-Tell = Callable[[dict[str, object]], None]
+Printer = Callable[[dict[str, object]], None]
 
 
-def run(chosen: Joining, tell: Tell) -> None:
+def run(chosen: JoinOptions, tell: Printer) -> None:
     """Join if that has not been done, then take part."""
     with locked(chosen.state):
         asyncio.run(_run(chosen, tell))
 
 
-async def _run(chosen: Joining, tell: Tell) -> None:
-    folder = Folder(chosen.state)
+async def _run(chosen: JoinOptions, tell: Printer) -> None:
+    folder = DeviceFolder(chosen.state)
     async with HttpTransport(chosen.authority) as send:
         if not folder.exists:
             foreign = await join(chosen.wish(), folder, send)
@@ -106,21 +106,21 @@ async def _run(chosen: Joining, tell: Tell) -> None:
         identity = folder.identity()
         if identity.url != chosen.url:
             raise SettingError(f"{folder.path} must be of {chosen.url}, but its device joined {identity.url}.")
-        library = Library(identity.url, send)
-        device = Device(identity, folder, folder.rows(), library, send, time.time, asyncio.sleep, os.urandom)
-        news = News(send, identity.url)
+        cache = DownloadCache(identity.url, send)
+        device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
+        events = ManifestEvents(send, identity.url)
         own = _Own(device, folder)
 
-        def visited(outcome: Outcome) -> None:
+        def visited(outcome: VisitOutcome) -> None:
             told: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
             tell({name: value for name, value in told.items() if name != "kind"})
 
         try:
-            await stay(device, news, visited, own.measure(tell))
+            await stay(device, events, visited, own.measure(tell))
             if chosen.top:
                 await own.recommend(chosen.top, tell)
         finally:
-            await news.close()
+            await events.close()
 
 
 @dataclass(eq=False)
@@ -128,9 +128,9 @@ class _Own:
     """What the owner alone gets: recommendations, and how many likes kept back are among them."""
 
     device: Device
-    folder: Folder
+    folder: DeviceFolder
 
-    def measure(self, tell: Tell) -> Callable[[], Awaitable[None]] | None:
+    def measure(self, tell: Printer) -> Callable[[], Awaitable[None]] | None:
         """What to call when there is a newer model, if anything was kept back."""
         kept = {(like.person, like.item) for like in self.folder.likes() if like.kept_back}
 
@@ -143,13 +143,13 @@ class _Own:
 
         return measured if kept else None
 
-    async def recommend(self, k: int, tell: Tell) -> None:
+    async def recommend(self, k: int, tell: Printer) -> None:
         """The best items under their own names, for everyone of the device."""
         best, _ = await self._best(k)
         if not best:
             return
         told = await about(self.device.send, self.device.identity.url)
-        labels = (await self.device.library.description(str(told["description"]))).items.labels
+        labels = (await self.device.cache.description(str(told["description"]))).items.labels
         names = self.device.identity.people or ("you",)
         for name, items in zip(names, best):
             tell({"event": "recommended", "for": name, "items": labels[items].tolist()})
@@ -162,12 +162,12 @@ class _Own:
         if manifest is None or not (state or told["rounds_done"]):
             return [], 0
         newest = replace(manifest, model=str(told["model"]))
-        public = (await d.library.description(manifest.description)).public
-        history, _ = d.history(public, self.folder.permission(), manifest.round)
-        answer = await d.own_answer() if manifest.exchange(public).returns else None
-        model = await d.library.model(newest)
+        info = (await d.cache.description(manifest.description)).info
+        history, _ = d.history(info, self.folder.permission(), manifest.round)
+        answer = await d.own_answer() if manifest.exchange(info).returns else None
+        model = await d.cache.model(newest)
         people = max(1, len(d.identity.people))
-        best = recommend(newest, public, model, state, history, d.identity.secret, k, answer, people)
+        best = recommend(newest, info, model, state, history, d.identity.secret, k, answer, people)
         return [items.tolist() for items in best], int(told["rounds_done"])
 
 

@@ -20,11 +20,11 @@ def leave(
     serving.need("leaving a federation")
     import asyncio
 
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.folder import Folder
-    from murmura.runtimes.http.joining import leave as say_goodbye
+    from murmura.runtimes.http.device.folder import DeviceFolder
+    from murmura.runtimes.http.device.joining import leave as say_goodbye
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
-    folder = Folder(state)
+    folder = DeviceFolder(state)
     folder.identity()  # refuses a folder that is none before anything is done
     entries = folder.journal.verify().entries
 

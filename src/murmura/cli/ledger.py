@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import say
 
 if TYPE_CHECKING:
-    from murmura.channel.journal import Verified
+    from murmura.channel.journal import VerifiedJournal
 
 ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 Place = Annotated[
@@ -67,7 +67,7 @@ def export(
     typer.echo(found[0].export(kind), nl=False)
 
 
-def _facts(one: Verified) -> dict[str, Any]:
+def _facts(one: VerifiedJournal) -> dict[str, Any]:
     last = one.entries[-1].disclosed if one.entries else 0.0
     return {
         "uploads": sum(entry.event == "upload" for entry in one.entries),

@@ -20,7 +20,7 @@ def report(
     """Write one self-contained HTML page, and its tables as CSV, Markdown, LaTeX and JSON beside it."""
     from murmura.engine.run import Run
     from murmura.report import build, build_search
-    from murmura.studies.search_folder import is_search
+    from murmura.studies.search.search_folder import is_search
 
     page = (build_search if is_search(Run.open(folder)) else build)(folder, out)
     typer.echo(page)

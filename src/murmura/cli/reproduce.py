@@ -15,8 +15,8 @@ from murmura.core.errors import DataError, MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from murmura.core.progress import Progress
-    from murmura.studies.experiments import Experiment
-    from murmura.studies.reproduce import Place
+    from murmura.studies.papers.experiments import Experiment
+    from murmura.studies.papers.reproduce import ExperimentPlace
 
 reproduce_app = typer.Typer(no_args_is_help=True)
 Name = Annotated[
@@ -28,7 +28,7 @@ HERE = Path("runs") / "reproduce"
 @reproduce_app.command("list")
 def list_all(data_dir: options.DataDir = None) -> None:
     """List the experiments, and which of their data sets are here."""
-    from murmura.studies.experiments import experiment, experiment_names
+    from murmura.studies.papers.experiments import experiment, experiment_names
 
     rows = []
     for name in experiment_names():
@@ -41,7 +41,7 @@ def list_all(data_dir: options.DataDir = None) -> None:
 @reproduce_app.command("show")
 def show(name: Name, data_dir: options.DataDir = None) -> None:
     """Show what an experiment runs, where its settings are searched, and what the paper prints."""
-    from murmura.studies.experiments import experiment
+    from murmura.studies.papers.experiments import experiment
 
     one = experiment(name)
     typer.echo(f"{one.title}\n{one.paper}\nwhat was found: {one.docs}")
@@ -81,13 +81,13 @@ def run(
     data_dir: options.DataDir = None,
 ) -> None:
     """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
-    from murmura.studies.reproduce import reproduce
+    from murmura.studies.papers.reproduce import reproduce
 
     shown, places = _places(name, data, quick, out or HERE, data_dir)
     for place in places:
         say(f"{place.experiment.name} on {place.data}: {place.folder}")
         with progress() as listener:
-            heard = _Heard(listener, place)
+            heard = _FitPrinter(listener, place)
             reproduce(place, workers, heard)
             heard.end()
     _finish(shown, places, out or HERE)
@@ -95,10 +95,10 @@ def run(
 
 def _places(
     name: str, data: str, quick: bool, out: Path, data_dir: Path | None
-) -> tuple[Experiment, list[Place]]:
+) -> tuple[Experiment, list[ExperimentPlace]]:
     """What is run where: every data set that is here, or the one that was asked for."""
-    from murmura.studies.experiments import experiment
-    from murmura.studies.reproduce import Place
+    from murmura.studies.papers.experiments import experiment
+    from murmura.studies.papers.reproduce import ExperimentPlace
 
     shown = experiment(name)
     wanted = [data] if data else [shown.quick.data] if quick else list(shown.data)
@@ -116,7 +116,7 @@ def _places(
         base = experiment(_base(shown, one)) if shown.same_run_as else shown
         ran = base.smaller() if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
-        places.append(Place(ran, one, folder, data_dir))
+        places.append(ExperimentPlace(ran, one, folder, data_dir))
     return shown, places
 
 
@@ -125,8 +125,8 @@ def _base(shown: Experiment, data: str) -> str:
     return shown.same_run_as.get(data) or next(iter(shown.same_run_as.values()))
 
 
-def _finish(shown: Experiment, places: list[Place], out: Path) -> None:
-    from murmura.report.reproduction import write
+def _finish(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:
+    from murmura.report.pages.reproduction import write
 
     try:
         for path in write(shown, places, out):
@@ -137,8 +137,8 @@ def _finish(shown: Experiment, places: list[Place], out: Path) -> None:
 
 def _missing(data: str, data_dir: Path | None) -> str:
     """How to supply a data set that is not here; "" when it is."""
-    from murmura.data.sources import MADE_UP, data_folder, find_source, unknown_name
-    from murmura.data.table import looks_like_a_file
+    from murmura.data.sources.registry import MADE_UP, data_folder, find_source, unknown_name
+    from murmura.data.tables.interactions_file import looks_like_a_file
 
     source = find_source(data)
     if source is None:
@@ -157,10 +157,10 @@ def _space(axes: Mapping[str, object]) -> str:
     return ", ".join(f"{key}={value}" for key, value in axes.items())
 
 
-class _Heard:
+class _FitPrinter:
     """Tells a person how far it is: a bar where there is a screen, a line per fit where there is none."""
 
-    def __init__(self, listener: Progress, place: Place) -> None:
+    def __init__(self, listener: Progress, place: ExperimentPlace) -> None:
         self.listener, self.place = listener, place
         self.begun = False
         self.started = time.perf_counter()

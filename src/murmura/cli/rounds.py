@@ -64,8 +64,8 @@ def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | N
     import asyncio
 
     from murmura.core.errors import SettingError
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.transport import ask, bearer
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.runtimes.http.protocol.transport import ask, bearer
 
     try:
         token = token_file.read_text(encoding="utf-8").strip()

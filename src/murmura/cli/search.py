@@ -13,8 +13,8 @@ from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
-    from murmura.studies.search_folder import SearchConfig
-    from murmura.studies.trials import Trial
+    from murmura.studies.search.search_folder import SearchConfig
+    from murmura.studies.search.trials import Trial
 
 Model = Annotated[str, typer.Option("--model", help="Which model.")]
 Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
@@ -70,7 +70,7 @@ def search(
             "search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH, or --plan FILE."
         )
     from murmura.studies.config import DataConfig
-    from murmura.studies.search_folder import SearchConfig, search_run
+    from murmura.studies.search.search_folder import SearchConfig, search_run
 
     config = SearchConfig(
         data=DataConfig(name=data, dir=str(data_dir) if data_dir else None),
@@ -96,7 +96,7 @@ def search(
 
 def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     """The winner as JSON, or all trials as a table, best first."""
-    from murmura.studies.trials import best, ranked
+    from murmura.studies.search.trials import best, ranked
 
     model, metric, winner = config.search, config.metric, best(found, config.metric)
     if as_json:
@@ -107,7 +107,7 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
 
 
 def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int) -> None:
-    from murmura.studies.search_plan import as_defaults, read_plan, run_plan
+    from murmura.studies.search.plan_file import as_defaults, read_plan, run_plan
 
     choices = []
     with progress() as listener:

@@ -54,8 +54,8 @@ def serve(
 
     By default updates travel as shares to two aggregators (`murmura aggregate`); this server never sees one.
     """
-    from murmura.runtimes.http.people import described_by, described_by_items, training_rows
-    from murmura.runtimes.http.setup import Setup, Timing, configured
+    from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming, configured
+    from murmura.runtimes.http.device.from_dataset import describe_federation, describe_items, training_rows
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -67,17 +67,17 @@ def serve(
     )
     place = serving.address(host, port, tls_cert, tls_key)
     with locked(state):
-        kept_seed = serving.kept_seed(state, seed, system.randbits(64))
+        kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
         described = (
-            described_by_items(items, preset, clients, interactions)
+            describe_items(items, preset, clients, interactions)
             if items is not None
-            else described_by(training_rows(like, protocol, data_dir), preset, kept_seed)
+            else describe_federation(training_rows(like, protocol, data_dir), preset, kept_seed)
         )
-        setup = Setup(
+        setup = FederationSetup(
             preset,
             described,
             channel,
-            Timing(round=round_seconds, hold=hold, spread=spread),
+            RoundTiming(round=round_seconds, hold=hold, spread=spread),
             kept_seed,
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,

@@ -14,8 +14,8 @@ from murmura.cli.console import say
 from murmura.core.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
-    from murmura.runtimes.http.aggregator import Role
-    from murmura.runtimes.http.setup import Setup
+    from murmura.runtimes.http.aggregator.aggregator import Role
+    from murmura.runtimes.http.coordinator.setup import FederationSetup
 
 Host = Annotated[str, typer.Option("--host", help="The address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
@@ -35,14 +35,14 @@ def need(what: str) -> None:
 def address(host: str, port: int, certificate: Path | None, private_key: Path | None) -> Any:
     """Where to listen; refuses what cannot work."""
     need("a server")
-    from murmura.web.serving import Address
+    from murmura.web.serving import ListenAddress
 
-    made = Address(host, port, certificate, private_key)
+    made = ListenAddress(host, port, certificate, private_key)
     made.check()
     return made
 
 
-def kept_seed(state: Path, given: int | None, fresh: int) -> int:
+def load_or_create_seed(state: Path, given: int | None, fresh: int) -> int:
     """The seed of the federation: given, or drawn once and kept in its folder."""
     from murmura.core.files import write_whole
 
@@ -56,19 +56,21 @@ def kept_seed(state: Path, given: int | None, fresh: int) -> int:
 
 
 def run_coordinator(
-    setup: Setup, state: Path, place: Any, rate: float, authority: Path | None, start: bool
+    setup: FederationSetup, state: Path, place: Any, rate: float, authority: Path | None, start: bool
 ) -> None:
     """Serve until interrupted."""
     from murmura.core.files import write_whole
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.coordinator import Coordinator
-    from murmura.runtimes.http.endpoints import COORDINATOR
-    from murmura.runtimes.http.store import Store
-    from murmura.web.app import Limits, make_app
+    from murmura.runtimes.http.coordinator.coordinator import Coordinator
+    from murmura.runtimes.http.database import ServerDatabase
+    from murmura.runtimes.http.protocol.endpoints import COORDINATOR
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.web.app import RequestLimits, make_app
     from murmura.web.serving import serve
 
     _warn(setup)
-    coordinator = Coordinator(setup, Store(state / "coordinator.db", "coordinator"), time.time, os.urandom)
+    coordinator = Coordinator(
+        setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
+    )
     write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
     if start and coordinator.rounds.state == "paused":
         coordinator.order("start")
@@ -77,14 +79,14 @@ def run_coordinator(
 
     async def move_on() -> None:
         before = coordinator.rounds.counters.abandoned
-        await coordinator.rounds.turn(transport)
+        await coordinator.rounds.advance(transport)
         if coordinator.rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
-    serve(make_app(coordinator, COORDINATOR, Limits(rate, 10 * rate), move_on, TICK), place)
+    serve(make_app(coordinator, COORDINATOR, RequestLimits(rate, 10 * rate), move_on, TICK), place)
 
 
-def _warn(setup: Setup) -> None:
+def _warn(setup: FederationSetup) -> None:
     from murmura.core.channel import READABLE
 
     least = setup.channel.minimum_cohort
@@ -105,16 +107,18 @@ def run_aggregator(
     authority: Path | None,
 ) -> None:
     """Serve until interrupted."""
-    from murmura.runtimes.http.aggregator import Aggregator
-    from murmura.runtimes.http.client import HttpTransport
-    from murmura.runtimes.http.endpoints import AGGREGATOR
-    from murmura.runtimes.http.pair import fetch_key
-    from murmura.runtimes.http.refusals import RefusedError, UnreachableError
-    from murmura.runtimes.http.store import Store
-    from murmura.web.app import Limits, make_app
+    from murmura.runtimes.http.aggregator.aggregator import Aggregator
+    from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
+    from murmura.runtimes.http.database import ServerDatabase
+    from murmura.runtimes.http.protocol.endpoints import AGGREGATOR
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+    from murmura.web.app import RequestLimits, make_app
     from murmura.web.serving import serve
 
-    aggregator = Aggregator(role, Store(state / "aggregator.db", "aggregator"), time.time, minimum, key)
+    aggregator = Aggregator(
+        role, ServerDatabase(state / "aggregator.db", "aggregator"), time.time, minimum, key
+    )
     say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
     transport = HttpTransport(authority)
 
@@ -127,4 +131,4 @@ def run_aggregator(
             aggregator.pin(found)
             say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
 
-    serve(make_app(aggregator, AGGREGATOR, Limits(rate, 10 * rate), find_coordinator, TICK), place)
+    serve(make_app(aggregator, AGGREGATOR, RequestLimits(rate, 10 * rate), find_coordinator, TICK), place)

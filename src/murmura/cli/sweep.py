@@ -67,7 +67,7 @@ def sweep(
 
 
 def _plan(source: dict[str, Any], data_dir: Path | None, *what: Any, **more: Any) -> tuple[Comparison, Sweep]:
-    from murmura.data.sources import load
+    from murmura.data.sources.registry import load
     from murmura.studies.sweep import plan_sweep
 
     dataset = load(source["name"], data_dir, skip_bad=bool(source["skip_bad"]))
@@ -77,8 +77,8 @@ def _plan(source: dict[str, Any], data_dir: Path | None, *what: Any, **more: Any
 
 
 def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:
-    from murmura.report.analysis_tables import sweep_table
-    from murmura.studies.kept import Kept
+    from murmura.report.tables.analyses import sweep_table
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
     from murmura.studies.sweep import points
     from murmura.studies.sweep import sweep as run
 
@@ -88,8 +88,8 @@ def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: boo
                 typer.echo(json.dumps(line.flat()))
             else:
                 say(f"{line.label}: done")
-    kept = Kept.open(folder)
-    table = sweep_table(what, points(kept), kept.cutoff)
+    comparison = ComparisonFolder.open(folder)
+    table = sweep_table(what, points(comparison), comparison.cutoff)
     if table is not None and not as_json:
         show(table)
 

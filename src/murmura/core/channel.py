@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from murmura.core.codec import halved_model
-from murmura.core.disclosure import Disclosure
+from murmura.core.codec import half_precision_model
 from murmura.core.errors import SettingError
+from murmura.core.message import MessageSpec
 from murmura.core.settings import settings
 from murmura.core.update import Arrays
 
@@ -54,20 +54,20 @@ class ChannelSettings:
         """What must stand wherever this channel is shown."""
         return None if self.channel == "secure-sum" else READABLE
 
-    def described(self) -> str:
+    def summary(self) -> str:
         """One line for reports and ledgers."""
         if not self.on:
             return f"floating-point sums: {READABLE}"
         stages = f"L2 clip {self.clip:g}, {self.bits} bits in a ring of {self.ring}, block {self.block}"
         return f"{self.channel}, {stages}" + (f": {self.label}" if self.label else "")
 
-    def downloads(self, publishes: Disclosure) -> Disclosure:
+    def downloads(self, publishes: MessageSpec) -> MessageSpec:
         """How the public model travels to a device."""
-        return publishes.halved() if self.download == "float16" else publishes
+        return publishes.half_precision() if self.download == "float16" else publishes
 
-    def downloaded(self, model: Arrays) -> Arrays:
+    def as_downloaded(self, model: Arrays) -> Arrays:
         """The public model as a device gets it, in the model's own types."""
-        return halved_model(model) if self.download == "float16" else model
+        return half_precision_model(model) if self.download == "float16" else model
 
     def check_cohort(self, cohort: int) -> None:
         """Refuse rounds of fewer devices than the minimum."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints
-from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES, INDEX_BYTES, SCALAR_BYTES, Disclosure, Table
 from murmura.core.errors import FederationError
+from murmura.core.message import COUNT_BYTES, HEADER_BYTES, INDEX_BYTES, SCALAR_BYTES, MessageSpec, TableSpec
 from murmura.core.update import Arrays, SparseRows, Update
 
 MAGIC, VERSION = b"mu", 1
@@ -24,7 +24,7 @@ _HEADER = struct.Struct("<2sBBI")
 _COUNT = struct.Struct("<I")
 
 
-def encode(update: Update, sends: Disclosure) -> bytes:
+def encode(update: Update, sends: MessageSpec) -> bytes:
     """The update as it travels; refuses what is not declared."""
     sends.check(update)
     parts = [_header(sends), *(struct.pack("<d", update.scalars[name]) for name in sends.scalars)]
@@ -37,7 +37,7 @@ def encode(update: Update, sends: Disclosure) -> bytes:
     return b"".join(parts)
 
 
-def decode(message: bytes, sends: Disclosure) -> Update:
+def decode(message: bytes, sends: MessageSpec) -> Update:
     """The update that was sent; refuses anything a well-behaved client cannot have sent."""
     _check_header(message, sends)
     at = HEADER_BYTES
@@ -53,7 +53,7 @@ def decode(message: bytes, sends: Disclosure) -> Update:
     return update
 
 
-def encode_model(model: Arrays, publishes: Disclosure, listed: Ints) -> bytes:
+def encode_model(model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
     """The public model, the same bytes for everyone: of item tables only the items on offer."""
     parts = [_header(publishes)]
     for table in publishes.tables:
@@ -66,7 +66,7 @@ def encode_model(model: Arrays, publishes: Disclosure, listed: Ints) -> bytes:
     return b"".join(parts)
 
 
-def decode_model(message: bytes, publishes: Disclosure, listed: Ints) -> dict[str, NDArray[Any]]:
+def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[str, NDArray[Any]]:
     """The tables of a public model, (rows, width) each; items not on offer hold zeros."""
     _check_header(message, publishes)
     at = HEADER_BYTES
@@ -85,7 +85,7 @@ def decode_model(message: bytes, publishes: Disclosure, listed: Ints) -> dict[st
     return model
 
 
-def halved_model(model: Arrays) -> dict[str, NDArray[Any]]:
+def half_precision_model(model: Arrays) -> dict[str, NDArray[Any]]:
     """The model as devices get it that download float16: rounded to it, in the model's own type again."""
     return {
         name: _narrow(name, values).astype(values.dtype) if values.dtype.kind == "f" else values
@@ -103,11 +103,11 @@ def _narrow(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
     return narrow
 
 
-def _header(declared: Disclosure) -> bytes:
+def _header(declared: MessageSpec) -> bytes:
     return _HEADER.pack(MAGIC, VERSION, len(declared.tables), declared.mark)
 
 
-def _check_header(message: bytes, declared: Disclosure) -> None:
+def _check_header(message: bytes, declared: MessageSpec) -> None:
     _require(len(message), HEADER_BYTES, "header")
     magic, version, tables, mark = _HEADER.unpack_from(message)
     if magic != MAGIC or version != VERSION:
@@ -121,7 +121,7 @@ def _check_header(message: bytes, declared: Disclosure) -> None:
         )
 
 
-def _read_rows(message: bytes, at: int, table: Table) -> tuple[SparseRows, int]:
+def _read_rows(message: bytes, at: int, table: TableSpec) -> tuple[SparseRows, int]:
     count, at = _read_count(message, at, table, table.rows)
     if table.space == "dense":
         index = np.arange(count, dtype=np.int32)
@@ -138,7 +138,7 @@ def _read_rows(message: bytes, at: int, table: Table) -> tuple[SparseRows, int]:
     return SparseRows(index, values), at
 
 
-def _read_count(message: bytes, at: int, table: Table, most: int) -> tuple[int, int]:
+def _read_count(message: bytes, at: int, table: TableSpec, most: int) -> tuple[int, int]:
     _require(len(message), at + COUNT_BYTES, f"number of rows of '{table.name}'")
     (count,) = _COUNT.unpack_from(message, at)
     if count > most:
@@ -146,7 +146,7 @@ def _read_count(message: bytes, at: int, table: Table, most: int) -> tuple[int, 
     return count, at + COUNT_BYTES
 
 
-def _read_values(message: bytes, at: int, table: Table, count: int) -> tuple[NDArray[Any], int]:
+def _read_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple[NDArray[Any], int]:
     _require(len(message), at + count * table.value_bytes, f"values of '{table.name}'")
     kind = np.dtype(table.dtype).newbyteorder("<")
     values = np.frombuffer(message, kind, count * table.width, at).reshape(count, table.width)

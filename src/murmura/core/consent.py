@@ -1,4 +1,4 @@
-"""What a person allows, as settings; channel.disclosure turns it into `history.share`."""
+"""What a person allows, as settings; channel.consent turns it into `history.consent`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import Field
 
 from murmura.core.settings import settings
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Mode = Literal["sticky", "per-item-per-round", "per-triple"]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+DisclosureMode = Literal["sticky", "per-item-per-round", "per-triple"]
 
 
 @settings
@@ -23,7 +23,7 @@ class Permission:
     """
 
     train: bool = True
-    pi: Share = 1.0
+    pi: Fraction = 1.0
     statistics: bool = True
     never: tuple[int, ...] = ()
 
@@ -44,9 +44,9 @@ class Consent:
     nothing and 30 % everything.
     """
 
-    pi: Share | dict[Share, Annotated[float, Field(gt=0)]] = 1.0
-    disclosure: Mode = "sticky"
-    statistics: Share = 1.0  # the share of people who take part in sums about people, such as item counts
+    pi: Fraction | dict[Fraction, Annotated[float, Field(gt=0)]] = 1.0
+    disclosure: DisclosureMode = "sticky"
+    statistics: Fraction = 1.0  # the share of people who take part in sums about people, such as item counts
 
     @property
     def average_pi(self) -> float:

@@ -114,18 +114,18 @@ class Interactions:
         return Interactions(users, items, u, i, self.value, self.time)
 
     @cached_property
-    def by_user(self) -> Rows:
+    def by_user(self) -> RowIndex:
         """The rows of each user, items ascending: a compressed row index."""
         order = np.lexsort((self.item, self.user))
-        return Rows(
+        return RowIndex(
             _starts(self.user, self.n_users), _frozen(self.item[order]), _frozen(self.value[order]), order
         )
 
     @cached_property
-    def by_item(self) -> Rows:
+    def by_item(self) -> RowIndex:
         """The rows of each item, users ascending."""
         order = np.lexsort((self.user, self.item))
-        return Rows(
+        return RowIndex(
             _starts(self.item, self.n_items), _frozen(self.user[order]), _frozen(self.value[order]), order
         )
 
@@ -152,7 +152,7 @@ class Interactions:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowIndex:
     """A compressed row index: row r holds `index[start[r]:start[r + 1]]`, ascending, with `value` beside it."""
 
     start: Longs  # (rows + 1,)

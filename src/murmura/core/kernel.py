@@ -9,14 +9,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints, Longs
-from murmura.core.federation import Call, Phase, Public, ServerState, Total
+from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
 from murmura.core.population import Population, States
 from murmura.core.rng import Words
 from murmura.core.tally import Tally, Vectors
 from murmura.core.update import Arrays
 
 
-class Spot(NamedTuple):
+class VectorSlice(NamedTuple):
     """Where and how a table travels in a round."""
 
     place: Longs  # (rows,) where a row begins in the vector, -1: it does not travel
@@ -25,7 +25,7 @@ class Spot(NamedTuple):
     step: float  # fixed-point numbers are multiples of this
 
 
-class Carrier(Vectors, Protocol):
+class CompiledChannel(Vectors, Protocol):
     """The channel of one phase, as a compiled path needs it; `channel.chain.Chain` is one."""
 
     @property
@@ -35,7 +35,7 @@ class Carrier(Vectors, Protocol):
     def block(self, round: int) -> Ints:
         """The items whose rows travel in a round."""
 
-    def spot(self, table: str, round: int) -> Spot:
+    def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where and how a table travels in a round."""
 
     def sum_up(self, sums: Longs, round: int) -> Total:
@@ -46,14 +46,14 @@ class Carrier(Vectors, Protocol):
 class CohortRound:
     """One phase of one round, and the clients that take part in it."""
 
-    public: Public
+    info: FederationInfo
     phase: Phase
     round: int
     model: Arrays  # the public model as clients download it
     people: Population
     clients: Ints  # (cohort,) ascending
     workers: int = 1
-    carrier: Carrier | None = None  # the channel of the phase; None: updates are added as they are
+    chain: CompiledChannel | None = None  # the channel of the phase; None: updates are added as they are
 
     @property
     def everyone(self) -> bool:
@@ -67,13 +67,13 @@ class Kernel(Protocol):
     def covers(self, phase: Phase, channel: bool) -> bool:
         """Whether it can add up this phase, with the stages of its channel if there is one."""
 
-    def init_clients(self, public: Public, people: Population) -> States:
+    def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """The sum of what the clients of a round send, and how many rows of each table it is the sum of."""
 
-    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+    def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
 
     def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
@@ -89,7 +89,7 @@ class SequentialKernel(Protocol):
 
     def run_rounds(
         self,
-        public: Public,
+        info: FederationInfo,
         server: ServerState,
         states: States,
         people: Population,

@@ -14,7 +14,7 @@ from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
-from murmura.core.lists import Lists
+from murmura.core.ranked_lists import RankedLists
 
 Arrays = dict[str, NDArray[Any]]
 Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
@@ -71,14 +71,14 @@ class Model(ABC):
         return self.train.item_counts > 0
 
     @abstractmethod
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> Lists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
         A user without a training row is answered like an empty history.
         """
 
     @abstractmethod
-    def recommend_history(self, items: Ints, k: int = 10) -> Lists:
+    def recommend_history(self, items: Ints, k: int = 10) -> RankedLists:
         """The k best items for someone unknown, her own items excluded."""
 
     def recommend_ids(self, users: Iterable[Any], k: int = 10) -> dict[Any, list[Any]]:

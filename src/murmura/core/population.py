@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.federation import History
+from murmura.core.contract import History
 from murmura.core.rng import Purpose, Rng, Words
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
@@ -22,7 +22,7 @@ class Population:
     start: Longs  # (clients + 1,)
     item: Ints  # (rows,)
     value: Floats  # (rows,)
-    share: Floats  # (rows,) the coin at each use of the row
+    consent: Floats  # (rows,) the coin at each use of the row
     secrets: Words  # (clients, 2)
     per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
     person: Ints | None = None  # (rows,) the owner's place in her group, when clients are groups
@@ -42,11 +42,11 @@ class Population:
     def history(self, client: int, round: int) -> History:
         """What one client holds, with the consent that counts in this round."""
         rows = slice(self.start[client], self.start[client + 1])
-        share = self.share[rows]
+        consent = self.consent[rows]
         if self.per_round:
-            share = round_consent(share, self.rng(client, round))
+            consent = round_consent(consent, self.rng(client, round))
         return History(
-            self.item[rows], self.value[rows], share, None if self.person is None else self.person[rows]
+            self.item[rows], self.value[rows], consent, None if self.person is None else self.person[rows]
         )
 
     def grouped(self, groups: Ints, secrets: Words) -> Population:
@@ -59,10 +59,10 @@ class Population:
             start,
             self.item[order],
             self.value[order],
-            self.share[order],
+            self.consent[order],
             secrets,
             self.per_round,
-            places(groups)[owner[order]],
+            member_places(groups)[owner[order]],
             None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
         )
 
@@ -78,7 +78,7 @@ def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
     return agreed
 
 
-def places(groups: Ints) -> Ints:
+def member_places(groups: Ints) -> Ints:
     """The place of everyone in her group, by ascending number."""
     order = np.argsort(groups, kind="stable")
     sizes = np.unique(groups, return_counts=True)[1]
@@ -87,6 +87,6 @@ def places(groups: Ints) -> Ints:
     return place
 
 
-def round_consent(share: Floats, rng: Rng) -> Floats:
+def round_consent(consent: Floats, rng: Rng) -> Floats:
     """The consent of the rows of one client in one round, where a coin is flipped once per row and round."""
-    return rng.stream(Purpose.CONSENT).coins(share).astype(np.float64)
+    return rng.stream(Purpose.CONSENT).coins(consent).astype(np.float64)

@@ -16,7 +16,7 @@ class Progress(Protocol):
         """The current task is over."""
 
 
-class Silent:
+class SilentProgress:
     """Nobody listens."""
 
     def begin(self, task: str, total: int) -> None:
@@ -29,4 +29,4 @@ class Silent:
         """Nothing."""
 
 
-SILENT = Silent()
+SILENT = SilentProgress()

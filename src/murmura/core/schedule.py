@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
 from murmura.core.settings import settings
 
 Count = Annotated[int, Field(ge=1)]
@@ -32,22 +32,22 @@ class Schedule:
     epochs: Count = 20
     rounds: Count | None = None  # stop after so many rounds, whatever the epochs
 
-    def cohort(self, public: Public) -> int:
+    def cohort(self, info: FederationInfo) -> int:
         """The number of clients in a round."""
         if self.clients == "all":
-            return public.clients
+            return info.clients
         if isinstance(self.clients, float):
-            return max(1, round(self.clients * public.clients))
-        return min(self.clients, public.clients)
+            return max(1, round(self.clients * info.clients))
+        return min(self.clients, info.clients)
 
-    def epoch_rounds(self, public: Public, triples: float) -> int:
+    def epoch_rounds(self, info: FederationInfo, triples: float) -> int:
         """The number of rounds in an epoch, when a visit uses `triples` on average."""
         if isinstance(self.rounds_per_epoch, int):
             return self.rounds_per_epoch
-        visits = public.interactions if self.rounds_per_epoch == "visits" else public.interactions / triples
+        visits = info.interactions if self.rounds_per_epoch == "visits" else info.interactions / triples
         # 1e-9: X+ / (X+ / U) is U, also after rounding
-        return max(1, int(visits / self.cohort(public) + 1e-9))
+        return max(1, int(visits / self.cohort(info) + 1e-9))
 
-    def total_rounds(self, public: Public, triples: float) -> int:
+    def total_rounds(self, info: FederationInfo, triples: float) -> int:
         """The number of rounds in the whole training."""
-        return self.rounds or self.epochs * self.epoch_rounds(public, triples)
+        return self.rounds or self.epochs * self.epoch_rounds(info, triples)

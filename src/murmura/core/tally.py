@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from murmura.core.arrays import Bytes, Longs
-from murmura.core.disclosure import Disclosure
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
+from murmura.core.message import MessageSpec
 from murmura.core.population import Population
 
 
@@ -46,25 +46,30 @@ class Tally:
         return Tally(rows, np.zeros(population.clients, np.int64), np.zeros(items, np.int64))
 
     def count(
-        self, public: Public, receives: Disclosure, sends: Disclosure, visits: int, rows: Mapping[str, int]
+        self,
+        info: FederationInfo,
+        receives: MessageSpec,
+        sends: MessageSpec,
+        visits: int,
+        rows: Mapping[str, int],
     ) -> None:
         """Add the traffic of so many visits that sent so many rows of each table, exact to the codec."""
         self.visits += visits
         self.rows_up += sum(rows.values())
         self.bytes_up += visits * sends.message_bytes(dict.fromkeys(rows, 0))
         self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
-        self.count_down(public, receives, visits)
+        self.count_down(info, receives, visits)
 
-    def count_vectors(self, public: Public, receives: Disclosure, visits: int, carrier: Vectors) -> None:
+    def count_vectors(self, info: FederationInfo, receives: MessageSpec, visits: int, carrier: Vectors) -> None:
         """Add the traffic of so many visits whose updates went through a channel: all of one length."""
         self.visits += visits
         self.rows_up += visits * carrier.rows
         self.bytes_up += visits * carrier.upload_bytes
-        self.count_down(public, receives, visits)
+        self.count_down(info, receives, visits)
 
-    def count_down(self, public: Public, receives: Disclosure, visits: int) -> None:
+    def count_down(self, info: FederationInfo, receives: MessageSpec, visits: int) -> None:
         """Add so many downloads of a public model."""
-        listed = len(public.listed)
+        listed = len(info.listed)
         self.rows_down += visits * max(
             (listed if t.space == "item" else t.rows for t in receives.tables), default=0
         )

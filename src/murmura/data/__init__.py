@@ -4,11 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from murmura.data.sources import SOURCES as SOURCES
-    from murmura.data.sources import load as load
+    from murmura.data.sources.registry import SOURCES as SOURCES
+    from murmura.data.sources.registry import load as load
 
 # imported on first use: a source needs polars, the name of this room does not
-_PUBLIC = {"SOURCES": "sources", "load": "sources"}
+_PUBLIC = {"SOURCES": "sources.registry", "load": "sources.registry"}
 
 
 def __getattr__(name: str) -> Any:

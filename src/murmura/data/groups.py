@@ -14,14 +14,14 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.grouping import Grouping
 from murmura.core.interactions import Vocabulary
-from murmura.data.reading import read_text
+from murmura.data.tables.text_file import read_text
 
 ALONE = -1
 SMALLEST, LARGEST = 3, 30  # members of a random group in the paper
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class ClientGroups:
     """The group of every user; a user who is in none stands alone."""
 
     labels: tuple[str, ...]  # (groups,) what the owner calls them
@@ -45,7 +45,7 @@ class Groups:
         return np.flatnonzero(self.of == group).astype(np.int32)
 
 
-def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: int = LARGEST) -> Groups:
+def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: int = LARGEST) -> ClientGroups:
     """Users in a random order, cut into groups of uniformly random sizes from `smallest` to `largest`.
 
     The last group takes who is left; when those are fewer than `smallest`, they join the group before.
@@ -61,10 +61,10 @@ def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: in
     ends = ends[ends <= n_users - smallest]  # a cut that leaves too few behind it is not made
     of = np.empty(n_users, np.int32)
     of[order] = np.searchsorted(ends, np.arange(n_users), side="right")
-    return Groups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
+    return ClientGroups(tuple(str(n + 1) for n in range(len(ends) + 1)), of)
 
 
-def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> Groups:
+def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any]) -> ClientGroups:
     """From two columns: a user's own id, and the name of her group ("" = none), in any number of rows."""
     named: dict[int, str] = {}
     ids = list(user)
@@ -81,10 +81,10 @@ def groups_of_column(users: Vocabulary, user: Iterable[Any], group: Iterable[Any
     place = {label: n for n, label in enumerate(labels)}
     of = np.full(len(users), ALONE, np.int32)
     of[list(named)] = [place[label] for label in named.values()]
-    return Groups(labels, of)
+    return ClientGroups(labels, of)
 
 
-def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> Groups:
+def groups_of_file(path: Path, users: Vocabulary, user: str = "user", group: str = "group") -> ClientGroups:
     """From a table with a header (CSV, or separated by tabs): its columns `user` and `group`.
 
     The table of ratings itself serves when it has such a column. Users whom the data does not know are passed

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel.ledger import TRAFFIC, Line
+from murmura.channel.ledger import TRAFFIC, LedgerLine
+from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
-from murmura.core.federation import ServerState
 from murmura.core.tally import Tally
 from murmura.engine.archive import (
     answers_as_arrays,
@@ -26,7 +26,7 @@ from murmura.engine.federation import Federation
 NAME = "checkpoint.npz"
 
 
-def save_checkpoint(folder: Path, f: Federation, lines: list[Line]) -> None:
+def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> None:
     """Replace the folder's checkpoint by the state after `f.rounds` rounds."""
     tally: dict[str, NDArray[Any]] = {
         "sent": np.packbits(f.tally.sent),
@@ -47,7 +47,7 @@ def save_checkpoint(folder: Path, f: Federation, lines: list[Line]) -> None:
     write_archive(folder / NAME, arrays, meta)
 
 
-def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Line]] | None:
+def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[LedgerLine]] | None:
     """The federation as it was saved, and its lines; None without a checkpoint, a refusal for another's."""
     path = folder / NAME
     if not path.exists():
@@ -62,7 +62,7 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Line]
     f.rounds = meta["rounds"]
     f.answers = answers_of_arrays(arrays)
     f.refused = {int(client): why for client, why in meta["refused"].items()}
-    return f, [Line(**line) for line in meta["lines"]]
+    return f, [LedgerLine(**line) for line in meta["lines"]]
 
 
 def _require_same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:

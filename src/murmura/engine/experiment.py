@@ -11,9 +11,9 @@ import numpy as np
 
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions
-from murmura.core.lists import Lists
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.engine.method import Method
 from murmura.engine.protocol import Protocol
@@ -25,11 +25,11 @@ LIST_HEADER = ("user", "rank", "item", "score")
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ExperimentResult:
     """What one run found."""
 
     evaluation: Evaluation
-    lists: Lists
+    lists: RankedLists
     model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
@@ -45,7 +45,7 @@ def experiment(
     progress: Progress = SILENT,
     cutoffs: tuple[int, ...] | None = None,
     metrics: tuple[str, ...] = DEFAULT_METRICS,
-) -> Outcome:
+) -> ExperimentResult:
     """Fit on `split.train`, score on its test part: the validation rows of a selection, or an opened test."""
     started = time.perf_counter()
     model = method.fit(split.train, seed, progress)
@@ -61,7 +61,7 @@ def score(
     cutoffs: tuple[int, ...],
     seconds: dict[str, float] | None = None,
     metrics: tuple[str, ...] = DEFAULT_METRICS,
-) -> Outcome:
+) -> ExperimentResult:
     """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
     started = time.perf_counter()
     lists = model.recommend(np.flatnonzero(split.test.user_counts).astype(np.int32), max(cutoffs), workers)
@@ -79,10 +79,10 @@ def score(
             metrics=metrics,
         )
     times = {**(seconds or {}), "rank": ranked - started}
-    return Outcome(evaluation, lists, model, times, model.cost(), groups)
+    return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
 
 
-def record_outcome(run: Run, outcome: Outcome, split: Split) -> None:
+def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
     """Write the metrics of a run: averaged, per user, and per group where there are groups."""
     record_scores(run, outcome.evaluation, outcome.cost, split)
     if outcome.groups is not None:
@@ -98,12 +98,12 @@ def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], spli
     run.write_table("per_user.csv", ["user", *evaluation.per_user], zip(people, *columns))
 
 
-def record_lists(run: Run, lists: Lists, split: Split) -> None:
+def record_lists(run: Run, lists: RankedLists, split: Split) -> None:
     """Write the recommendations of a run under the owners' own ids."""
     run.write_table("recommendations.tsv", LIST_HEADER, list_rows(lists, split.data), "\t")
 
 
-def list_rows(lists: Lists, data: Interactions) -> list[tuple[Any, int, Any, str]]:
+def list_rows(lists: RankedLists, data: Interactions) -> list[tuple[Any, int, Any, str]]:
     """The lists as lines of own ids: user, rank, item, score."""
     users, items = data.users.labels, data.items.labels
     rows = []

@@ -7,21 +7,21 @@ from typing import Protocol
 
 import numpy as np
 
-from murmura.core.disclosure import COUNT_BYTES, HEADER_BYTES, Disclosure
-from murmura.core.errors import FederationError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
-    Letters,
+    IndividualUpdates,
     Phase,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import FederationError
 from murmura.core.kernel import Kernel
+from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec
+from murmura.core.observer import UpdateObserver
 from murmura.core.population import States
-from murmura.core.record import Recorder
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays
@@ -39,8 +39,10 @@ class Federation:
     kernel: Kernel | None = None  # the compiled path taken, where there is one
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
-    refused: dict[int, str] = field(default_factory=dict)  # whose letter an "each" phase left out, and why
-    record: Recorder | None = None  # is shown every update that leaves a client; for audits of simulations
+    refused: dict[int, str] = field(default_factory=dict)  # whose update an "each" phase left out, and why
+    record: UpdateObserver | None = (
+        None  # is shown every update that leaves a client; for audits of simulations
+    )
 
     _published: tuple[ServerState, Arrays] | None = None
 
@@ -60,19 +62,19 @@ class Federation:
         for name, value in state.items():
             self.states[name][client] = value
 
-    def call(self, phase: str, round: int, client: int | None = None) -> Call:
+    def call(self, phase: str, round: int, client: int | None = None) -> RoundContext:
         """What the server tells everyone in a round, and this client alone."""
         own = None if client is None else self.answers.get(client)
-        return Call(self.plan.public, phase, round, self.published, own)
+        return RoundContext(self.plan.public, phase, round, self.published, own)
 
     @property
     def published(self) -> Arrays:
         """The public model as every device gets it in this round."""
         if self._published is None or self._published[0] is not self.server:
-            self._published = self.server, self.plan.channel.downloaded(self.server.model)
+            self._published = self.server, self.plan.channel.as_downloaded(self.server.model)
         return self._published[1]
 
-    def downloads(self, phase: Phase) -> Disclosure:
+    def downloads(self, phase: Phase) -> MessageSpec:
         """What a visit of this phase fetches."""
         plan = self.plan
         return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.public))
@@ -101,11 +103,11 @@ class Runtime(Protocol):
 
 
 def server_step(
-    algorithm: Algorithm, phase: str, round: int, server: ServerState, inbox: Total | Letters
+    algorithm: Algorithm, phase: str, round: int, server: ServerState, received: Total | IndividualUpdates
 ) -> tuple[ServerState, Answers]:
     """The server's step; whatever goes wrong in it is said with the round it happened in."""
     try:
-        return algorithm.server_step(phase, server, inbox)
+        return algorithm.server_step(phase, server, received)
     except Exception as error:
         raise failure("the server", round, phase, "server_step", error) from error
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from murmura.channel.ledger import TRAFFIC, Ledger, Line, fractions, traffic, write_line
+from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
+from murmura.core.observer import UpdateObserver
 from murmura.core.progress import SILENT, Progress
-from murmura.core.record import Recorder
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, Runtime
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 
-Watch = Callable[[int, Fitted], bool]  # (epochs done, the federation so far) -> go on?
+Watch = Callable[[int, FederatedModel], bool]  # (epochs done, the federation so far) -> go on?
 
 
 def fit(
@@ -26,8 +26,8 @@ def fit(
     checkpoint_every: int | None = None,
     watch: Watch | None = None,
     progress: Progress = SILENT,
-    record: Recorder | None = None,
-) -> Fitted:
+    record: UpdateObserver | None = None,
+) -> FederatedModel:
     """Train the federation that `plan` describes.
 
     With a `folder` the training saves itself every `checkpoint_every` rounds, and goes on from there when the
@@ -41,7 +41,7 @@ def fit(
         )
     through = tuple(phase for phase in plan.algorithm.phases(plan.public) if phase.name in plan.chains)
     kernel = runtime.kernel_for(plan.algorithm, through) if record is None else None
-    f, lines, itinerary = Federation.begin(plan, kernel), list[Line](), plan.itinerary
+    f, lines, itinerary = Federation.begin(plan, kernel), list[LedgerLine](), plan.itinerary
     if folder is not None:
         f, lines = load_checkpoint(folder, f) or (f, lines)
     f.record = record
@@ -65,7 +65,7 @@ def fit(
     return conclude(f, lines)
 
 
-def conclude(f: Federation, lines: list[Line]) -> Fitted:
+def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
     """What there is to use after so many rounds; training that goes on does not change it."""
     plan = f.plan
     ledger = Ledger(
@@ -74,12 +74,12 @@ def conclude(f: Federation, lines: list[Line]) -> Fitted:
         fractions(f.tally, plan.people),
         f.tally.item_rows.copy(),
         plan.paper_costs(f.rounds),
-        plan.channel.described(),
+        plan.channel.summary(),
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
     model, answers, refused = dict(f.published), dict(f.answers), dict(f.refused)
-    return Fitted(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)
+    return FederatedModel(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)
 
 
 def _path(plan: Plan, runtime: Runtime, kernel: Kernel | None) -> str:

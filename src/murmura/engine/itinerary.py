@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.federation import Algorithm, Phase, Public
+from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.schedule import Schedule
 
@@ -46,41 +46,41 @@ class Itinerary:
     """What is exchanged in which order."""
 
     algorithm: Algorithm
-    public: Public
+    info: FederationInfo
     schedule: Schedule
 
     @cached_property
     def opening(self) -> tuple[Phase, ...]:
         """The exchanges before training, with every client: one round each."""
-        phases = self.algorithm.phases(self.public)
+        phases = self.algorithm.phases(self.info)
         return tuple(phase for phase in phases if phase.repeat is not None for _ in range(phase.repeat))
 
     @cached_property
     def training(self) -> tuple[Phase, ...]:
         """The exchanges of a training round."""
-        return tuple(phase for phase in self.algorithm.phases(self.public) if phase.repeat is None)
+        return tuple(phase for phase in self.algorithm.phases(self.info) if phase.repeat is None)
 
     @cached_property
     def cohort_size(self) -> int:
         """How many clients a training round calls; everyone where there is none."""
-        return self.schedule.cohort(self.public) if self.training else self.public.clients
+        return self.schedule.cohort(self.info) if self.training else self.info.clients
 
     @cached_property
     def visit_examples(self) -> float:
         """How many training examples one visit uses on average."""
-        return self.algorithm.visit_examples(self.public)
+        return self.algorithm.visit_examples(self.info)
 
     @cached_property
     def epoch_rounds(self) -> int:
         """How many rounds an epoch has."""
-        return self.schedule.epoch_rounds(self.public, self.visit_examples)
+        return self.schedule.epoch_rounds(self.info, self.visit_examples)
 
     @cached_property
     def rounds(self) -> int:
         """How many rounds there are in all, the opening included."""
         if not self.training:
             return len(self.opening)
-        return len(self.opening) + self.schedule.total_rounds(self.public, self.visit_examples)
+        return len(self.opening) + self.schedule.total_rounds(self.info, self.visit_examples)
 
     @property
     def line_per_round(self) -> bool:
@@ -111,7 +111,7 @@ class Itinerary:
 
     def called(self, at: Position) -> int:
         """How many clients an exchange like this one calls at most."""
-        return self.public.clients if at.done < len(self.opening) else self.cohort_size
+        return self.info.clients if at.done < len(self.opening) else self.cohort_size
 
     def cohort(self, at: Position, registered: Ints, secret: Words, before: Ints) -> Ints:
         """Who is called, ascending: everyone, or drawn by the server without replacement.

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.chain import Chain, chain
-from murmura.channel.disclosure import Choices
+from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import paper_costs
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import DataError, SettingError
-from murmura.core.federation import Algorithm, Public
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets, server_secret
@@ -37,7 +37,7 @@ class Plan:
     algorithm: Algorithm
     data: Interactions
     schedule: Schedule = field(default_factory=Schedule)
-    consent: Consent | Choices = field(default_factory=Consent)
+    consent: Consent | ConsentChoices = field(default_factory=Consent)
     seed: int = 0
     groups: Ints | None = None  # (users,)
     channel: ChannelSettings = field(default_factory=ChannelSettings)
@@ -64,16 +64,16 @@ class Plan:
         _ = self.chains  # refuses what could overflow
 
     @cached_property
-    def public(self) -> Public:
+    def public(self) -> FederationInfo:
         """What every machine knows."""
-        return Public.of(self.data, groups=self.groups)
+        return FederationInfo.of(self.data, groups=self.groups)
 
     @cached_property
-    def choices(self) -> Choices:
+    def choices(self) -> ConsentChoices:
         """What every user allows."""
-        if isinstance(self.consent, Choices):
+        if isinstance(self.consent, ConsentChoices):
             return self.consent
-        return Choices.of(self.consent, self.data, client_secrets(self.seed, self.data.n_users))
+        return ConsentChoices.of(self.consent, self.data, client_secrets(self.seed, self.data.n_users))
 
     @cached_property
     def itinerary(self) -> Itinerary:

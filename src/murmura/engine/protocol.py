@@ -25,7 +25,7 @@ from murmura.data.filters import (
     RaiseTo,
     apply_filters,
 )
-from murmura.data.splits import (
+from murmura.data.splits.registry import (
     AnySplit,
     CoveredRandomHoldout,
     GivenSplit,
@@ -63,7 +63,7 @@ class Selection:
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class PreparedData:
     """A data set made ready by a protocol: cut, its test part sealed, with the catalogue of its items."""
 
     data: str
@@ -105,10 +105,10 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     return PROTOCOLS[name](dataset)
 
 
-def prepare(dataset: Dataset, rules: Protocol) -> Prepared:
+def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
     """Filter and cut a data set; the test part is sealed."""
     whole = whole_split(dataset, rules)
-    return Prepared(dataset.name, rules, whole, dataset.catalogue.restrict(whole.data.items))
+    return PreparedData(dataset.name, rules, whole, dataset.catalogue.restrict(whole.data.items))
 
 
 def whole_split(dataset: Dataset, rules: Protocol) -> Split:

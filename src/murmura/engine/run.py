@@ -10,7 +10,7 @@ runs/<id>/
   recommendations.tsv   the lists, own ids
   model.npz             the model, where it was kept
   ledger.json           what left the devices (federated methods)
-  audit.json            what attacks on the letters found, where it was audited
+  audit.json            what attacks on the updates found, where it was audited
   item_rows.csv         how often a row of each item left a device (federated methods)
   items.csv             of a comparison: how often each item occurs in training and test; so categories.csv
   status.json           running, done, interrupted or failed

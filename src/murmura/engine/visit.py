@@ -10,8 +10,8 @@ import numpy as np
 
 from murmura.channel.chain import Chain
 from murmura.core.arrays import Bools
+from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.errors import FederationError
-from murmura.core.federation import Algorithm, Call, ClientState, History, Phase
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 
@@ -29,7 +29,7 @@ class Visit:
 def visit(
     algorithm: Algorithm,
     phase: Phase,
-    call: Call,
+    context: RoundContext,
     state: ClientState,
     history: History,
     rng: Rng,
@@ -37,15 +37,15 @@ def visit(
 ) -> Visit:
     """What the client keeps and what leaves it; an error carries a note of the stage it happened in."""
     with stage("client_step"):
-        state, update = algorithm.client_step(call, state, history, rng)
+        state, update = algorithm.client_step(context, state, history, rng)
     with stage("check of what leaves"):
         phase.sends.check(update)
         check_consent(phase, update, history)
     vector = None
     if chain is not None:
         with stage("channel"):
-            update = chain.layout.inside(update, call.round)
-            vector = chain.device(update, rng, call.round)
+            update = chain.layout.inside(update, context.round)
+            vector = chain.device(update, rng, context.round)
     with stage("client_discloses"):
         shown = algorithm.client_discloses(phase, update, history, rng)
     return Visit(state, update, shown, vector)
@@ -63,7 +63,7 @@ def stage(name: str) -> Iterator[None]:
 
 def check_consent(phase: Phase, update: Update, history: History) -> None:
     """Refuse an update with a row of an item that its owner does not share."""
-    unshared = history.item[history.share == 0]
+    unshared = history.item[history.consent == 0]
     for table in phase.sends.tables:
         if table.space == "item" and np.isin(update.tables[table.name].index, unshared).any():
             raise FederationError(

@@ -15,7 +15,7 @@ from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.evaluation.cut import Cut
+from murmura.evaluation.cut import TopKView
 
 
 def source_bias(train: Interactions, categories: Relation) -> Floats:
@@ -48,7 +48,7 @@ def disparity(source: Floats, shown: Floats) -> Floats:
     return np.where(known, (shown - source) / np.where(known, source, 1.0), np.nan)
 
 
-def bias_disparity(cut: Cut) -> dict[str, float]:
+def bias_disparity(cut: TopKView) -> dict[str, float]:
     """BD of each category: above 0 the lists push it, below 0 they hide it, 0 mirrors the training part."""
     if cut.categories is None:
         raise SettingError(

@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from murmura.core.arrays import Longs
-from murmura.evaluation.cut import Cut
+from murmura.evaluation.cut import TopKView
 
 
-def item_coverage(cut: Cut) -> float:
+def item_coverage(cut: TopKView) -> float:
     """How many distinct items are shown: a count, as in the papers' tables; equation 2.9 divides it by |I|."""
     return float(np.count_nonzero(cut.times))
 
 
-def gini(cut: Cut) -> float:
+def gini(cut: TopKView) -> float:
     """Sum over j of (2j - N - 1) c_j / ((N - 1) sum of c), c_j ascending (thesis, equation 2.10; Elliot).
 
     0 = every item is shown equally often, 1 = one item is shown to everyone. N is the catalogue and an item
@@ -24,12 +24,12 @@ def gini(cut: Cut) -> float:
     return gini_index(cut.times, _catalogue_size(cut))
 
 
-def gini_diversity(cut: Cut) -> float:
+def gini_diversity(cut: TopKView) -> float:
     """1 - Gini: the papers' G, higher is better."""
     return 1.0 - gini(cut)
 
 
-def shannon_entropy(cut: Cut) -> float:
+def shannon_entropy(cut: TopKView) -> float:
     """- sum of p log2 p, p = the item's share of all shown places (thesis, equation 2.11), in bits."""
     counts = cut.times[cut.times > 0]
     if not len(counts):
@@ -49,7 +49,7 @@ def gini_index(counts: Longs, n: int) -> float:
     return float((2 * j - n - 1) @ shown / (shown.sum() * (n - 1)))
 
 
-def _catalogue_size(cut: Cut) -> int:
+def _catalogue_size(cut: TopKView) -> int:
     if cut.gini_catalogue == "all":
         return cut.truth.n_items
     # an item shown from outside the training part joins the catalogue, or the index could leave [0, 1]

@@ -11,14 +11,14 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import DataError
-from murmura.core.lists import NO_ITEM, Lists
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.evaluation.relevance import Relevance
 
 GiniCatalogue = Literal["all", "train"]
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class TopKView:
     """One row per evaluated user; a user without a list has a row of NO_ITEM."""
 
     truth: Relevance
@@ -32,9 +32,9 @@ class Cut:
         """The cut-off."""
         return int(self.item.shape[1])
 
-    def at(self, k: int) -> Cut:
+    def at(self, k: int) -> TopKView:
         """The same lists, cut shorter."""
-        return Cut(self.truth, self.item[:, :k], self.entry[:, :k], self.gini_catalogue, self.categories)
+        return TopKView(self.truth, self.item[:, :k], self.entry[:, :k], self.gini_catalogue, self.categories)
 
     @cached_property
     def hit(self) -> Floats:
@@ -61,7 +61,7 @@ class Cut:
         return float(per_user[self.truth.defined].mean())
 
 
-def cut_at(lists: Lists, truth: Relevance, k: int) -> Cut:
+def cut_at(lists: RankedLists, truth: Relevance, k: int) -> TopKView:
     """Bring the lists into the order of the evaluated users and look each item up."""
     from murmura.kernels.hits import find_hits
 
@@ -71,10 +71,10 @@ def cut_at(lists: Lists, truth: Relevance, k: int) -> Cut:
     if repeated >= 0:
         who = truth.train.users.labels[truth.users[repeated]]
         raise DataError(f"a list must not show an item twice, but the list of user {who} does.")
-    return Cut(truth, item, entry)
+    return TopKView(truth, item, entry)
 
 
-def _aligned(lists: Lists, truth: Relevance, k: int) -> Ints:
+def _aligned(lists: RankedLists, truth: Relevance, k: int) -> Ints:
     """The first k items of each evaluated user; lists of other users are left out."""
     n_users = truth.train.n_users
     known: Bools = (lists.user >= 0) & (lists.user < n_users)

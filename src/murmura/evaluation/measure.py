@@ -9,16 +9,16 @@ import numpy as np
 from murmura.core.arrays import Floats
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
-from murmura.core.lists import Lists
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
-from murmura.evaluation.cut import Cut, GiniCatalogue, cut_at
+from murmura.evaluation.cut import GiniCatalogue, TopKView, cut_at
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of
 from murmura.evaluation.relevance import Relevance
 from murmura.evaluation.result import Evaluation
 
 
 def evaluate(
-    lists: Lists,
+    lists: RankedLists,
     split: Split,
     *,
     cutoffs: tuple[int, ...] = (10,),
@@ -51,7 +51,7 @@ def evaluate(
 
 
 def measure(
-    lists: Lists,
+    lists: RankedLists,
     truth: Relevance,
     *,
     cutoffs: tuple[int, ...] = (10,),
@@ -77,14 +77,14 @@ def measure(
     return Evaluation(values, per_user, truth.users)
 
 
-def _of_users(row: UserMetric, cut: Cut) -> tuple[Floats, float]:
+def _of_users(row: UserMetric, cut: TopKView) -> tuple[Floats, float]:
     column = row.function(cut)
     if row.over == "all":
         return column, float(column.mean())
     return np.where(cut.truth.defined, column, np.nan), cut.mean(column)
 
 
-def check_cutoffs(cutoffs: tuple[int, ...], lists: Lists) -> None:
+def check_cutoffs(cutoffs: tuple[int, ...], lists: RankedLists) -> None:
     """Refuse cut-offs that the lists cannot be scored at."""
     if not cutoffs or min(cutoffs) < 1 or len(set(cutoffs)) != len(cutoffs):
         raise SettingError(

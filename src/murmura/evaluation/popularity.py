@@ -16,20 +16,20 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.interactions import Interactions
-from murmura.evaluation.cut import Cut
+from murmura.evaluation.cut import TopKView
 
 HEAD_PERCENT = 80
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class PopularityGroups:
     """Which items are popular, which are rare; (items,) each, no item in both."""
 
     head: Bools
     tail: Bools
 
 
-def popularity_groups(train: Interactions, ties: Longs | None = None) -> Groups:
+def popularity_groups(train: Interactions, ties: Longs | None = None) -> PopularityGroups:
     """The short head and the long tail; `ties` lists all items in the order that breaks equal popularity."""
     counts = train.item_counts
     order = np.arange(train.n_items) if ties is None else ties
@@ -38,17 +38,17 @@ def popularity_groups(train: Interactions, ties: Longs | None = None) -> Groups:
     head: Bools = np.zeros(train.n_items, np.bool_)
     # an item belongs to the head while the ones before it hold less than 80 %; in whole numbers, so exactly
     head[order[100 * before < HEAD_PERCENT * counts.sum()]] = True
-    return Groups(head & (counts > 0), ~head & (counts > 0))
+    return PopularityGroups(head & (counts > 0), ~head & (counts > 0))
 
 
-def long_tail_count(cut: Cut, groups: Groups | None = None) -> Floats:
+def long_tail_count(cut: TopKView, groups: PopularityGroups | None = None) -> Floats:
     """ACLT: how many items of the long tail each user is shown (thesis, equation 2.12), not which share."""
     groups = groups or popularity_groups(cut.truth.train)
     tail = np.append(groups.tail, False)  # the last place is for NO_ITEM
     return tail[cut.item].astype(np.float64) @ np.ones(cut.k)
 
 
-def equal_opportunity(cut: Cut, groups: Groups | None = None) -> float:
+def equal_opportunity(cut: TopKView, groups: PopularityGroups | None = None) -> float:
     """PopREO: |a - b| / (a + b) of the two groups' shares a, b of relevant test items that are shown."""
     groups = groups or popularity_groups(cut.truth.train)
     found = cut.truth.item[cut.entry[cut.entry >= 0]]
@@ -59,7 +59,7 @@ def equal_opportunity(cut: Cut, groups: Groups | None = None) -> float:
     return _contrast(head, tail)
 
 
-def statistical_parity(cut: Cut, groups: Groups | None = None) -> float:
+def statistical_parity(cut: TopKView, groups: PopularityGroups | None = None) -> float:
     """PopRSP: |a - b| / (a + b) of the two groups' shares of (user, unseen item) pairs that are shown."""
     groups = groups or popularity_groups(cut.truth.train)
     seen = _seen_items(cut)
@@ -73,7 +73,7 @@ def statistical_parity(cut: Cut, groups: Groups | None = None) -> float:
     return _contrast(head, tail)
 
 
-def _seen_items(cut: Cut) -> Ints:
+def _seen_items(cut: TopKView) -> Ints:
     """The training items of the evaluated users, one entry per distinct (user, item)."""
     rows = cut.truth.train.by_user
     owner = np.repeat(np.arange(cut.truth.train.n_users), np.diff(rows.start))

@@ -13,7 +13,7 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
 from murmura.evaluation import accuracy, categories, coverage, gain, popularity
-from murmura.evaluation.cut import Cut
+from murmura.evaluation.cut import TopKView
 from murmura.evaluation.ratings import RATING_ERRORS
 
 Better = Literal["higher", "lower", "zero"]
@@ -32,7 +32,7 @@ class Metric:
 class UserMetric(Metric):
     """One value per user; averaged over the users with a relevant test item, or over all evaluated users."""
 
-    function: Callable[[Cut], Floats]
+    function: Callable[[TopKView], Floats]
     over: Literal["relevant", "all"] = "relevant"
 
 
@@ -40,14 +40,14 @@ class UserMetric(Metric):
 class SystemMetric(Metric):
     """One value for all lists together."""
 
-    function: Callable[[Cut], float]
+    function: Callable[[TopKView], float]
 
 
 @dataclass(frozen=True)
 class LabelMetric(Metric):
     """One value per item category: "BD" becomes "BD/Food@10"."""
 
-    function: Callable[[Cut], dict[str, float]]
+    function: Callable[[TopKView], dict[str, float]]
 
 
 Row = UserMetric | SystemMetric | LabelMetric

@@ -9,7 +9,7 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import DataError
-from murmura.core.interactions import Interactions, Rows
+from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.split import Split
 
 
@@ -104,7 +104,7 @@ class Relevance:
         return owner, self.gain[order]
 
 
-def _distinct(rows: Rows) -> tuple[Rows, Floats]:
+def _distinct(rows: RowIndex) -> tuple[RowIndex, Floats]:
     """One entry per (user, item), with the largest of its values: who liked an item once likes it."""
     owner = np.repeat(np.arange(len(rows.start) - 1), np.diff(rows.start))
     first = np.ones(len(rows.index), np.bool_)
@@ -113,4 +113,4 @@ def _distinct(rows: Rows) -> tuple[Rows, Floats]:
         return rows, rows.value
     value = np.maximum.reduceat(rows.value, np.flatnonzero(first))
     start = np.concatenate(([0], np.cumsum(np.bincount(owner[first], minlength=len(rows.start) - 1))))
-    return Rows(start, rows.index[first], value, rows.order[first]), value
+    return RowIndex(start, rows.index[first], value, rows.order[first]), value

@@ -24,7 +24,7 @@ PLACES = 12  # differences are rounded to this many decimals: 0.3 - 0.2 and 0.2 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedTest:
     """One method against another on the users both have a value for."""
 
     users: int  # the common users
@@ -34,7 +34,7 @@ class Comparison:
     adjusted: float  # p after the correction; p itself where none was made
 
 
-def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wilcoxon") -> Comparison:
+def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wilcoxon") -> PairedTest:
     """Test first - second on the per-user values of `metric` ("nDCG@10") over their common users."""
     for one in (first, second):
         if metric not in one.per_user:
@@ -46,7 +46,7 @@ def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wi
     return compare_values(first.per_user[metric][here], second.per_user[metric][there], test)
 
 
-def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> Comparison:
+def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> PairedTest:
     """Test first - second, aligned by user; a user with NaN on either side takes no part.
 
     All differences zero: p = 1. Fewer than two users: p = NaN.
@@ -61,7 +61,7 @@ def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> Co
         statistic, p = 0.0, 1.0
     else:
         statistic, p = _paired_t(difference) if test == "t" else _signed_rank(difference)
-    return Comparison(len(difference), float(difference.mean()), statistic, p, p)
+    return PairedTest(len(difference), float(difference.mean()), statistic, p, p)
 
 
 def compare_all(
@@ -70,7 +70,7 @@ def compare_all(
     metric: str,
     test: Test = "wilcoxon",
     correction: Correction = "holm",
-) -> dict[str, Comparison]:
+) -> dict[str, PairedTest]:
     """Each of `others` against the reference, the p-values corrected for their number."""
     made = {name: compare(other, reference, metric, test) for name, other in others.items()}
     adjusted = adjust([one.p for one in made.values()], correction)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Bools, Ints, Longs
-from murmura.core.interactions import Rows
-from murmura.core.lists import NO_ITEM, Lists
+from murmura.core.interactions import RowIndex
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.kernels.compiled import compiled
 
 Block = NDArray[Any]  # (users of the block, items) float32 or float64
@@ -57,10 +57,10 @@ def rank(
     score: Callable[[Ints], Block],
     users: Ints,
     k: int,
-    seen: Rows,
+    seen: RowIndex,
     allowed: Bools,
     workers: int = 1,
-) -> Lists:
+) -> RankedLists:
     """The top k of every user in `users`: `score` answers a block of users, BLAS on one thread per worker."""
     users = np.ascontiguousarray(users, np.int32)
     size = max(1, min(BLOCK, CELLS // max(1, len(allowed))))
@@ -82,4 +82,4 @@ def rank(
         else:
             with ThreadPoolExecutor(workers) as pool:
                 list(pool.map(one_block, starts))
-    return Lists(users, items, best)
+    return RankedLists(users, items, best)

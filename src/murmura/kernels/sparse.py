@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints, Longs, Singles
-from murmura.core.interactions import Rows
+from murmura.core.interactions import RowIndex
 from murmura.core.progress import SILENT, Progress
 from murmura.kernels.compiled import compiled
 
@@ -29,7 +29,7 @@ class Sparse(NamedTuple):
         return Sparse(frozen(start, np.int64), frozen(column, np.int32), frozen(value, np.float64))
 
     @staticmethod
-    def of_rows(rows: Rows, binary: bool = False) -> Sparse:
+    def of_rows(rows: RowIndex, binary: bool = False) -> Sparse:
         """The same matrix; with `binary` every entry is 1."""
         return Sparse.of(rows.start, rows.index, np.ones(len(rows.index)) if binary else rows.value)
 

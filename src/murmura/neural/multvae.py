@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.training import Arrays, Params, Schedule, Watch, alone, optimise
+from murmura.neural.training import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 BIAS = 0.001  # standard deviation of a new bias, as in the authors' code
 
@@ -110,7 +110,7 @@ def negative_elbo(params: Params, batch: Bags, kept: Tensor | None, epsilon: Ten
 def train(
     histories: Histories,
     topology: tuple[int, int, int],
-    schedule: Schedule,
+    schedule: BatchSchedule,
     noise: Noise,
     seed: int,
     progress: Progress = SILENT,
@@ -119,7 +119,7 @@ def train(
     """Fit to the users who have items; the parameters, by name."""
     start, index = torch.from_numpy(histories.start.copy()), torch.from_numpy(histories.column.copy())
     users = torch.nonzero(start[1:] > start[:-1]).flatten()
-    with alone(seed) as generator:
+    with one_thread_generator(seed) as generator:
         params = initial(len(histories.item), topology, generator)
 
         def loss(chosen: Tensor, epoch: float) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 from murmura.neural.histories import Histories
 
 
-class Unmet(NamedTuple):
+class UnseenItems(NamedTuple):
     """Where the items a user has not met lie between those she has.
 
     Before her j-th item s_j (from 0) lie s_j - j items she has not met. So her r-th unmet item (from 0) is
@@ -22,13 +22,13 @@ class Unmet(NamedTuple):
     n_items: int
 
     @staticmethod
-    def of(histories: Histories) -> Unmet:
+    def of(histories: Histories) -> UnseenItems:
         """From what everyone has met."""
         start, column = torch.from_numpy(histories.start.copy()), torch.from_numpy(histories.column.copy())
         user = torch.repeat_interleave(start.diff())
         place = torch.arange(len(column)) - start[user]
         n_items = len(histories.item)
-        return Unmet(start, user * (n_items + 1) + column - place, n_items)
+        return UnseenItems(start, user * (n_items + 1) + column - place, n_items)
 
     def has_room(self, user: Tensor) -> Tensor:
         """Whether there is anything each user has not met."""

@@ -20,8 +20,8 @@ from torch.nn import functional
 from murmura.core.arrays import Ints
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.negatives import Unmet
-from murmura.neural.training import Arrays, Params, Schedule, Watch, alone, optimise
+from murmura.neural.negatives import UnseenItems
+from murmura.neural.training import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 SPREAD = 0.01  # standard deviation of a new embedding, as in the paper
 
@@ -84,15 +84,15 @@ def train(
     factors: int,
     layers: tuple[int, ...],
     negatives: int,
-    schedule: Schedule,
+    schedule: BatchSchedule,
     seed: int,
     progress: Progress = SILENT,
     watch: Watch | None = None,
 ) -> Arrays:
     """Fit to every pair of training; `schedule.batch` counts positives. The parameters, by name."""
-    unmet, item = Unmet.of(histories), torch.from_numpy(histories.column.copy())
+    unmet, item = UnseenItems.of(histories), torch.from_numpy(histories.column.copy())
     user = torch.repeat_interleave(unmet.start.diff())
-    with alone(seed) as generator:
+    with one_thread_generator(seed) as generator:
         params = initial(histories.n_users, len(histories.item), factors, layers, generator)
 
         def loss(chosen: Tensor, epoch: float) -> Tensor:
@@ -106,9 +106,9 @@ def train(
 
 def drawn_negatives(histories: Histories, negatives: int, seed: int, epoch: int) -> tuple[Ints, Ints]:
     """What `train` draws beside every pair, from a generator of its own: users and items."""
-    unmet = Unmet.of(histories)
+    unmet = UnseenItems.of(histories)
     user = torch.repeat_interleave(unmet.start.diff())
     who = user[unmet.has_room(user)].repeat_interleave(negatives)
-    with alone(1_000_003 * epoch + seed) as generator:
+    with one_thread_generator(1_000_003 * epoch + seed) as generator:
         drawn = unmet.draw(who, generator)
     return who.numpy().astype(np.int32), histories.item[drawn.numpy()].astype(np.int32)

@@ -20,7 +20,7 @@ Watch = Callable[[int, Arrays], bool]  # (epochs done, the parameters so far) ->
 Loss = Callable[[Tensor, float], Tensor]  # (numbers of the batch's examples, epochs done so far) -> mean loss
 
 
-class Schedule(NamedTuple):
+class BatchSchedule(NamedTuple):
     """How long and how fast a network learns."""
 
     epochs: int
@@ -30,7 +30,7 @@ class Schedule(NamedTuple):
 
 
 @contextmanager
-def alone(seed: int) -> Iterator[torch.Generator]:
+def one_thread_generator(seed: int) -> Iterator[torch.Generator]:
     """A generator of its own and one thread.
 
     On one thread every sum has one order: the result depends neither on the cores of the machine nor on what
@@ -48,7 +48,7 @@ def optimise(
     params: Params,
     loss: Loss,
     n: int,
-    schedule: Schedule,
+    schedule: BatchSchedule,
     generator: torch.Generator,
     progress: Progress,
     watch: Watch | None,

@@ -11,9 +11,9 @@ import numpy as np
 from murmura.core.errors import SettingError
 from murmura.evaluation import metric_of, registry
 from murmura.evaluation.registry import is_error
-from murmura.report.against import Tested, tests_against
-from murmura.report.lines import Estimate, Line, line_of
-from murmura.report.read import Folder, is_cost, ordered
+from murmura.report.model_summary import Estimate, ModelSummary, model_summary
+from murmura.report.paired_tests import PairedDifference, tests_against
+from murmura.report.result_folder import ResultFolder, is_cost, ordered
 
 ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
 OVER = {
@@ -28,11 +28,11 @@ Better = Literal["higher", "lower", "zero"]
 class Results:
     """All a page says in numbers."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[ModelSummary, ...]
     metrics: tuple[str, ...]  # every metric, in the order the runs wrote them
     costs: tuple[str, ...]
-    against_best: tuple[Tested, ...]
-    against_baseline: tuple[Tested, ...]  # federated lines against the best centralised one
+    against_best: tuple[PairedDifference, ...]
+    against_baseline: tuple[PairedDifference, ...]  # federated lines against the best centralised one
 
     @property
     def cutoffs(self) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ class Results:
         per_user = [key for key in here if any(key in line.people.per_user for line in self.lines)]
         return (per_user or list(here))[0]
 
-    def ranked(self, key: str) -> tuple[Line, ...]:
+    def ranked(self, key: str) -> tuple[ModelSummary, ...]:
         """The lines that have the metric, best first; equal ones in the order of the configuration."""
         having = [line for line in self.lines if is_number(line.values.get(key))]
         return tuple(sorted(having, key=lambda line: badness(key, line.values[key].mean)))
@@ -101,20 +101,20 @@ def badness(key: str, value: float) -> float:
     return -value if direction == "higher" else abs(value) if direction == "zero" else value
 
 
-def summarise(folder: Folder) -> Results:
+def summarise(folder: ResultFolder) -> Results:
     """Means, intervals and tests of every model that has a finished part."""
     models = [model for model in folder.models if model.done]
     named = [part.users for model in models for part in model.done]
     people = np.unique(np.concatenate([np.empty(0, np.str_), *named]))
-    lines = tuple(line_of(model, people) for model in models)
+    lines = tuple(model_summary(model, people) for model in models)
     keys = ordered([list(part.metrics) for model in models for part in model.done])
     metrics = tuple(key for key in keys if not is_cost(key))
     central = [line for line in lines if not line.model.federated]
     federated = [line for line in lines if line.model.federated]
     tested = ordered([list(line.people.per_user) for line in lines])
     results = Results(lines, metrics, tuple(filter(is_cost, keys)), (), ())
-    best: list[Tested] = []
-    baseline: list[Tested] = []
+    best: list[PairedDifference] = []
+    baseline: list[PairedDifference] = []
     for key in (key for key in metrics if key in tested):
         having = [line for line in results.ranked(key) if key in line.people.per_user]
         best += (found := tests_against(key, having[:1], having[1:]))

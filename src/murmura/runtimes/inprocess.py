@@ -17,10 +17,10 @@ from pydantic import Field
 from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
+from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
-from murmura.core.federation import Algorithm, Letters, Phase, Total
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
-from murmura.core.record import Letter
+from murmura.core.observer import SentUpdate
 from murmura.core.settings import settings
 from murmura.core.update import Update, add_up
 from murmura.engine.federation import Federation, failure, server_step
@@ -84,10 +84,10 @@ class InProcess:
         clients = clients[f.plan.people.answering(phase.asks)[clients]]
         chain = f.plan.chains.get(phase.name)
         if f.kernel is not None and f.kernel.covers(phase, channel=chain is not None):
-            inbox: Total | Letters = self._compiled(f, f.kernel, phase, round, clients)
+            received: Total | IndividualUpdates = self._compiled(f, f.kernel, phase, round, clients)
         else:
-            inbox = self._plain(f, phase, round, clients)
-        f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, inbox)
+            received = self._plain(f, phase, round, clients)
+        f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, received)
         f.count_outcome(phase, len(clients))
 
     def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:
@@ -101,7 +101,7 @@ class InProcess:
             f.tally.count_vectors(plan.public, f.downloads(phase), len(clients), chain)
         return total
 
-    def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | Letters:
+    def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
         order = np.arange(len(clients))
         if self.arrival is not None:
@@ -112,7 +112,7 @@ class InProcess:
         total = np.zeros(0 if chain is None else chain.words, np.int64)
         with ThreadPoolExecutor(self.workers) as pool:
             answers = map(ask, called) if self.workers == 1 else pool.map(ask, called)
-            arrived = dict(zip(called, (_poured(answer, total) for answer in answers)))
+            arrived = dict(zip(called, (_add_vector(answer, total) for answer in answers)))
         updates = {}
         for client in clients.tolist():
             visited, why = arrived[client]
@@ -120,7 +120,7 @@ class InProcess:
                 f.keep(client, visited.state)
                 _count(f, phase, round, client, visited)
                 if f.record is not None:
-                    f.record(Letter(phase.name, round, client, f.server.model, visited.update))
+                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
                 updates[client] = visited.update
             if why is not None:
                 updates.pop(client, None)
@@ -131,16 +131,16 @@ class InProcess:
                 f"phase '{phase.name}' of round {round} needs at least one letter, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
-        return _inbox(phase, chain, round, updates, total)
+        return _received(phase, chain, round, updates, total)
 
     def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> _Answer:
-        """What the client keeps and sends; where the server reads letters, perhaps why it is left out."""
+        """What the client keeps and sends; where the server reads updates, perhaps why it is left out."""
         algorithm, people, chain = f.plan.algorithm, f.plan.people, f.plan.chains.get(phase.name)
         try:
             with stage("history"):
                 history, rng = people.history(client, round), people.rng(client, round)
-            call = f.call(phase.name, round, client)
-            made = visit(algorithm, phase, call, f.client(client), history, rng, chain)
+            context = f.call(phase.name, round, client)
+            made = visit(algorithm, phase, context, f.client(client), history, rng, chain)
             with stage("encoding"):
                 if self.wire:
                     made = replace(made, update=decode(encode(made.update, phase.sends), phase.sends))
@@ -163,7 +163,7 @@ def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
     f.tally.count(plan.public, f.downloads(phase), phase.sends, len(rounds), rows)
 
 
-def _poured(answer: _Answer, total: Longs) -> _Answer:
+def _add_vector(answer: _Answer, total: Longs) -> _Answer:
     """The answer without its vector, added at once: whole numbers have no order, and vectors are long."""
     made, why = answer
     if made is None or made.vector is None:
@@ -172,24 +172,24 @@ def _poured(answer: _Answer, total: Longs) -> _Answer:
     return replace(made, vector=None), why
 
 
-def _inbox(
+def _received(
     phase: Phase, chain: Chain | None, round: int, updates: dict[int, Update], total: Longs
-) -> Total | Letters:
-    """What the server gets: every letter, the sum in the order of clients, or the sum the channel gives."""
+) -> Total | IndividualUpdates:
+    """What the server gets: every update, the sum in the order of clients, or the sum the channel gives."""
     if phase.combine == "each":
-        return Letters(updates)
+        return IndividualUpdates(updates)
     return Total(add_up(updates.values()), len(updates)) if chain is None else chain.sum_up(total, round)
 
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
     """What this visit moved, and which positives it disclosed."""
-    public, tables = f.plan.public, made.update.tables
+    info, tables = f.plan.public, made.update.tables
     chain = f.plan.chains.get(phase.name)
     if chain is None:
         rows = {name: len(table) for name, table in tables.items()}
-        f.tally.count(public, f.downloads(phase), phase.sends, 1, rows)
+        f.tally.count(info, f.downloads(phase), phase.sends, 1, rows)
     else:
-        f.tally.count_vectors(public, f.downloads(phase), 1, chain)
+        f.tally.count_vectors(info, f.downloads(phase), 1, chain)
     for table in phase.sends.tables:
         if table.space == "item":
             index = tables[table.name].index if chain is None else chain.block(round)

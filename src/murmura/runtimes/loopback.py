@@ -25,27 +25,27 @@ from murmura.algorithms.preset import Preset
 from murmura.channel.shares import Entropy
 from murmura.core.codec import decode
 from murmura.core.consent import Permission
+from murmura.core.contract import Algorithm, Phase
 from murmura.core.errors import FederationError, SettingError
-from murmura.core.federation import Algorithm, Phase
 from murmura.core.settings import as_dict
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
-from murmura.runtimes.http import endpoints, wire
-from murmura.runtimes.http.aggregator import Aggregator, Role
-from murmura.runtimes.http.coordinator import Coordinator
-from murmura.runtimes.http.device import Device, Outcome
-from murmura.runtimes.http.dispatch import respond
-from murmura.runtimes.http.fleet import Fleet, man
-from murmura.runtimes.http.keeping import InMemory
-from murmura.runtimes.http.manifest import Description
-from murmura.runtimes.http.setup import Setup, Timing
-from murmura.runtimes.http.store import Store
-from murmura.runtimes.http.transport import Reply
+from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
+from murmura.runtimes.http.coordinator.coordinator import Coordinator
+from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
+from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.device.device import Device, VisitOutcome
+from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices
+from murmura.runtimes.http.device.storage import InMemoryStorage
+from murmura.runtimes.http.protocol import endpoints, wire
+from murmura.runtimes.http.protocol.dispatch import respond
+from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.transport import HttpReply
 
 COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
-AT_ONCE = Timing(round=60, hold=0, spread=0)  # a device sends as soon as it has trained
-HEADERS = {"secure-sum": 2 * wire.SHARE_HEADER, "readable": wire.LETTER_HEADER}  # bytes of an upload's messages
-Machine = Callable[[str, str, bytes, Mapping[str, str]], Reply]
+AT_ONCE = RoundTiming(round=60, hold=0, spread=0)  # a device sends as soon as it has trained
+HEADERS = {"secure-sum": 2 * wire.SHARE_HEADER, "readable": wire.REPORT_HEADER}  # bytes of an upload's messages
+Machine = Callable[[str, str, bytes, Mapping[str, str]], HttpReply]
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Network:
 
     machines: dict[str, Machine] = field(default_factory=dict)  # by address
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         """The reply of the machine at an address."""
         await asyncio.sleep(0)
         found = re.fullmatch(r"(http://\w+)(/.*)", url)
@@ -84,13 +84,13 @@ class Servers:
     """The coordinator of a federation and, for secure sums, its two aggregators, on one network."""
 
     folder: Path
-    setup: Setup
+    setup: FederationSetup
     network: Network
     clock: VirtualClock
     entropy: Entropy = os.urandom
     aggregators: dict[Role, Aggregator] = field(default_factory=dict)
     coordinator: Coordinator = field(init=False)
-    _stores: list[Store] = field(default_factory=list)
+    _stores: list[ServerDatabase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.start_coordinator()
@@ -117,14 +117,14 @@ class Servers:
         for store in self._stores:
             store.close()
 
-    def _store(self, name: str, role: str) -> Store:
-        made = Store(self.folder / f"{name}.db", role)
+    def _store(self, name: str, role: str) -> ServerDatabase:
+        made = ServerDatabase(self.folder / f"{name}.db", role)
         self._stores.append(made)
         return made
 
     async def turn(self) -> None:
         """Let the coordinator move on as far as it can."""
-        await self.coordinator.rounds.turn(self.network)
+        await self.coordinator.rounds.advance(self.network)
 
 
 class Loopback:
@@ -163,9 +163,9 @@ class _RunningFederation:
             raise SettingError("updates on the wire are shares, so loopback can show none; record in process.")
         name = f"{algorithm.name} by loopback"
         self._preset = Preset(name, type(algorithm), "", parts=(), fixed=plan.schedule)
-        setup = Setup(
+        setup = FederationSetup(
             self._preset(**as_dict(algorithm)),
-            Description(plan.data.items, plan.public),
+            FederationDescription(plan.data.items, plan.public),
             plan.channel,
             AT_ONCE,
             plan.seed,
@@ -177,7 +177,7 @@ class _RunningFederation:
         self.servers = Servers(folder, setup, self._network, clock)
         weakref.finalize(self, self.servers.close)
         with ALGORITHMS.also(name, self._preset):
-            joining = man(_fleet(plan), self._network, os.urandom, clock, clock.sleep)
+            joining = register_devices(_fleet(plan), self._network, os.urandom, clock, clock.sleep)
             self._devices: list[Device] = asyncio.run(joining)
         self.servers.coordinator.order("start")
 
@@ -200,7 +200,9 @@ class _RunningFederation:
             order = np.random.default_rng((self._arrival, at.serial)).permutation(order)
         outcomes = {client: await self._devices[client].visit() for client in order.tolist()}
         live = coordinator.rounds.live
-        refused = {} if live is None or live.mailbox is None else dict(live.mailbox.left_out)
+        refused = (
+            {} if live is None or live.individual_reports is None else dict(live.individual_reports.left_out)
+        )
         await self.servers.turn()
         if coordinator.rounds.now.position == at and live is not None:
             clock.now = live.manifest.deadline + 1  # somebody takes no part, so the round waits for its end
@@ -211,7 +213,7 @@ class _RunningFederation:
         self._take_over(phase, at.round, outcomes, refused)
 
     def _take_over(
-        self, phase: Phase, round: int, outcomes: dict[int, Outcome], refused: dict[int, str]
+        self, phase: Phase, round: int, outcomes: dict[int, VisitOutcome], refused: dict[int, str]
     ) -> None:
         """What the servers and the devices have learned, and what left the devices."""
         f, now = self.federation, self.servers.coordinator.rounds.now
@@ -232,16 +234,16 @@ class _RunningFederation:
 
     def _count(self, phase: Phase, round: int, client: int) -> None:
         """What one device has learned and sent, by its own journal; headers of messages are not counted."""
-        f, keeper = self.federation, self._devices[client].keeper
-        assert isinstance(keeper, InMemory)
-        assert keeper.last is not None
-        f.keep(client, keeper.memory.state)
+        f, storage = self.federation, self._devices[client].storage
+        assert isinstance(storage, InMemoryStorage)
+        assert storage.last is not None
+        f.keep(client, storage.memory.state)
         f.tally.visits += 1
-        f.tally.rows_up += keeper.last.rows
-        f.tally.bytes_up += keeper.last.bytes - HEADERS[f.plan.channel.channel]
+        f.tally.rows_up += storage.last.rows
+        f.tally.bytes_up += storage.last.bytes - HEADERS[f.plan.channel.channel]
         f.tally.count_down(f.plan.public, f.downloads(phase), 1)
         rows = slice(f.plan.people.start[client], f.plan.people.start[client + 1])
-        f.tally.sent[rows] = np.isin(f.plan.people.item[rows], keeper.memory.sent)
+        f.tally.sent[rows] = np.isin(f.plan.people.item[rows], storage.memory.sent)
         f.tally.disclosed[client] = f.tally.sent[rows].sum()
         chain = f.plan.chains.get(phase.name)
         if chain is not None:
@@ -250,17 +252,19 @@ class _RunningFederation:
     def _count_items(self, phase: Phase) -> None:
         """Which items the updates that the server reads had rows of."""
         for message in self._network.letters if phase.combine == "each" else ():
-            update = decode(wire.Letter.decode(message).update, phase.sends)
+            update = decode(wire.IndividualReport.decode(message).update, phase.sends)
             for table in phase.sends.tables:
                 if table.space == "item":
                     self.federation.tally.item_rows[update.tables[table.name].index] += 1
 
 
-def _fleet(plan: Plan) -> Fleet:
+def _fleet(plan: Plan) -> SimulatedDevices:
     """A device for every client, each with its owner's own consent."""
     clients, mode = range(plan.public.clients), plan.choices.mode
     allowed = [_permission(plan, client) for client in clients]
-    return Fleet(COORDINATOR, plan.data, plan.seed, clients, allowed.__getitem__, mode, True, plan.groups)
+    return SimulatedDevices(
+        COORDINATOR, plan.data, plan.seed, clients, allowed.__getitem__, mode, True, plan.groups
+    )
 
 
 def _permission(plan: Plan, client: int) -> Permission:
@@ -286,7 +290,7 @@ class _UpdateLog(Network):
         super().__init__()
         self.letters: list[bytes] = []
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         """The reply of the machine at an address."""
         if url.endswith("/letters"):
             self.letters.append(body)

@@ -11,22 +11,22 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
+from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
-from murmura.core.federation import History, Public
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
+from murmura.core.observer import UpdateObserver
 from murmura.core.progress import SILENT, Progress
-from murmura.core.record import Recorder
 from murmura.core.rng import Rng, client_secrets
-from murmura.data.groups import Groups, groups_of_file, random_groups
+from murmura.data.groups import ClientGroups, groups_of_file, random_groups
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import Watch, fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 
 
 @dataclass(frozen=True)
-class Simulated:
+class FederatedMethod:
     """A federated method with its settings, ready to be fitted on the users of a data set."""
 
     preset: ConfiguredPreset
@@ -48,14 +48,14 @@ class Simulated:
 
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
-        public = Public.of(train)
-        examples = self.preset.algorithm().visit_examples(public)
-        return self.preset.schedule().epoch_rounds(public, examples)
+        info = FederationInfo.of(train)
+        examples = self.preset.algorithm().visit_examples(info)
+        return self.preset.schedule().epoch_rounds(info, examples)
 
     @property
     def channel(self) -> str:
         """What updates go through, and who can read them."""
-        return self.preset.channel_settings().described()
+        return self.preset.channel_settings().summary()
 
     def fit(
         self,
@@ -65,8 +65,8 @@ class Simulated:
         watch: Watch | None = None,
         folder: Path | None = None,
         checkpoint_every: int | None = None,
-        record: Recorder | None = None,
-    ) -> Fitted:
+        record: UpdateObserver | None = None,
+    ) -> FederatedModel:
         """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
         self.check(train, seed)
         groups = self.groups(train, seed)
@@ -81,7 +81,7 @@ class Simulated:
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
 
-    def plan(self, train: Interactions, seed: int, groups: Groups | None) -> Plan:
+    def plan(self, train: Interactions, seed: int, groups: ClientGroups | None) -> Plan:
         """The training that the settings describe."""
         return Plan(
             self.preset.algorithm(),
@@ -95,19 +95,19 @@ class Simulated:
 
     def fit_resumably(
         self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
-    ) -> Fitted:
+    ) -> FederatedModel:
         """Fit; saves itself in `folder` every `checkpoint_every` rounds, by default after every epoch."""
         every = checkpoint_every or self.epoch_rounds(train)
         return self.fit(train, seed, progress, folder=folder, checkpoint_every=every)
 
     def save(self, path: Path, model: Model) -> None:
         """Keep what a training left as one file, complete or not at all."""
-        assert isinstance(model, Fitted)
+        assert isinstance(model, FederatedModel)
         model.save(path)
 
-    def load(self, path: Path, train: Interactions) -> Fitted:
+    def load(self, path: Path, train: Interactions) -> FederatedModel:
         """The federation a file keeps, joined with the data it was trained on."""
-        return Fitted.load(path, train, self.preset.algorithm())
+        return FederatedModel.load(path, train, self.preset.algorithm())
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse what cannot be learned from, before anything is made of it."""
@@ -119,20 +119,20 @@ class Simulated:
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
         """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""
-        algorithm, public = self.preset.algorithm(), Public.of(train)
+        algorithm, info = self.preset.algorithm(), FederationInfo.of(train)
         secrets, rows = client_secrets(seed, train.n_users), train.by_user
         who, drawn = [], []
         for user in range(train.n_users):
             own = rows.of(user)
             history = History(own, np.ones(len(own)), np.zeros(len(own)))
-            negatives = algorithm.client_negatives(public, history, Rng(secrets[user], epoch))
+            negatives = algorithm.client_negatives(info, history, Rng(secrets[user], epoch))
             if negatives is None:
                 return None
             drawn.append(negatives)
             who.append(np.full(len(negatives), user, np.int32))
         return np.concatenate(who), np.concatenate(drawn)
 
-    def groups(self, train: Interactions, seed: int) -> Groups | None:
+    def groups(self, train: Interactions, seed: int) -> ClientGroups | None:
         """Who shares a client; None: everyone is one."""
         wanted = self.preset.grouping()
         if wanted is None:
@@ -143,14 +143,14 @@ class Simulated:
         return groups_of_file(Path(wanted.groups), train.users, wanted.user_column, wanted.group_column)
 
 
-def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> Simulated:
+def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> FederatedMethod:
     """The federated method of that name, `settings` as on the command line: simulated("sfpl+", {"pi": 0.9})."""
-    return Simulated(algorithm(name)(**settings or {}), InProcess(workers=workers))
+    return FederatedMethod(algorithm(name)(**settings or {}), InProcess(workers=workers))
 
 
 def simulate(
     name: str, train: Interactions, settings: dict[str, Any] | None = None, *, seed: int = 0, workers: int = 1
-) -> Fitted:
+) -> FederatedModel:
     """Train the federated method of that name in this process, the users of `train` as its clients.
 
     Args:

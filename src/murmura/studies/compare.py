@@ -23,7 +23,7 @@ from murmura.engine.experiment import (
     record_training,
 )
 from murmura.engine.method import Method
-from murmura.engine.protocol import Prepared, prepare, protocol
+from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.studies.defaults import defaults
@@ -31,7 +31,7 @@ from murmura.studies.methods import method, method_class
 
 
 @dataclass(frozen=True)
-class Entry:
+class ComparisonEntry:
     """One line of a comparison: a model with its settings, under the label the user gave it."""
 
     label: str
@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Line:
+class EntryMeans:
     """The means over seeds of one entry."""
 
     label: str
@@ -56,15 +56,15 @@ class Line:
 class Comparison:
     """What is compared: data made ready, the entries, and how often each is run."""
 
-    prepared: Prepared
-    entries: tuple[Entry, ...]
+    prepared: PreparedData
+    entries: tuple[ComparisonEntry, ...]
     seeds: int = 1
     seed: int = 0
     cutoffs: tuple[int, ...] = (10,)
     metrics: tuple[str, ...] = DEFAULT_METRICS
     source: dict[str, Any]  # how the data was named: what `reproduce` needs
 
-    def config(self, entries: tuple[Entry, ...], seeds: int, seed: int) -> dict[str, Any]:
+    def config(self, entries: tuple[ComparisonEntry, ...], seeds: int, seed: int) -> dict[str, Any]:
         """The configuration of the whole, or of one run of it, as kept in its folder."""
         return {
             "data": self.source,
@@ -84,7 +84,7 @@ class Comparison:
 
 def compare(
     plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT
-) -> Generator[Line, None, None]:
+) -> Generator[EntryMeans, None, None]:
     """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated."""
     with locked(folder):
         yield from run_entries(plan, folder, workers, progress)
@@ -92,7 +92,7 @@ def compare(
 
 def run_entries(
     plan: Comparison, folder: Path, workers: int = 1, progress: Progress = SILENT
-) -> Generator[Line, None, None]:
+) -> Generator[EntryMeans, None, None]:
     """What `compare` does, for whoever holds the folder's lock."""
     ready = [
         method(entry.model, entry.settings) for entry in plan.entries
@@ -109,12 +109,18 @@ def run_entries(
                 one_run(plan, entry, each, seed, folder, workers, progress)
                 for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
             ]
-            yield Line(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
+            yield EntryMeans(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
     whole.mark("done")
 
 
 def one_run(
-    plan: Comparison, entry: Entry, ready: Method, seed: int, folder: Path, workers: int, progress: Progress
+    plan: Comparison,
+    entry: ComparisonEntry,
+    ready: Method,
+    seed: int,
+    folder: Path,
+    workers: int,
+    progress: Progress,
 ) -> Run:
     """One entry with one seed, in its own folder inside `folder`; a finished one is not repeated."""
     run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
@@ -169,7 +175,9 @@ def plan(
         name = str(given.get("name", label))
         own = {key: value for key, value in given.items() if key != "name"}
         whole = from_dict(method_class(name), {**defaults(rules.name, dataset.name, name), **own})
-        entries.append(Entry(label, name, as_dict(whole)))  # a bad setting is refused before the data is cut
+        entries.append(
+            ComparisonEntry(label, name, as_dict(whole))
+        )  # a bad setting is refused before the data is cut
     return Comparison(
         prepared=prepare(dataset, rules),
         entries=tuple(entries),

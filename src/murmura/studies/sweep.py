@@ -17,8 +17,8 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run import Run
-from murmura.studies.compare import Comparison, Line, mean, plan, run_entries
-from murmura.studies.kept import Kept
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.compare import Comparison, EntryMeans, mean, plan, run_entries
 from murmura.studies.methods import method_class
 
 FILE = "sweep.json"
@@ -35,7 +35,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Point:
+class SweepPoint:
     """One entry of a comparison: the means over its finished seeds."""
 
     curve: str
@@ -74,7 +74,7 @@ def plan_sweep(
 
 def sweep(
     chosen: Comparison, what: Sweep, folder: Path, *, workers: int = 1, progress: Progress = SILENT
-) -> Generator[Line, None, None]:
+) -> Generator[EntryMeans, None, None]:
     """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
     with locked(folder):
         whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
@@ -95,30 +95,32 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def read_sweep(kept: Kept) -> Sweep | None:
+def read_sweep(comparison: ComparisonFolder) -> Sweep | None:
     """What a folder sweeps; None where it is an ordinary comparison."""
-    if not kept.run.has(FILE):
+    if not comparison.run.has(FILE):
         return None
-    found = kept.run.read(FILE)
+    found = comparison.run.read(FILE)
     try:
         curves = {str(label): tuple(map(str, entries)) for label, entries in found["curves"].items()}
         return Sweep(str(found["key"]), tuple(found["values"]), curves, tuple(map(str, found["beside"])))
     except (KeyError, TypeError, AttributeError):
-        raise RunError(f"{kept.run.path / FILE} is damaged: run the sweep again with the same --out.") from None
+        raise RunError(
+            f"{comparison.run.path / FILE} is damaged: run the sweep again with the same --out."
+        ) from None
 
 
-def points(kept: Kept) -> list[Point]:
+def points(comparison: ComparisonFolder) -> list[SweepPoint]:
     """The entries of a comparison that have a finished seed; of a sweep with their curve and value."""
-    what = read_sweep(kept)
+    what = read_sweep(comparison)
     places: dict[str, tuple[str, Any]] = {}
     for curve, entries in what.curves.items() if what else ():
         places |= {entry: (curve, value) for entry, value in zip(entries, what.values if what else ())}
     made = []
-    for label, settings in kept.models.items():
-        each = [_numbers(run) for run in kept.finished(label)]
+    for label, settings in comparison.models.items():
+        each = [_numbers(run) for run in comparison.finished(label)]
         if each:
             known = {key: found for key, found in mean(each).items() if found is not None}
-            made.append(Point(*places.get(label, (label, None)), label, len(each), known, settings))
+            made.append(SweepPoint(*places.get(label, (label, None)), label, len(each), known, settings))
     return made
 
 

@@ -23,15 +23,15 @@ from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import decode, decode_model, encode, encode_model
 from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm, FederationInfo, History, IndividualUpdates, RoundContext, Total
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.core.federation import Algorithm, Call, History, Letters, Public, Total
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
 from murmura.core.update import Update, add_up
+from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.fitted import Fitted
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.loopback import Loopback
@@ -100,21 +100,21 @@ class AlgorithmKit:
 
     def test_updates_match_what_is_declared(self) -> None:
         """Every phase's update passes its Disclosure and survives its bytes; so does the public model."""
-        algorithm, public, people = self._setting(crowd())
-        server = algorithm.server_init(public, Rng(server_secret(0)))
-        check_model(algorithm, public, server)
-        publishes = algorithm.publishes(public)
+        algorithm, info, people = self._setting(crowd())
+        server = algorithm.server_init(info, Rng(server_secret(0)))
+        check_model(algorithm, info, server)
+        publishes = algorithm.publishes(info)
         with declared(algorithm, "server_init"):
-            message = encode_model(server.model, publishes, public.listed)
-        assert len(message) == publishes.model_bytes(len(public.listed))
-        back = decode_model(message, publishes, public.listed)
+            message = encode_model(server.model, publishes, info.listed)
+        assert len(message) == publishes.model_bytes(len(info.listed))
+        back = decode_model(message, publishes, info.listed)
         for table in publishes.tables:
             there = server.model[table.name].reshape(back[table.name].shape)
-            known = public.listed if table.space == "item" else slice(None)
+            known = info.listed if table.space == "item" else slice(None)
             assert (back[table.name][known] == there[known]).all()
-        for phase in exchanges(algorithm, public):
-            for client in range(public.clients):
-                update = self._visit(algorithm, public, people, phase.name, server.model, client)
+        for phase in exchanges(algorithm, info):
+            for client in range(info.clients):
+                update = self._visit(algorithm, info, people, phase.name, server.model, client)
                 with declared(algorithm, "client_step", phase.name):
                     phase.sends.check(update)
                 message = encode(update, phase.sends)
@@ -124,13 +124,13 @@ class AlgorithmKit:
 
     def test_what_is_not_shared_does_not_leave(self) -> None:
         """A history that shares nothing sends no row of its items, or takes no part where updates are read."""
-        algorithm, public, people = self._setting(crowd())
-        model = algorithm.server_init(public, Rng(server_secret(0))).model
+        algorithm, info, people = self._setting(crowd())
+        model = algorithm.server_init(info, Rng(server_secret(0))).model
         asked = 0
-        for phase in exchanges(algorithm, public):
-            for client in range(public.clients):
+        for phase in exchanges(algorithm, info):
+            for client in range(info.clients):
                 try:
-                    update = self._visit(algorithm, public, people, phase.name, model, client, share=0.0)
+                    update = self._visit(algorithm, info, people, phase.name, model, client, share=0.0)
                 except DataError:
                     assert phase.combine == "each"
                     asked += 1
@@ -190,15 +190,15 @@ class AlgorithmKit:
             fast = self._train(InProcess(), channel=way)
             assert_same_ledger(plain.ledger, fast.ledger)
             for name in plain.model:
-                assert_same_bits(plain.model[name], fast.model[name], f"{name} through {way.described()}")
+                assert_same_bits(plain.model[name], fast.model[name], f"{name} through {way.summary()}")
             if fast.kernel is not None:
                 many = [self._train(InProcess(workers=w), many=True, channel=way) for w in (1, 3)]
                 self._assert_equal(*many)
 
     def test_the_wire_gives_the_bits_of_the_simulation(self) -> None:
         """Coordinator, aggregators and a device per client, over the wire's own messages: the same bits."""
-        public = self._setting(crowd())[1]
-        reads = any(phase.combine == "each" for phase in made(self.make).phases(public))
+        info = self._setting(crowd())[1]
+        reads = any(phase.combine == "each" for phase in made(self.make).phases(info))
         for way in CHANNELS:
             if way.channel == "readable" or not reads:
                 pi = self.pi if self.members == 1 else 1.0  # who shares a device shares a consent
@@ -211,16 +211,16 @@ class AlgorithmKit:
 
     def test_a_channel_sends_messages_of_one_length(self) -> None:
         """However much a client has to tell, a round costs the same bytes."""
-        algorithm, public, people = self._setting(crowd())
-        model = algorithm.server_init(public, Rng(server_secret(0))).model
-        sums = [phase for phase in exchanges(algorithm, public) if phase.combine == "sum"]
+        algorithm, info, people = self._setting(crowd())
+        model = algorithm.server_init(info, Rng(server_secret(0))).model
+        sums = [phase for phase in exchanges(algorithm, info) if phase.combine == "sum"]
         skip_unless(bool(sums), "no phase is a sum: the server reads every update as it was sent")
         for way in CHANNELS:
             for phase in sums:
-                through = chain(way, phase, public, public.clients)
-                for client in range(public.clients):
-                    update = self._visit(algorithm, public, people, phase.name, model, client)
-                    vector = through.device(update, Rng(client_secrets(0, public.clients)[client], 7), 7)
+                through = chain(way, phase, info, info.clients)
+                for client in range(info.clients):
+                    update = self._visit(algorithm, info, people, phase.name, model, client)
+                    vector = through.device(update, Rng(client_secrets(0, info.clients)[client], 7), 7)
                     assert len(through.ring.pack(vector)) == through.ring.message_bytes
 
     def test_a_stopped_training_ends_like_one_that_never_stopped(self) -> None:
@@ -274,8 +274,8 @@ class AlgorithmKit:
 
     # how it is done
 
-    def _setting(self, people: Interactions) -> tuple[Algorithm, Public, Interactions]:
-        return made(self.make), Public.of(people, groups=self._groups(people)), people
+    def _setting(self, people: Interactions) -> tuple[Algorithm, FederationInfo, Interactions]:
+        return made(self.make), FederationInfo.of(people, groups=self._groups(people)), people
 
     def _groups(self, people: Interactions) -> Ints | None:
         """The client of everyone: neighbours share one."""
@@ -291,7 +291,7 @@ class AlgorithmKit:
         shares = np.full(own.stop - own.start, share)
         return History(rows.index[own], rows.value[own], shares, None if self.members == 1 else person)
 
-    def _guest_answer(self, fitted: Fitted, data: Interactions, user: int) -> int:
+    def _guest_answer(self, fitted: FederatedModel, data: Interactions, user: int) -> int:
         """The best item for a stranger who rated like `user`, her own items excluded."""
         rows = data.by_user
         own = slice(rows.start[user], rows.start[user + 1])
@@ -309,7 +309,7 @@ class AlgorithmKit:
         folder: Path | None = None,
         channel: ChannelSettings | None = None,
         pi: float | None = None,
-    ) -> Fitted:
+    ) -> FederatedModel:
         data = crowd(400, 30) if many else crowd()
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
         every = None if folder is None else self.save_every
@@ -332,13 +332,13 @@ class AlgorithmKit:
     def _die_after(self, stretches: int, folder: Path) -> bool:
         """Whether there was something left to kill."""
         try:
-            ended = self._train(_Killed(InProcess(), stretches), folder=folder)
+            ended = self._train(_DyingRuntime(InProcess(), stretches), folder=folder)
         except _KilledError:
             return True
         assert ended.plan.itinerary.rounds <= stretches, "the training ended before it was killed"
         return False
 
-    def _assert_equal(self, one: Fitted, other: Fitted) -> None:
+    def _assert_equal(self, one: FederatedModel, other: FederatedModel) -> None:
         assert_same_ledger(one.ledger, other.ledger)
         for there, here in ((one.model, other.model), (one.states, other.states), (one.ready, other.ready)):
             assert there.keys() == here.keys()
@@ -348,35 +348,37 @@ class AlgorithmKit:
     def _visit(
         self,
         algorithm: Algorithm,
-        public: Public,
+        info: FederationInfo,
         people: Interactions,
         phase: str,
         model: Any,
         client: int,
         share: float = 1.0,
     ) -> Update:
-        rng = Rng(client_secrets(0, public.clients)[client], 7)
+        rng = Rng(client_secrets(0, info.clients)[client], 7)
         history = frozen(self._history(people, client, share))
-        state = frozen(algorithm.client_init(public, history, rng))
-        call = Call(public, phase, 7, frozen(model))
+        state = frozen(algorithm.client_init(info, history, rng))
+        context = RoundContext(info, phase, 7, frozen(model))
         with pure(algorithm, "client_step"):
-            return check_step(algorithm, algorithm.client_step(call, state, history, rng))
+            return check_step(algorithm, algorithm.client_step(context, state, history, rng))
 
     def _one_round(self) -> dict[str, Any]:
         """Everything one round makes, from read-only arguments."""
-        algorithm, public, people = self._setting(crowd())
+        algorithm, info, people = self._setting(crowd())
         made: dict[str, Any] = {}
-        server = frozen(algorithm.server_init(public, Rng(server_secret(0))))
+        server = frozen(algorithm.server_init(info, Rng(server_secret(0))))
         made["server"] = server
-        for phase in exchanges(algorithm, public):
+        for phase in exchanges(algorithm, info):
             updates = {
-                client: frozen(self._visit(algorithm, public, people, phase.name, server.model, client))
-                for client in range(public.clients)
+                client: frozen(self._visit(algorithm, info, people, phase.name, server.model, client))
+                for client in range(info.clients)
             }
-            inbox = Total(frozen(add_up(updates.values())), public.clients)
-            letters = Letters(updates)
+            received = Total(frozen(add_up(updates.values())), info.clients)
+            letters = IndividualUpdates(updates)
             with pure(algorithm, "server_step"):
-                answer = algorithm.server_step(phase.name, server, inbox if phase.combine == "sum" else letters)
+                answer = algorithm.server_step(
+                    phase.name, server, received if phase.combine == "sum" else letters
+                )
             server = frozen(answer[0])
             made |= {f"{phase.name} {client}": update for client, update in updates.items()}
             made[f"server after {phase.name}"] = server
@@ -387,7 +389,7 @@ class _KilledError(Exception):
     """The process was killed."""
 
 
-class _Killed:
+class _DyingRuntime:
     """A runtime whose process dies after some batches of rounds."""
 
     def __init__(self, runtime: InProcess, after: int) -> None:

@@ -15,16 +15,16 @@ import numpy as np
 from murmura.channel.chain import chain
 from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.channel import ChannelSettings
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import Phase, Public
+from murmura.core.contract import FederationInfo, Phase
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 
-PUBLIC = Public(
+PUBLIC = FederationInfo(
     9, np.array([0, 1, 3, 4, 7, 8], np.int32), 200, 900, counts=np.array([9, 1, 0, 7, 4, 0, 0, 8, 2])
 )
-PHASE = Phase("train", Disclosure((Table("items", "item", 9, 3),), ("hits",)))
+PHASE = Phase("train", MessageSpec((TableSpec("items", "item", 9, 3),), ("hits",)))
 SECRET, ROUND, COHORT, SEED = np.array([7, 9], np.uint32), 12, 200, bytes(range(SEED_BYTES))
 VALUES = np.array([[0.5, -1.25, 0.0], [3.0, 1e-3, -7.5], [-0.75, 20.0, 0.25]], np.float32)
 WAYS = (

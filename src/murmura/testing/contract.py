@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest import SkipTest
 
+from murmura.core.contract import Algorithm, FederationInfo, Phase, ServerState
 from murmura.core.errors import FederationError
-from murmura.core.federation import Algorithm, Phase, Public, ServerState
 from murmura.core.update import Update
 
 
@@ -44,20 +44,20 @@ def require(algorithm: Algorithm, method: str) -> None:
     assert own, f"{type(algorithm).__name__} cannot be ranked with: {to_write(method)}"
 
 
-def exchanges(algorithm: Algorithm, public: Public) -> tuple[Phase, ...]:
+def exchanges(algorithm: Algorithm, info: FederationInfo) -> tuple[Phase, ...]:
     """The phases there are; an algorithm without any exchanges nothing and is none."""
-    phases = algorithm.phases(public)
+    phases = algorithm.phases(info)
     assert phases, f"{type(algorithm).__name__}.phases must declare at least one exchange, but returned none."
     return phases
 
 
-def check_model(algorithm: Algorithm, public: Public, server: ServerState) -> None:
+def check_model(algorithm: Algorithm, info: FederationInfo, server: ServerState) -> None:
     """Every declared table is in the model, with as many numbers as declared."""
     name = type(algorithm).__name__
     assert isinstance(server, ServerState), (
         f"{name}.server_init must return a ServerState, but returned {server!r}."
     )
-    for table in algorithm.publishes(public).tables:
+    for table in algorithm.publishes(info).tables:
         assert table.name in server.model, (
             f"{name}.server_init must fill the table '{table.name}' that publishes declares, but the model has "
             f"{sorted(server.model)}."

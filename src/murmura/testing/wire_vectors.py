@@ -18,27 +18,32 @@ from murmura.algorithms.fcf.baseline import FCF
 from murmura.channel.shares import split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode, encode_model
-from murmura.core.federation import Public
+from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Vocabulary
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
-from murmura.runtimes.http import wire
-from murmura.runtimes.http.keys import Key
-from murmura.runtimes.http.manifest import Description, Helper, Manifest, canonical
-from murmura.runtimes.http.wire import Letter, Share
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.manifest import (
+    AggregatorAddress,
+    FederationDescription,
+    Manifest,
+    canonical,
+)
+from murmura.runtimes.http.protocol.wire import IndividualReport, ShareMessage
 
-COORDINATOR, SEED, VECTOR = (Key(bytes([n]) * 32) for n in (1, 2, 3))
+COORDINATOR, SEED, VECTOR = (ServerKey(bytes([n]) * 32) for n in (1, 2, 3))
 REPORT, SHARE_SEED = bytes(range(16)), bytes(range(100, 132))
 LISTED = np.array([0, 1, 3], np.int32)
 SECRET = np.array([7, 9], np.uint32)
 Q = np.arange(8, dtype=np.float32).reshape(4, 2) / 8
 
 
-def description() -> Description:
+def description() -> FederationDescription:
     """Four items, of which three are on offer."""
     labels = Vocabulary(np.array(["apple", "pear", "plum", "quince"]))
-    return Description(labels, Public(4, LISTED, 200, 1000))
+    return FederationDescription(labels, FederationInfo(4, LISTED, 200, 1000))
 
 
 def manifest() -> Manifest:
@@ -67,14 +72,14 @@ def manifest() -> Manifest:
         hold=5.0,
         spread=20.0,
         channel=as_dict(ChannelSettings(channel="secure-sum")),
-        seed_aggregator=Helper("https://one.example", SEED.public.hex()),
-        vector_aggregator=Helper("https://two.example", VECTOR.public.hex()),
+        seed_aggregator=AggregatorAddress("https://one.example", SEED.public.hex()),
+        vector_aggregator=AggregatorAddress("https://two.example", VECTOR.public.hex()),
     )
 
 
 def model() -> bytes:
     """Q of the items on offer."""
-    return encode_model({"Q": Q}, FCF(factors=2).publishes(description().public), LISTED)
+    return encode_model({"Q": Q}, FCF(factors=2).publishes(description().info), LISTED)
 
 
 def update() -> Update:
@@ -83,29 +88,29 @@ def update() -> Update:
     return Update({"items": SparseRows(np.array([0, 3], np.int32), values)})
 
 
-def signed(content: bytes, key: Key = COORDINATOR) -> bytes:
+def signed(content: bytes, key: ServerKey = COORDINATOR) -> bytes:
     """A manifest's envelope."""
     return key.sign("manifest", content) + content
 
 
-def shares() -> tuple[Share, Share]:
+def shares() -> tuple[ShareMessage, ShareMessage]:
     """Both halves of a report."""
     m = manifest()
-    chain = m.chain(description().public)
+    chain = m.chain(description().info)
     vector = chain.device(update(), Rng(SECRET, m.round), m.round)
     seed, other = split(vector, chain.ring, lambda n: SHARE_SEED)
     name = m.hash + REPORT
     ticket, receipt = COORDINATOR.sign("ticket", name), SEED.sign("receipt", name)
-    first = Share(wire.SEED, m.hash, REPORT, ticket, wire.NO_RECEIPT, seed)
+    first = ShareMessage(wire.SEED, m.hash, REPORT, ticket, wire.NO_RECEIPT, seed)
     return first, replace(first, kind=wire.VECTOR, receipt=receipt, payload=chain.ring.pack(other))
 
 
 def good() -> dict[str, Any]:
     """Messages to read."""
     m, (first, second) = manifest(), shares()
-    chain = m.chain(description().public)
+    chain = m.chain(description().info)
     vector = chain.device(update(), Rng(SECRET, m.round), m.round)
-    letter = Letter(m.hash, REPORT, first.ticket, chain.ring.pack(vector))
+    upload = IndividualReport(m.hash, REPORT, first.ticket, chain.ring.pack(vector))
     answer = {"M": np.arange(6, dtype=np.float32).reshape(2, 3), "n": np.array([3], np.int32)}
     return {
         "keys": {
@@ -118,13 +123,13 @@ def good() -> dict[str, Any]:
         "manifest_hash": m.hash.hex(),
         "model": model().hex(),
         "model_values": Q[LISTED].ravel().tolist(),
-        "update": encode(update(), m.exchange(description().public).sends).hex(),
+        "update": encode(update(), m.exchange(description().info).sends).hex(),
         "secret": SECRET.tolist(),
         "ring_vector": vector.tolist(),
         "share_seed": first.encode().hex(),
         "share_vector": second.encode().hex(),
         "receipt_vector": VECTOR.sign("receipt", m.hash + REPORT).hex(),
-        "letter": letter.encode().hex(),
+        "letter": upload.encode().hex(),
         "arrays": wire.pack_arrays(answer).hex(),
     }
 
@@ -135,7 +140,7 @@ def tampered() -> list[dict[str, str]]:
     content, envelope = m.encode(), signed(m.encode())
     plain = json.loads(content)
     body, other = first.encode(), second.encode()
-    stranger = Key(bytes(32))
+    stranger = ServerKey(bytes(32))
     forged = replace(first, ticket=stranger.sign("ticket", m.hash + REPORT))
     alone, arrays = replace(second, receipt=wire.NO_RECEIPT), wire.pack_arrays({"a": np.zeros(3)})
     elsewhere = replace(second, receipt=SEED.sign("receipt", m.hash + bytes(16)))

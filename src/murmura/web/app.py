@@ -17,13 +17,13 @@ from starlette.requests import Request as Incoming
 from starlette.responses import Response
 from starlette.routing import Route
 
-from murmura.runtimes.http import dispatch
-from murmura.runtimes.http.dispatch import Table
-from murmura.runtimes.http.endpoints import EVENTS, Endpoint, Request
-from murmura.runtimes.http.refusals import RefusedError
-from murmura.runtimes.http.transport import Reply
-from murmura.web.events import Bulletin
-from murmura.web.limits import Rate, Room
+from murmura.runtimes.http.protocol import dispatch
+from murmura.runtimes.http.protocol.dispatch import Table
+from murmura.runtimes.http.protocol.endpoints import EVENTS, Endpoint, HttpRequest
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.web.events import EventStream
+from murmura.web.limits import BodyBudget, RateLimiter
 from murmura.web.openapi import describe
 from murmura.web.page import page
 
@@ -33,7 +33,7 @@ Handler = Callable[[Incoming, bytes], Response]
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """What one address may ask for, and all of them together."""
 
     rate: float = 200.0  # requests a second
@@ -41,11 +41,13 @@ class Limits:
     bodies: int = 256 << 20  # bytes of all bodies that are being read
 
 
-def make_app(machine: M, table: Table[M], limits: Limits, background: Background, tick: float) -> Starlette:
+def make_app(
+    machine: M, table: Table[M], limits: RequestLimits, background: Background, tick: float
+) -> Starlette:
     """The web server of a machine; `background` is called again and again while it runs."""
-    rate, room = Rate(limits.rate, limits.burst, time.monotonic), Room(limits.bodies)
+    rate, room = RateLimiter(limits.rate, limits.burst, time.monotonic), BodyBudget(limits.bodies)
     bulletins = {
-        endpoint.name: Bulletin(partial(endpoint.call, machine, Request()))
+        endpoint.name: EventStream(partial(endpoint.call, machine, HttpRequest()))
         for endpoint in table
         if endpoint.answers == EVENTS and endpoint.call is not None
     }
@@ -72,19 +74,19 @@ def make_app(machine: M, table: Table[M], limits: Limits, background: Background
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=unrouted)
 
 
-async def _keep_going(background: Background, bulletins: Iterable[Bulletin], tick: float) -> None:
+async def _keep_going(background: Background, bulletins: Iterable[EventStream], tick: float) -> None:
     while True:
         try:
             await background()
-            for bulletin in bulletins:
-                bulletin.look()
+            for events in bulletins:
+                events.look()
         except Exception:  # whatever it was, the server must go on answering and try again
             logging.getLogger("murmura").exception("the server could not move on")
         await asyncio.sleep(tick)
 
 
 def _route(
-    endpoint: Endpoint[Any], handler: Handler, limit: Callable[[], int], rate: Rate, room: Room
+    endpoint: Endpoint[Any], handler: Handler, limit: Callable[[], int], rate: RateLimiter, room: BodyBudget
 ) -> Route:
     async def handle(incoming: Incoming) -> Response:
         try:
@@ -105,10 +107,10 @@ def _route(
 def _answer(machine: M, endpoint: Endpoint[M], incoming: Incoming, body: bytes) -> Response:
     headers = {name.lower(): value for name, value in incoming.headers.items()}
     params = {name: str(value) for name, value in incoming.path_params.items()}
-    return _response(dispatch.answer(machine, endpoint, Request(body, params, headers)))
+    return _response(dispatch.answer(machine, endpoint, HttpRequest(body, params, headers)))
 
 
-def _response(reply: Reply) -> Response:
+def _response(reply: HttpReply) -> Response:
     headers = {"x-content-type-options": "nosniff", **reply.headers}
     return Response(reply.body, reply.status, media_type=headers.pop("content-type"), headers=headers)
 

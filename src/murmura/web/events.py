@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable
 
 from starlette.responses import StreamingResponse
 
-from murmura.runtimes.http.dispatch import event
-from murmura.runtimes.http.endpoints import EVENTS
+from murmura.runtimes.http.protocol.dispatch import event
+from murmura.runtimes.http.protocol.endpoints import EVENTS
 
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
 
 
-class Bulletin:
+class EventStream:
     """What is announced: `news` is asked once for all who listen."""
 
     def __init__(self, news: Callable[[], str]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
-from murmura.runtimes.http.dispatch import check_size
-from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.protocol.dispatch import check_size
+from murmura.runtimes.http.protocol.refusals import RefusedError
 
 ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
 
 
-class Rate:
+class RateLimiter:
     """`rate` requests a second for each address, saved up to `burst`."""
 
     def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
@@ -32,7 +32,7 @@ class Rate:
             )
 
 
-class Room:
+class BodyBudget:
     """The memory all bodies that are being read may take together."""
 
     def __init__(self, most: int) -> None:

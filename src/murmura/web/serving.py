@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Address:
+class ListenAddress:
     """Where a server listens."""
 
     host: str = "127.0.0.1"
@@ -48,7 +48,7 @@ class Address:
             ) from None
 
 
-def serve(app: Starlette, address: Address) -> None:
+def serve(app: Starlette, address: ListenAddress) -> None:
     """Answer until interrupted."""
     import uvicorn
 

@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.core.arrays import Bools, Floats, Ints
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.errors import FederationError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import FederationError
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -53,51 +53,53 @@ class FCF(Algorithm):
     refresh: bool = False  # solve p_u once more against the final model before ranking
     precision: Literal["float32", "float64"] = "float32"
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows."""
-        return (Phase("train", Disclosure((self._sends(public),))),)
+        return (Phase("train", MessageSpec((self._sends(info),))),)
 
-    def publishes(self, public: Public) -> Disclosure:
+    def publishes(self, info: FederationInfo) -> MessageSpec:
         """Q."""
-        return Disclosure((Table("Q", "item", public.items, self.factors, self.precision),))
+        return MessageSpec((TableSpec("Q", "item", info.items, self.factors, self.precision),))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q from N(0, 0.1^2)."""
-        draws = SPREAD * rng.stream(Purpose.INIT).normals(public.items * self.factors)
-        Q = draws.reshape(public.items, self.factors).astype(self.precision)
-        return ServerState({"Q": Q}, self._memory(public, Q))
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(info.items * self.factors)
+        Q = draws.reshape(info.items, self.factors).astype(self.precision)
+        return ServerState({"Q": Q}, self._memory(info, Q))
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """p_u from N(0, 0.1^2); the first visit replaces it."""
         p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
         return {"p": p.astype(self.precision)}
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """p_u is solved from the whole history; gradients of item rows leave, of positives the shared ones."""
-        p = self._solve(call, history)
-        shared = rng.stream(Purpose.COINS).coins(history.share)
-        return {"p": p}, Update({"items": self._gradients(call, p, history, shared)})
+        p = self._solve(context, history)
+        shared = rng.stream(Purpose.COINS).coins(history.consent)
+        return {"p": p}, Update({"items": self._gradients(context, p, history, shared)})
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """q_i + gamma times the sum - 2 gamma lambda q_i, the decay for every item once a round."""
-        assert isinstance(inbox, Total)
-        sent = inbox.update.tables["items"]
+        assert isinstance(received, Total)
+        sent = received.update.tables["items"]
         with np.errstate(over="ignore", invalid="ignore"):
             Q = server.model["Q"] * (1 - 2 * self.gamma * self.reg)
             Q[sent.index] += self.gamma * sent.values
         return ServerState({"Q": self._tame(Q)}, server.private), {}
 
-    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
         """The vector of the last visit, as in the authors' code; with `refresh` it is solved once more."""
-        return {"p": self._solve(call, history)} if self.refresh else state
+        return {"p": self._solve(context, history)} if self.refresh else state
 
-    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """The closed form, as for everyone; without any item zero."""
-        return {"p": self._solve(call, history)}
+        return {"p": self._solve(context, history)}
 
     def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
         """p_u . q_i of every item."""
@@ -113,28 +115,28 @@ class FCF(Algorithm):
     def check_values(self, values: Floats) -> None:
         """Refuse values of interactions that cannot be used."""
 
-    def _sends(self, public: Public) -> Table:
-        return Table("items", "item", public.items, self.factors, self.precision)
+    def _sends(self, info: FederationInfo) -> TableSpec:
+        return TableSpec("items", "item", info.items, self.factors, self.precision)
 
-    def _memory(self, public: Public, Q: Values) -> dict[str, Values]:
+    def _memory(self, info: FederationInfo, Q: Values) -> dict[str, Values]:
         return {}
 
-    def _solve(self, call: Call, history: History) -> Values:
+    def _solve(self, context: RoundContext, history: History) -> Values:
         """p_u; an item that is not on offer has no vector to learn from."""
-        here = np.isin(history.item, call.public.listed)
-        A, right = self._normal_equations(call, history.item[here], history.value[here])
+        here = np.isin(history.item, context.info.listed)
+        A, right = self._normal_equations(context, history.item[here], history.value[here])
         p: Values = np.linalg.solve(A + self.reg * np.eye(self.factors), right).astype(self.precision)
         return p
 
-    def _normal_equations(self, call: Call, own: Ints, values: Floats) -> tuple[Floats, Floats]:
+    def _normal_equations(self, context: RoundContext, own: Ints, values: Floats) -> tuple[Floats, Floats]:
         """sum q q' and sum q over the own items."""
-        Y = call.model["Q"][own].astype(np.float64)
+        Y = context.model["Q"][own].astype(np.float64)
         return Y.T @ Y, Y.sum(axis=0)
 
-    def _gradients(self, call: Call, p: Values, history: History, shared: Bools) -> SparseRows:
+    def _gradients(self, context: RoundContext, p: Values, history: History, shared: Bools) -> SparseRows:
         """2 (1 - p_u . q_i) p_u of the shared items, at the received model."""
         own = history.item[shared]
-        errors = 1 - call.model["Q"][own] @ p
+        errors = 1 - context.model["Q"][own] @ p
         return SparseRows(own, 2 * errors[:, None] * p)
 
     def _tame(self, Q: Values) -> Values:

@@ -19,19 +19,19 @@ import numpy as np
 from murmura.algorithms import optimisers
 from murmura.algorithms.fcf.baseline import FCF, Rate, Values
 from murmura.core.arrays import Bools, Floats, Ints
-from murmura.core.disclosure import Table
-from murmura.core.errors import DataError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import DataError
+from murmura.core.message import TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
@@ -55,28 +55,28 @@ class FCFPaper(FCF):
     values: Literal["binary", "raw"] = "binary"  # r: 1, or the value of the interaction
     refresh: bool = True
 
-    def visit_examples(self, public: Public) -> float:
+    def visit_examples(self, info: FederationInfo) -> float:
         """Every item on offer."""
-        return float(len(public.listed))
+        return float(len(info.listed))
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """p_u from N(0, 0.1^2); refuses a history whose values cannot be confidences."""
         self.check_values(history.value)
-        return super().client_init(public, history, rng)
+        return super().client_init(info, history, rng)
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """Adam against dJ/dq_i = -2 sum f(u, i) + 2 lambda q_i."""
-        assert isinstance(inbox, Total)
+        assert isinstance(received, Total)
         Q, listed = server.model["Q"], server.private["listed"]
-        climb = 2 * (inbox.update.tables["items"].values - self.reg * Q[listed])
+        climb = 2 * (received.update.tables["items"].values - self.reg * Q[listed])
         moved, memory = optimisers.move("adam", self.gamma, Q, server.private, SparseRows(listed, climb))
         return ServerState({"Q": self._tame(moved)}, memory), {}
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """The positives sent as positives; their rows alone do not tell, as every item has one."""
-        return rng.stream(Purpose.COINS).coins(history.share)
+        return rng.stream(Purpose.COINS).coins(history.consent)
 
     def kernel(self) -> Kernel:
         """The compiled twin."""
@@ -95,23 +95,23 @@ class FCFPaper(FCF):
         """r of interactions with these values."""
         return values if self.values == "raw" else np.ones(len(values))
 
-    def _sends(self, public: Public) -> Table:
-        return Table("items", "dense", len(public.listed), self.factors, self.precision)
+    def _sends(self, info: FederationInfo) -> TableSpec:
+        return TableSpec("items", "dense", len(info.listed), self.factors, self.precision)
 
-    def _memory(self, public: Public, Q: Values) -> dict[str, Values]:
-        return {**optimisers.begin("adam", Q), "listed": public.listed}
+    def _memory(self, info: FederationInfo, Q: Values) -> dict[str, Values]:
+        return {**optimisers.begin("adam", Q), "listed": info.listed}
 
-    def _normal_equations(self, call: Call, own: Ints, values: Floats) -> tuple[Floats, Floats]:
+    def _normal_equations(self, context: RoundContext, own: Ints, values: Floats) -> tuple[Floats, Floats]:
         """sum c q q' = Y'Y + sum alpha r q q' over the own items, and sum c q over the own items."""
-        Q = call.model["Q"].astype(np.float64)
+        Q = context.model["Q"].astype(np.float64)
         Y, extra = Q[own], self.alpha * self.strength(values)
-        everything = Q[call.public.listed]
+        everything = Q[context.info.listed]
         return everything.T @ everything + (Y * extra[:, None]).T @ Y, (1 + extra) @ Y
 
-    def _gradients(self, call: Call, p: Values, history: History, shared: Bools) -> SparseRows:
+    def _gradients(self, context: RoundContext, p: Values, history: History, shared: Bools) -> SparseRows:
         """f(u, i) = c_ui (x_ui - p_u . q_i) p_u of every item on offer, at the received model."""
-        listed = call.public.listed
-        scores = call.model["Q"][listed] @ p
+        listed = context.info.listed
+        scores = context.model["Q"][listed] @ p
         errors = -scores
         own = np.searchsorted(listed, history.item[shared])
         confidence = 1 + self.alpha * self.strength(history.value[shared])

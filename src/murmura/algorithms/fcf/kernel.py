@@ -18,23 +18,23 @@ from threadpoolctl import threadpool_limits
 from murmura.algorithms.fcf.baseline import FCF, SPREAD
 from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.federation import Call, Phase, Public, Total
-from murmura.core.kernel import CohortRound, Spot
+from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
+from murmura.core.kernel import CohortRound, VectorSlice
 from murmura.core.population import Population, States
 from murmura.core.rng import Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.als import solve_own_rows, solve_rows
-from murmura.kernels.draws import initial_rows
-from murmura.kernels.fcf import COINS, CONSENT, Weights, add_shared, share_rows
-from murmura.kernels.fcf_posts import post_all, post_own
+from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
+from murmura.kernels.fcf.channel import upload_all_rows, upload_own_rows
+from murmura.kernels.fcf.sums import COINS, CONSENT, Weights, add_shared, draw_consent
+from murmura.kernels.random.draws import initial_rows
 from murmura.kernels.sparse import Sparse
 
 BLOCK = 1024  # clients solved in one call, at least
 
 
 @dataclass(frozen=True, eq=False)
-class Visits:
+class CohortRows:
     """The clients of a round, with their rows one after the other."""
 
     clients: Ints | slice  # a slice: everyone, without a copy of anything
@@ -42,17 +42,17 @@ class Visits:
     start: Longs  # client number k of the round holds rows start[k] to start[k + 1]
 
     @staticmethod
-    def of(cohort: CohortRound) -> Visits:
+    def of(cohort: CohortRound) -> CohortRows:
         """The clients that take part in a round."""
         people, clients = cohort.people, cohort.clients
         if cohort.everyone:
-            return Visits(slice(None), slice(None), people.start)
+            return CohortRows(slice(None), slice(None), people.start)
         first, lengths = people.start[clients], people.start[clients + 1] - people.start[clients]
         start: Longs = np.concatenate([[0], np.cumsum(lengths)])
-        return Visits(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
+        return CohortRows(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
 
 
-class Post(NamedTuple):
+class ChannelUploads(NamedTuple):
     """What the clients of a round send through a channel is made of."""
 
     rows: Sparse
@@ -61,7 +61,7 @@ class Post(NamedTuple):
     Q: Floats
     secrets: Words
     round: int
-    spot: Spot
+    vector_slice: VectorSlice
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class FCFKernel:
         """Everything it exchanges, through a channel too."""
         return True
 
-    def init_clients(self, public: Public, people: Population) -> States:
+    def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
         self.method.check_values(people.value)
         P = np.empty((people.clients, self.method.factors), self.method.precision)
@@ -83,77 +83,79 @@ class FCFKernel:
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """The sum of what the clients of a round send."""
-        public, people, round, carrier = cohort.public, cohort.people, cohort.round, cohort.carrier
-        visits, Q = Visits.of(cohort), cohort.model["Q"].astype(np.float64)
+        info, people, round, chain = cohort.info, cohort.people, cohort.round, cohort.chain
+        visits, Q = CohortRows.of(cohort), cohort.model["Q"].astype(np.float64)
         rows = self.rows(people, visits)
-        P = self.solve_all(public, Q, rows, cohort.workers).astype(self.method.precision)
+        P = self.solve_all(info, Q, rows, cohort.workers).astype(self.method.precision)
         states["p"][visits.clients] = P
-        spot = None if carrier is None else carrier.spot("items", round)
-        send = disclose(people, visits, round, tally, self.leaves(rows, spot))
-        if carrier is None or spot is None:
+        vector_slice = None if chain is None else chain.vector_slice("items", round)
+        send = disclose(people, visits, round, tally, self.leaves(rows, vector_slice))
+        if chain is None or vector_slice is None:
             with threadpool_limits(1, "blas"):
-                sent = self.total(public, Q, P.astype(np.float64), rows, send)
+                sent = self.total(info, Q, P.astype(np.float64), rows, send)
             counts = self.count(rows, send, len(P), len(sent.index), tally)
             return Total(Update({"items": sent}), len(P)), {"items": counts}
-        post = Post(rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, spot)
-        self.count_block(carrier.block(round), len(P), tally)
-        return carrier.sum_up(self.posted(public, post, carrier.words, cohort.workers), round), {}
+        post = ChannelUploads(
+            rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, vector_slice
+        )
+        self.count_block(chain.block(round), len(P), tally)
+        return chain.sum_up(self.through_channel(info, post, chain.words, cohort.workers), round), {}
 
-    def posted(self, public: Public, post: Post, words: int, workers: int) -> Longs:
+    def through_channel(self, info: FederationInfo, post: ChannelUploads, words: int, workers: int) -> Longs:
         """The sum of what everyone sends through a channel."""
         cuts = [len(post.P) * k // workers for k in range(workers + 1)]
         totals = np.zeros((workers, words), np.int64)
         with ThreadPoolExecutor(workers) as pool:
-            list(pool.map(lambda w: self.post(public, post, cuts[w], cuts[w + 1], totals[w]), range(workers)))
+            list(pool.map(lambda w: self.uploads(info, post, cuts[w], cuts[w + 1], totals[w]), range(workers)))
         sums: Longs = totals.sum(axis=0)
         return sums
 
-    def post(self, public: Public, post: Post, first: int, last: int, total: Longs) -> None:
+    def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
         """What clients first to last send: gradients of the items they share."""
-        post_own(first, last, *post, total)
+        upload_own_rows(first, last, *post, total)
 
-    def leaves(self, rows: Sparse, spot: Spot | None) -> Bools | None:
+    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
         """Which rows of the clients of a round can leave; None: all."""
-        return None if spot is None else spot.place[rows.column] >= 0
+        return None if vector_slice is None else vector_slice.place[rows.column] >= 0
 
     def count_block(self, block: Ints, visits: int, tally: Tally) -> None:
         """Note the items whose rows were sent through a channel."""
         tally.item_rows[block] += visits
 
-    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+    def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
         if not self.method.refresh:
             return {"p": states["p"].copy()}
-        everyone = Visits(slice(None), slice(None), people.start)
-        Q, rows = call.model["Q"].astype(np.float64), self.rows(people, everyone)
-        return {"p": self.solve_all(call.public, Q, rows, workers).astype(self.method.precision)}
+        everyone = CohortRows(slice(None), slice(None), people.start)
+        Q, rows = context.model["Q"].astype(np.float64), self.rows(people, everyone)
+        return {"p": self.solve_all(context.info, Q, rows, workers).astype(self.method.precision)}
 
     def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
         scores: NDArray[Any] = states["p"][users] @ model["Q"].T
         return scores
 
-    def solve_all(self, public: Public, Q: Floats, rows: Sparse, workers: int) -> Floats:
+    def solve_all(self, info: FederationInfo, Q: Floats, rows: Sparse, workers: int) -> Floats:
         """The vector of every client, in float64."""
-        size = max(BLOCK, len(public.listed) // 8)  # what all clients share is worked out once per block
+        size = max(BLOCK, len(info.listed) // 8)  # what all clients share is worked out once per block
         blocks = [
             Sparse(rows.start[a : a + size + 1], rows.column, rows.value)
             for a in range(0, len(rows.start) - 1, size)
         ]
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-            solved = pool.map(lambda block: self.solve(public, Q, block), blocks)
+            solved = pool.map(lambda block: self.solve(info, Q, block), blocks)
             return np.concatenate(list(solved))
 
-    def rows(self, people: Population, visits: Visits) -> Sparse:
+    def rows(self, people: Population, visits: CohortRows) -> Sparse:
         """The items of the clients of a round; every value is 1."""
         item = people.item[visits.place]
         return Sparse.of(visits.start, item, np.ones(len(item)))
 
-    def solve(self, public: Public, Q: Floats, rows: Sparse) -> Floats:
+    def solve(self, info: FederationInfo, Q: Floats, rows: Sparse) -> Floats:
         """Ridge regression on the own items, target 1."""
         return solve_own_rows(rows, np.full(len(rows.start) - 1, self.method.reg), Q)
 
-    def total(self, public: Public, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+    def total(self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
         """The sum of what everyone sends: the rows of the items that anyone shares."""
         total = np.zeros_like(Q)
         add_shared(rows, send, P, Q, Weights(2.0, 0.0, 0.0), total)
@@ -173,33 +175,33 @@ class FCFPaperKernel(FCFKernel):
 
     method: FCFPaper
 
-    def rows(self, people: Population, visits: Visits) -> Sparse:
+    def rows(self, people: Population, visits: CohortRows) -> Sparse:
         """The items of the clients of a round with r."""
         return Sparse.of(
             visits.start, people.item[visits.place], self.method.strength(people.value[visits.place])
         )
 
-    def solve(self, public: Public, Q: Floats, rows: Sparse) -> Floats:
+    def solve(self, info: FederationInfo, Q: Floats, rows: Sparse) -> Floats:
         """Hu, Koren and Volinsky's closed form over the items on offer."""
         place = np.zeros(len(Q), np.int32)
-        place[public.listed] = np.arange(len(public.listed))
+        place[info.listed] = np.arange(len(info.listed))
         here = slice(rows.start[0], rows.start[-1])
         own = Sparse.of(rows.start - rows.start[0], place[rows.column[here]], rows.value[here])
         ridge = np.full(len(rows.start) - 1, self.method.reg)
-        return solve_rows(own, self.method.alpha, ridge, Q[public.listed])
+        return solve_rows(own, self.method.alpha, ridge, Q[info.listed])
 
-    def total(self, public: Public, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+    def total(self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
         """sum f(u, i) of every item: -Q P'P as if nobody had shared anything, corrected at the shared rows."""
         total = np.zeros_like(Q)
         add_shared(rows, send, P, Q, Weights(1.0, self.method.alpha, 1.0), total)
-        dense = total[public.listed] - Q[public.listed] @ (P.T @ P)
+        dense = total[info.listed] - Q[info.listed] @ (P.T @ P)
         return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.method.precision))
 
-    def post(self, public: Public, post: Post, first: int, last: int, total: Longs) -> None:
+    def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
         """What clients first to last send: gradients of all items on offer."""
-        post_all(first, last, *post, public.listed, self.method.alpha, total)
+        upload_all_rows(first, last, *post, info.listed, self.method.alpha, total)
 
-    def leaves(self, rows: Sparse, spot: Spot | None) -> Bools | None:
+    def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
         """A dense update travels whole."""
         return None
 
@@ -211,12 +213,12 @@ class FCFPaperKernel(FCFKernel):
         return visits * sent
 
 
-def disclose(people: Population, visits: Visits, round: int, tally: Tally, leaves: Bools | None) -> Bytes:
+def disclose(people: Population, visits: CohortRows, round: int, tally: Tally, leaves: Bools | None) -> Bytes:
     """Which rows of the clients of a round are shared in it; notes those that leave in the tally."""
-    share, before = people.share[visits.place], tally.sent[visits.place].copy()
-    send = np.empty(len(share), np.uint8)
+    consent, before = people.consent[visits.place], tally.sent[visits.place].copy()
+    send = np.empty(len(consent), np.uint8)
     purpose = CONSENT if people.per_round else COINS
-    share_rows(visits.start, share, people.secrets[visits.clients], round, purpose, send)
+    draw_consent(visits.start, consent, people.secrets[visits.clients], round, purpose, send)
     sent = before | (send if leaves is None else send & leaves)
     tally.sent[visits.place] = sent
     new = np.concatenate([[0], np.cumsum(sent - before, dtype=np.int64)])

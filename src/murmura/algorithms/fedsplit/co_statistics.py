@@ -16,18 +16,18 @@ from pydantic import Field
 from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import open_rows, owners
 from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -43,64 +43,64 @@ class CoStatistics(PatternSettings, RidgeRater):
 
     block: Annotated[int, Field(ge=1)] = 64  # rows of items in one upload
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """A sum of means, then one sum per block of items."""
-        tables = tuple(Table(name, "item", public.items, public.items, self.precision) for name in PAIRS)
-        means = Disclosure(scalars=("ratings", "sum", "people"))
-        before = self._blocks(public.items) - 1
-        first = Phase("means", means, repeat=1, receives=Disclosure())
-        pairs = Phase("pairs", Disclosure(tables), repeat=before, receives=Disclosure((MU,)))
-        last = Phase("last pairs", Disclosure(tables), repeat=1, receives=Disclosure((MU,)), returns=True)
+        tables = tuple(TableSpec(name, "item", info.items, info.items, self.precision) for name in PAIRS)
+        means = MessageSpec(scalars=("ratings", "sum", "people"))
+        before = self._blocks(info.items) - 1
+        first = Phase("means", means, repeat=1, receives=MessageSpec())
+        pairs = Phase("pairs", MessageSpec(tables), repeat=before, receives=MessageSpec((MU,)))
+        last = Phase("last pairs", MessageSpec(tables), repeat=1, receives=MessageSpec((MU,)), returns=True)
         return (first, pairs, last) if before else (first, last)
 
     def _blocks(self, items: int) -> int:
         return -(-items // self.block)
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known; the sums are gathered where nobody else reads them."""
-        sums = {name: np.zeros((public.items, public.items), self.precision) for name in PAIRS}
-        return ServerState(super().server_init(public, rng).model, {**sums, "people": np.zeros(1)})
+        sums = {name: np.zeros((info.items, info.items), self.precision) for name in PAIRS}
+        return ServerState(super().server_init(info, rng).model, {**sums, "people": np.zeros(1)})
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """Means; then the products of the block's items with all items, of the shared ratings alone."""
         own = history.rows(open_rows(history, rng))
-        if call.phase == "means":
+        if context.phase == "means":
             people = float(len(np.unique(owners(own))))
             totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}
             return state, Update(scalars=totals)
-        first = self.block * ((call.round - 1) % self._blocks(call.public.items))
-        return state, Update(self._products(call, own, first))
+        first = self.block * ((context.round - 1) % self._blocks(context.info.items))
+        return state, Update(self._products(context, own, first))
 
-    def _products(self, call: Call, own: History, first: int) -> dict[str, SparseRows]:
+    def _products(self, context: RoundContext, own: History, first: int) -> dict[str, SparseRows]:
         """Rows first, first + 1, ... of the three sums."""
         items, column = np.unique(own.item, return_inverse=True)
         _, person = np.unique(owners(own), return_inverse=True)
         x, m = (np.zeros((person.max(initial=-1) + 1, len(items))) for _ in range(2))
-        x[person, column] = centred(own, person, float(call.model["mu"].reshape(-1)[0]), self.shrink_bias)
+        x[person, column] = centred(own, person, float(context.model["mu"].reshape(-1)[0]), self.shrink_bias)
         m[person, column] = 1.0
         here = np.flatnonzero((items >= first) & (items < first + self.block))
         made = {}
         for name, left, right in (("xx", x, x), ("xm", x, m), ("mm", m, m)):
-            rows = np.zeros((len(here), call.public.items), self.precision)
+            rows = np.zeros((len(here), context.info.items), self.precision)
             rows[:, items] = left[:, here].T @ right
             made[name] = SparseRows(items[here].astype(np.int32), rows)
         return made
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """The mean of all ratings; then the sums, block by block, and after the last the patterns."""
-        assert isinstance(inbox, Total)
+        assert isinstance(received, Total)
         if phase == "means":
-            sums = inbox.update.scalars
+            sums = received.update.scalars
             mu = np.array([sums["sum"] / max(1.0, sums["ratings"])])
             people = np.array([sums["people"]])
             return ServerState({**server.model, "mu": mu}, {**server.private, "people": people}), {}
         private = dict(server.private)
         for name in PAIRS:
-            rows, private[name] = inbox.update.tables[name], server.private[name].copy()
+            rows, private[name] = received.update.tables[name], server.private[name].copy()
             private[name][rows.index] = rows.values
         if phase == "pairs":
             return ServerState(server.model, private), {}

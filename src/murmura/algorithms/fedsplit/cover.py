@@ -1,7 +1,7 @@
-"""What a FedSPLIT letter says of items its group has not rated, so that it does not name those it has; ours.
+"""What a FedSPLIT update says of items its group has not rated, so that it does not name those it has; ours.
 
-As printed, only a rated item's factors and bias differ from zero: a letter shows the group's items exactly.
-With `unrated` other than "zero" a letter has a row for every item on offer, after one more sum in exchange 0:
+As printed, only a rated item's factors and bias differ from zero: an update shows the group's items exactly.
+With `unrated` other than "zero" an update has a row for every item on offer, after one more sum in exchange 0:
 every item's ratings, added up over all groups, give a public prior (its mean, and how many people rate it).
 
 prior    an unrated item is sent with the prior's bias and the mean factors of the group's rated items. Whoever
@@ -34,21 +34,21 @@ from murmura.algorithms.fedsplit.local import (
     unable,
 )
 from murmura.core.arrays import Bools, Floats, Ints
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.cnmf import CnmfSettings, Factors, factorise
+from murmura.kernels.factorisation.cnmf import CnmfSettings, Factors, factorise
 
 Unrated = Literal["zero", "prior", "decoys"]
 DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
@@ -59,92 +59,92 @@ LEAST, MOST = 1e-3, 0.95  # nobody is taken to rate an item less or more surely
 
 @settings
 class FedSplitCover(FedSplit):
-    """FedSPLIT whose letters have a row for every item on offer, or no number beyond a bound."""
+    """FedSPLIT whose updates have a row for every item on offer, or no number beyond a bound."""
 
-    unrated: Unrated = "zero"  # what a letter says of items the group has not rated
+    unrated: Unrated = "zero"  # what an update says of items the group has not rated
     clip: Annotated[float, Field(gt=0)] | None = None  # no sent factor or bias is larger; the server refuses it
 
     @property
     def covered(self) -> bool:
-        """Whether letters have a row for every item on offer."""
+        """Whether updates have a row for every item on offer."""
         return self.unrated != "zero"
 
-    def _prior_table(self, public: Public, name: str) -> Table:
-        return Table(name, "dense", public.items, 2, self.precision)
+    def _prior_table(self, info: FederationInfo, name: str) -> TableSpec:
+        return TableSpec(name, "dense", info.items, 2, self.precision)
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
-        """As published; a covered letter is dense, and a prior is summed before it."""
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """As published; a covered update is dense, and a prior is summed before it."""
         if not self.covered:
-            return super().phases(public)
-        means, letters = super().phases(public)
-        sums = Disclosure((self._prior_table(public, "sums"),), (*means.sends.scalars, "people"))
-        (items,) = letters.sends.tables
-        sends = Disclosure((replace(items, space="dense"),), letters.sends.scalars)
-        assert letters.receives is not None
-        first = Disclosure((self._prior_table(public, "prior"), *letters.receives.tables))
-        return replace(means, sends=sums), replace(letters, sends=sends, receives=first)
+            return super().phases(info)
+        means, updates = super().phases(info)
+        sums = MessageSpec((self._prior_table(info, "sums"),), (*means.sends.scalars, "people"))
+        (items,) = updates.sends.tables
+        sends = MessageSpec((replace(items, space="dense"),), updates.sends.scalars)
+        assert updates.receives is not None
+        first = MessageSpec((self._prior_table(info, "prior"), *updates.receives.tables))
+        return replace(means, sends=sums), replace(updates, sends=sends, receives=first)
 
-    def publishes(self, public: Public) -> Disclosure:
-        """As published; covered letters need the prior."""
-        *tables, mu = super().publishes(public).tables
-        prior = (self._prior_table(public, "prior"),) if self.covered else ()
-        return Disclosure((*tables, *prior, mu))
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """As published; covered updates need the prior."""
+        *tables, mu = super().publishes(info).tables
+        prior = (self._prior_table(info, "prior"),) if self.covered else ()
+        return MessageSpec((*tables, *prior, mu))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known."""
-        model = super().server_init(public, rng).model
-        prior = {"prior": np.zeros((public.items, 2), self.precision)} if self.covered else {}
+        model = super().server_init(info, rng).model
+        prior = {"prior": np.zeros((info.items, 2), self.precision)} if self.covered else {}
         return ServerState({**model, **prior})
 
-    def means(self, public: Public, rows: History) -> Update:
+    def means(self, info: FederationInfo, rows: History) -> Update:
         """The mean rating of a group; for a prior also what it adds to every item."""
-        update = super().means(public, rows)
+        update = super().means(info, rows)
         if not self.covered:
             return update
         able = not unable(rows)
-        sums = summed(rows, public.items) if able else np.zeros((public.items, 2))
-        every = SparseRows(np.arange(public.items, dtype=np.int32), sums.astype(self.precision))
+        sums = prior_sums(rows, info.items) if able else np.zeros((info.items, 2))
+        every = SparseRows(np.arange(info.items, dtype=np.int32), sums.astype(self.precision))
         people = float(len(people_of(rows)) if able else 0)
         return Update({"sums": every}, {**update.scalars, "people": people})
 
     def factorised(
-        self, call: Call, history: History, rows: History, rng: Rng
+        self, context: RoundContext, history: History, rows: History, rng: Rng
     ) -> tuple[LocalModel, LocalModel]:
         """What a group keeps, and what it sends of every item on offer."""
         if not self.covered:
-            return super().factorised(call, history, rows, rng)
-        public, mu, prior = call.public, mu_of(call.model), call.model["prior"].astype(np.float64)
+            return super().factorised(context, history, rows, rng)
+        info, mu, prior = context.info, mu_of(context.model), context.model["prior"].astype(np.float64)
         if self.unrated == "prior":
-            local, _ = super().factorised(call, history, rows, rng)
-            return local, filled(local, public, prior)
-        made = with_decoys(rows, people_of(history), public, prior, mu, rng.stream(DECOYS))
-        sent = factorise_group(made, mu, self, public.people, rng.stream(Purpose.INIT))
-        return refitted(sent, history, mu, self, public.items), sent
+            local, _ = super().factorised(context, history, rows, rng)
+            return local, fill_unrated(local, info, prior)
+        made = with_decoys(rows, people_of(history), info, prior, mu, rng.stream(DECOYS))
+        sent = factorise_group(made, mu, self, info.people, rng.stream(Purpose.INIT))
+        return refit_user_factors(sent, history, mu, self, info.items), sent
 
     def columns(self, local: LocalModel) -> list[Floats]:
-        """Factors and biases within the bound; what else a letter says is as it is."""
+        """Factors and biases within the bound; what else an update says is as it is."""
         H, bias, *others = super().columns(local)
         if self.clip is None:
             return [H, bias, *others]
         return [np.clip(H, -self.clip, self.clip), np.clip(bias, -self.clip, self.clip), *others]
 
-    def letter(self, local: LocalModel, public: Public) -> SparseRows:
+    def letter(self, local: LocalModel, info: FederationInfo) -> SparseRows:
         """What a group sends; where unrated items are covered, of every item."""
-        rows = super().letter(local, public)
+        rows = super().letter(local, info)
         if not self.covered:
             return rows
-        every = np.zeros((public.items, rows.values.shape[1]), self.precision)
+        every = np.zeros((info.items, rows.values.shape[1]), self.precision)
         every[rows.index] = rows.values
-        return SparseRows(np.arange(public.items, dtype=np.int32), every)
+        return SparseRows(np.arange(info.items, dtype=np.int32), every)
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """Every rating that speaks in a letter or in the prior's sum, even where a cover hides which do."""
+        """Every rating that speaks in an update or in the prior's sum, even where a cover hides which do."""
         return (
             open_rows(history, rng) if self.covered else super().client_discloses(phase, update, history, rng)
         )
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Also letters beyond the bound."""
+        """Also updates beyond the bound."""
         if why := super().server_refuses(phase, update):
             return why
         largest = np.abs(update.tables["items"].values[:, : self.factors + 1]).max()
@@ -153,19 +153,19 @@ class FedSplitCover(FedSplit):
         return None
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """As published; after the means there is a prior."""
-        state, answers = super().server_step(phase, server, inbox)
+        state, answers = super().server_step(phase, server, received)
         if phase != "means" or not self.covered:
             return state, answers
-        assert isinstance(inbox, Total)
-        total, people = inbox.update.tables["sums"].values, inbox.update.scalars["people"]
+        assert isinstance(received, Total)
+        total, people = received.update.tables["sums"].values, received.update.scalars["people"]
         prior = prior_of(total, mu_of(state.model), people).astype(self.precision)
         return ServerState({**state.model, "prior": prior}), answers
 
 
-def summed(rows: History, items: int) -> Floats:
+def prior_sums(rows: History, items: int) -> Floats:
     """What a group adds to the prior: of every item the sum of its shared ratings and their number."""
     return np.column_stack([np.bincount(rows.item, rows.value, items), np.bincount(rows.item, minlength=items)])
 
@@ -177,16 +177,16 @@ def prior_of(sums: Floats, mu: float, people: float) -> Floats:
 
 
 def with_decoys(
-    history: History, people: Ints, public: Public, prior: Floats, mu: float, stream: Stream
+    history: History, people: Ints, info: FederationInfo, prior: Floats, mu: float, stream: Stream
 ) -> History:
     """These ratings of a group of `people`, and made-up ones of every item on offer that has none."""
-    missing = public.listed[~np.isin(public.listed, history.item)]
+    missing = info.listed[~np.isin(info.listed, history.item)]
     place = np.searchsorted(people, owners(history))
     rows = np.bincount(place, minlength=len(people))
     left = history.value - mu - prior[history.item, 0]
     offset = np.bincount(place, left, len(people)) / (rows + SHRINK)
     spread = float(np.sqrt(np.mean((left - offset[place]) ** 2))) if len(history) else 1.0
-    busy = np.maximum(rows, 1) / max(1.0, float(prior[public.listed, 1].sum()))
+    busy = np.maximum(rows, 1) / max(1.0, float(prior[info.listed, 1].sum()))
     who, which = _raters(np.clip(busy[:, None] * prior[missing, 1], LEAST, MOST), stream)
     values = mu + prior[missing[which], 0] + offset[who] + spread * stream.normals(len(who))
     scale = np.unique(history.value) if len(history) else np.array([max(mu, 1.0)])
@@ -213,19 +213,21 @@ def _raters(chance: Floats, stream: Stream) -> tuple[Ints, Ints]:
     return who.astype(np.int32), which.astype(np.int32)
 
 
-def filled(local: LocalModel, public: Public, prior: Floats) -> LocalModel:
+def fill_unrated(local: LocalModel, info: FederationInfo, prior: Floats) -> LocalModel:
     """The same with a row for every item on offer: an unrated one has the prior's bias and mean factors."""
-    n = len(public.listed)
+    n = len(info.listed)
     mean = local.H.sum(axis=0) / max(1, len(local.items))
-    H, b_h = np.tile(mean, (n, 1)), prior[public.listed, 0].copy()
-    counts, residual = np.ones(n), prior[public.listed, 0].copy()
-    place = np.searchsorted(public.listed, local.items)
+    H, b_h = np.tile(mean, (n, 1)), prior[info.listed, 0].copy()
+    counts, residual = np.ones(n), prior[info.listed, 0].copy()
+    place = np.searchsorted(info.listed, local.items)
     H[place], b_h[place] = local.H, local.b_h
     counts[place], residual[place] = local.counts, local.mean_residual
-    return replace(local, items=public.listed, H=H, b_h=b_h, counts=counts, mean_residual=residual)
+    return replace(local, items=info.listed, H=H, b_h=b_h, counts=counts, mean_residual=residual)
 
 
-def refitted(local: LocalModel, history: History, mu: float, method: CnmfSettings, items: int) -> LocalModel:
+def refit_user_factors(
+    local: LocalModel, history: History, mu: float, method: CnmfSettings, items: int
+) -> LocalModel:
     """W and b_W fitted to the true ratings, H and b_H as they are sent."""
     everywhere = local.everywhere(items)
     start = Factors(local.W, everywhere["H"], local.b_w, everywhere["b_h"])

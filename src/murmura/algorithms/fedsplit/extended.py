@@ -10,9 +10,9 @@ from murmura.core.settings import settings
 
 @settings
 class FedSplitExtended(FedSplitCover, FedSplitJudge, FedSplitFinish):
-    """FedSPLIT with another item bias, finish, cover of unrated items, or judgement of letters."""
+    """FedSPLIT with another item bias, finish, cover of unrated items, or judgement of updates."""
 
     @property
     def covered(self) -> bool:
-        """Groups alone send no letter that could be covered."""
+        """Groups alone send no update that could be covered."""
         return super().covered and self.finish != "local"

@@ -22,34 +22,34 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, open_rows, unable
-from murmura.algorithms.fedsplit.server import Letter, combine_biases, joint_patterns, too_large
+from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns, too_large
 from murmura.core.arrays import Bools, Floats
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.errors import DataError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import DataError
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import PRIVATE, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.cnmf import CnmfSettings, Step, Weight
+from murmura.kernels.factorisation.cnmf import CnmfSettings, Step, Weight
 
 Count = Annotated[int, Field(ge=1)]
-MU = Table("mu", "dense", 1, 1, "float64")
+MU = TableSpec("mu", "dense", 1, 1, "float64")
 
 
 @settings
 class FedSplit(CnmfSettings, Algorithm):
-    """One exchange of item factors between groups. The server reads every letter."""
+    """One exchange of item factors between groups. The server reads every update."""
 
     name: ClassVar[str] = "fedsplit"
 
@@ -68,47 +68,45 @@ class FedSplit(CnmfSettings, Algorithm):
 
     @property
     def width(self) -> int:
-        """Numbers of an item in a letter: its factors and its bias."""
+        """Numbers of an item in an update: its factors and its bias."""
         return self.factors + 1
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
-        """A sum of means, then letters of item factors and biases."""
-        means = Phase("means", Disclosure(scalars=("mean", "groups")), repeat=1, receives=Disclosure())
-        items = Disclosure((Table("items", "item", public.items, self.width, self.precision),))
-        return means, Phase("factors", items, "each", 1, receives=Disclosure((MU,)), returns=True)
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """A sum of means, then updates of item factors and biases."""
+        means = Phase("means", MessageSpec(scalars=("mean", "groups")), repeat=1, receives=MessageSpec())
+        items = MessageSpec((TableSpec("items", "item", info.items, self.width, self.precision),))
+        return means, Phase("factors", items, "each", 1, receives=MessageSpec((MU,)), returns=True)
 
-    def publishes(self, public: Public) -> Disclosure:
+    def publishes(self, info: FederationInfo) -> MessageSpec:
         """The global patterns, the item biases and the mean."""
-        patterns = Table("patterns", "item", public.items, self.patterns, self.precision)
-        return Disclosure((patterns, Table("b", "item", public.items, 1, self.precision), MU))
+        patterns = TableSpec("patterns", "item", info.items, self.patterns, self.precision)
+        return MessageSpec((patterns, TableSpec("b", "item", info.items, 1, self.precision), MU))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known."""
-        patterns = np.zeros((public.items, self.patterns), self.precision)
-        return ServerState(
-            {"patterns": patterns, "b": np.zeros(public.items, self.precision), "mu": np.zeros(1)}
-        )
+        patterns = np.zeros((info.items, self.patterns), self.precision)
+        return ServerState({"patterns": patterns, "b": np.zeros(info.items, self.precision), "mu": np.zeros(1)})
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Nothing is known; everybody's rows have room for the largest group."""
-        return {"W": np.zeros((public.people, self.factors)), "b": np.zeros(public.people)}
+        return {"W": np.zeros((info.people, self.factors)), "b": np.zeros(info.people)}
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """The mean rating of a group; then its item factors and biases. One that cannot take part sends 0.
 
         Nothing that leaves is made from a rating that is not shared.
         """
         rows = history.rows(open_rows(history, rng))
-        if call.phase == "means":
-            return state, self.means(call.public, rows)
+        if context.phase == "means":
+            return state, self.means(context.info, rows)
         if why := unable(rows):
             raise DataError(why)
-        local, sent = self.factorised(call, history, rows, rng)
-        return {"W": local.W, "b": local.b_w}, Update({"items": self.letter(sent, call.public)})
+        local, sent = self.factorised(context, history, rows, rng)
+        return {"W": local.W, "b": local.b_w}, Update({"items": self.letter(sent, context.info)})
 
-    def means(self, public: Public, rows: History) -> Update:
+    def means(self, info: FederationInfo, rows: History) -> Update:
         """The mean rating of a group."""
         able = not unable(rows)
         return Update(scalars={"mean": float(rows.value.mean()) if able else 0.0, "groups": float(able)})
@@ -117,33 +115,33 @@ class FedSplit(CnmfSettings, Algorithm):
         """The settings of this group: those it tuned, or everybody's."""
         return self.tuned.get(mark(history), self) if self.tuned else self
 
-    def factorise(self, call: Call, history: History, stream: Stream) -> LocalModel:
+    def factorise(self, context: RoundContext, history: History, stream: Stream) -> LocalModel:
         """Collaborative NMF of a group's ratings (equations 5 to 13)."""
         return factorise_group(
-            history, mu_of(call.model), self.chosen(history), call.public.people, stream, self.factors
+            history, mu_of(context.model), self.chosen(history), context.info.people, stream, self.factors
         )
 
     def factorised(
-        self, call: Call, history: History, rows: History, rng: Rng
+        self, context: RoundContext, history: History, rows: History, rng: Rng
     ) -> tuple[LocalModel, LocalModel]:
         """What a group keeps, and what it sends: a factorisation of the shared `rows` of its history."""
-        local = self.factorise(call, rows, rng.stream(Purpose.INIT))
+        local = self.factorise(context, rows, rng.stream(Purpose.INIT))
         return local, local
 
     def columns(self, local: LocalModel) -> list[Floats]:
-        """What a letter says of every rated item: H and b_H."""
+        """What an update says of every rated item: H and b_H."""
         return [local.H, local.b_h[:, None]]
 
-    def letter(self, local: LocalModel, public: Public) -> SparseRows:
+    def letter(self, local: LocalModel, info: FederationInfo) -> SparseRows:
         """What a group sends."""
         return SparseRows(local.items, np.hstack(self.columns(local)).astype(self.precision))
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
-        """Every rating that speaks in a letter."""
+        """Every rating that speaks in an update."""
         return open_rows(history, rng) & (phase.name == "factors")
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Letters with numbers beyond reason, without an item, or with a negative factor."""
+        """Updates with numbers beyond reason, without an item, or with a negative factor."""
         values = update.tables["items"].values
         H = values[:, : self.factors]
         if why := too_large(values):
@@ -155,44 +153,46 @@ class FedSplit(CnmfSettings, Algorithm):
         return None
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
-        """Equation 14; then the joint factorisation of all letters, and to each group its part."""
+        """Equation 14; then the joint factorisation of all updates, and to each group its part."""
         if phase == "means":
-            assert isinstance(inbox, Total)
-            sums = inbox.update.scalars
+            assert isinstance(received, Total)
+            sums = received.update.scalars
             return ServerState({**server.model, "mu": np.array([sums["mean"] / max(1.0, sums["groups"])])}), {}
-        assert isinstance(inbox, Letters)
-        letters, items = self.read_all(inbox), len(server.model["b"])
-        b, _ = self.biases(letters.values(), items)
-        patterns, parts = joint_patterns(letters, items, self.patterns, self.joint_epochs)
+        assert isinstance(received, IndividualUpdates)
+        updates, items = self.read_all(received), len(server.model["b"])
+        b, _ = self.biases(updates.values(), items)
+        patterns, parts = joint_patterns(updates, items, self.patterns, self.joint_epochs)
         model = {**server.model, "patterns": self._as_sent(patterns), "b": self._as_sent(b)}
         return ServerState(model), {client: {"M": part} for client, part in parts.items()}
 
-    def read_all(self, inbox: Letters) -> dict[int, Letter]:
-        """The letters by client, in order."""
-        return {client: self.read(update) for client, update in sorted(inbox.updates.items())}
+    def read_all(self, received: IndividualUpdates) -> dict[int, GroupFactors]:
+        """The updates by client, in order."""
+        return {client: self.read(update) for client, update in sorted(received.updates.items())}
 
-    def read(self, update: Update) -> Letter:
-        """One letter."""
-        return Letter.of(update.tables["items"], self.factors, counted=False)
+    def read(self, update: Update) -> GroupFactors:
+        """one update."""
+        return GroupFactors.of(update.tables["items"], self.factors, counted=False)
 
-    def biases(self, letters: Iterable[Letter], items: int) -> tuple[Floats, Floats]:
+    def biases(self, updates: Iterable[GroupFactors], items: int) -> tuple[Floats, Floats]:
         """Equation 16: the bias of every item over all groups; and how many groups sent it."""
-        return combine_biases(letters, items, over_all=True, shrink=0.0)
+        return combine_biases(updates, items, over_all=True, shrink=0.0)
 
     def _as_sent(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(values, self.precision)
 
-    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
-        """Equation 18; a group whose letter was left out joins like someone who was not there."""
-        if call.answer is None:
-            return self.client_fold_in(call, history, rng)
-        return {"W": state["W"] @ call.answer["M"].T.astype(np.float64), "b": state["b"]}
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
+        """Equation 18; a group whose update was left out joins like someone who was not there."""
+        if context.answer is None:
+            return self.client_fold_in(context, history, rng)
+        return {"W": state["W"] @ context.answer["M"].T.astype(np.float64), "b": state["b"]}
 
-    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Non-negative regression of the own ratings on the global patterns (section 5)."""
-        W, b_w = join(history, *self.predictors(call.model, {}), self.rates, call.public.people)
+        W, b_w = join(history, *self.predictors(context.model, {}), self.rates, context.info.people)
         return {"W": W, "b": b_w}
 
     def predictors(self, model: Arrays, state: ClientState) -> tuple[Floats, Floats, float]:

@@ -2,7 +2,7 @@
 
 all      all groups, as printed: one that never saw the item counts as a zero
 seen     the groups that sent the item
-counts   these, weighed by how many ratings of it each has; the letter says how many
+counts   these, weighed by how many ratings of it each has; the update says how many
 means    as counts, of the mean residual of its ratings in place of b_H, shrunk by `ridge_bias` ratings
 """
 
@@ -15,9 +15,9 @@ from pydantic import Field
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.local import LocalModel
-from murmura.algorithms.fedsplit.server import Letter, combine_biases
+from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases
 from murmura.core.arrays import Floats
-from murmura.core.federation import Phase
+from murmura.core.contract import Phase
 from murmura.core.settings import settings
 from murmura.core.update import Update
 
@@ -33,7 +33,7 @@ class FedSplitItemBias(FedSplit):
 
     @property
     def counted(self) -> bool:
-        """Whether letters say how many ratings of an item there are."""
+        """Whether updates say how many ratings of an item there are."""
         return self.bias in ("counts", "means")
 
     @property
@@ -49,7 +49,7 @@ class FedSplitItemBias(FedSplit):
         return [H, bias, local.counts[:, None]] if self.counted else [H, bias]
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Also letters with an item without a rating."""
+        """Also updates with an item without a rating."""
         if why := super().server_refuses(phase, update):
             return why
         values = update.tables["items"].values
@@ -57,11 +57,11 @@ class FedSplitItemBias(FedSplit):
             return f"an item must be sent with at least 1 rating, but one has {values[:, -1].min():g}."
         return None
 
-    def read(self, update: Update) -> Letter:
-        """One letter, perhaps with counts."""
-        return Letter.of(update.tables["items"], self.factors, self.counted)
+    def read(self, update: Update) -> GroupFactors:
+        """one update, perhaps with counts."""
+        return GroupFactors.of(update.tables["items"], self.factors, self.counted)
 
-    def biases(self, letters: Iterable[Letter], items: int) -> tuple[Floats, Floats]:
+    def biases(self, updates: Iterable[GroupFactors], items: int) -> tuple[Floats, Floats]:
         """The bias of every item; and the ratings, or groups, each has."""
         shrink = self.ridge_bias if self.bias == "means" else 0.0
-        return combine_biases(letters, items, self.bias == "all", shrink)
+        return combine_biases(updates, items, self.bias == "all", shrink)

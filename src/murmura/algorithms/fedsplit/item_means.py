@@ -11,18 +11,18 @@ import numpy as np
 
 from murmura.algorithms.fedsplit.local import open_rows
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
@@ -39,13 +39,13 @@ class ItemMeans(RidgeRater):
         """None."""
         return 0
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One sum: of each item its ratings added up, and how many."""
-        items = Table("items", "item", public.items, 2, self.precision)
-        return (Phase("ratings", Disclosure((items,)), repeat=1, receives=Disclosure(), returns=True),)
+        items = TableSpec("items", "item", info.items, 2, self.precision)
+        return (Phase("ratings", MessageSpec((items,)), repeat=1, receives=MessageSpec(), returns=True),)
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """The shared ratings, added up by item."""
         rows = history.rows(open_rows(history, rng))
@@ -53,11 +53,11 @@ class ItemMeans(RidgeRater):
         return state, Update({"items": SparseRows(summed.index, summed.values.astype(self.precision))})
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """The mean of all ratings, and every item's distance from it, shrunk."""
-        assert isinstance(inbox, Total)
-        rows = inbox.update.tables["items"]
+        assert isinstance(received, Total)
+        rows = received.update.tables["items"]
         total, n = rows.values.astype(np.float64).T
         mu = total.sum() / max(n.sum(), 1.0)
         b = server.model["b"].copy()

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints
-from murmura.core.federation import History
+from murmura.core.contract import History
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.kernels.cnmf import CnmfSettings, Factors, Rates, factorise, random_factors, words_needed
+from murmura.kernels.factorisation.cnmf import (
+    CnmfRates,
+    CnmfSettings,
+    Factors,
+    factorise,
+    random_factors,
+    words_needed,
+)
 from murmura.kernels.sparse import Sparse
 
 JOINING_PASSES = 100  # of someone who was not there, over her own ratings
@@ -64,7 +71,7 @@ def unable(history: History) -> str:
 
 def open_rows(history: History, rng: Rng) -> Bools:
     """Which rows may speak in this exchange: those of items all of whose ratings here are shared."""
-    shared = rng.stream(Purpose.COINS).coins(history.share)
+    shared = rng.stream(Purpose.COINS).coins(history.consent)
     return ~np.isin(history.item, history.item[~shared])
 
 
@@ -111,7 +118,7 @@ def factorise_group(
 
 
 def join(
-    history: History, patterns: Floats, b: Floats, mu: float, rates: Rates, people: int
+    history: History, patterns: Floats, b: Floats, mu: float, rates: CnmfRates, people: int
 ) -> tuple[Floats, Floats]:
     """W and b_W of people who were not there: patterns, item biases and mean stay as they are.
 

@@ -15,14 +15,14 @@ from pydantic import Field
 
 from murmura.algorithms.fedsplit.local import solve_ridge
 from murmura.core.arrays import Floats
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import Algorithm, Call, ClientState, History, Public, ServerState
+from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext, ServerState
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import Arrays
 
 Positive = Annotated[float, Field(gt=0)]
-MU = Table("mu", "dense", 1, 1, "float64")
+MU = TableSpec("mu", "dense", 1, 1, "float64")
 
 
 @settings
@@ -39,31 +39,33 @@ class RidgeRater(Algorithm):
     def patterns(self) -> int:
         """How many numbers describe an item beside its bias."""
 
-    def publishes(self, public: Public) -> Disclosure:
+    def publishes(self, info: FederationInfo) -> MessageSpec:
         """The patterns and biases of items, and the mean."""
-        patterns = Table("patterns", "item", public.items, self.patterns, self.precision)
-        b = Table("b", "item", public.items, 1, self.precision)
-        return Disclosure((patterns, b, MU) if self.patterns else (b, MU))
+        patterns = TableSpec("patterns", "item", info.items, self.patterns, self.precision)
+        b = TableSpec("b", "item", info.items, 1, self.precision)
+        return MessageSpec((patterns, b, MU) if self.patterns else (b, MU))
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known."""
-        model = {"b": np.zeros(public.items, self.precision), "mu": np.zeros(1)}
+        model = {"b": np.zeros(info.items, self.precision), "mu": np.zeros(1)}
         if self.patterns:
-            model["patterns"] = np.zeros((public.items, self.patterns), self.precision)
+            model["patterns"] = np.zeros((info.items, self.patterns), self.precision)
         return ServerState(model)
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """Nothing is known; everybody's rows have room for the largest group."""
-        return {"W": np.zeros((public.people, self.patterns)), "b": np.zeros(public.people)}
+        return {"W": np.zeros((info.people, self.patterns)), "b": np.zeros(info.people)}
 
-    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
         """Everyone's ratings regressed on what is public."""
-        return self.client_fold_in(call, history, rng)
+        return self.client_fold_in(context, history, rng)
 
-    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """The same for someone who was not there."""
-        patterns, base = _predictors(call.model)
-        W, b = solve_ridge(history, patterns, base, self.ridge, self.ridge_bias, call.public.people)
+        patterns, base = _predictors(context.model)
+        W, b = solve_ridge(history, patterns, base, self.ridge, self.ridge_bias, context.info.people)
         return {"W": W, "b": b}
 
     def client_score(self, model: Arrays, state: ClientState, history: History) -> Floats:

@@ -1,4 +1,4 @@
-"""What the server of FedSPLIT makes of the groups' letters."""
+"""What the server of FedSPLIT makes of the groups' updates."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.update import SparseRows
-from murmura.kernels.nmf import nmf
+from murmura.kernels.factorisation.nmf import nmf
 
 Matrix = NDArray[Any]
 
-LARGEST = 1e6  # no number of a letter is larger: sums and products of such stay finite
+LARGEST = 1e6  # no number of an update is larger: sums and products of such stay finite
 SURE = 0.01  # no group counts for more than if its own error were this
 
 
 def too_large(values: Matrix) -> str | None:
-    """Why a letter with these numbers is left out, in one sentence; None takes it."""
+    """Why an update with these numbers is left out, in one sentence; None takes it."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
         return f"the numbers of a letter must be at most {LARGEST:g} in size, but one is {largest:g}."
@@ -28,7 +28,7 @@ def too_large(values: Matrix) -> str | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Letter:
+class GroupFactors:
     """What one group sent of the items it has rated."""
 
     items: Ints  # (n,)
@@ -38,14 +38,14 @@ class Letter:
     weight: float = 1.0  # how much it counts beside the others
 
     @staticmethod
-    def of(rows: SparseRows, factors: int, counted: bool, weight: float = 1.0) -> Letter:
+    def of(rows: SparseRows, factors: int, counted: bool, weight: float = 1.0) -> GroupFactors:
         """From the rows of the table: factors, bias, perhaps count."""
         counts = rows.values[:, factors + 1] if counted else np.ones(len(rows), rows.values.dtype)
-        return Letter(rows.index, rows.values[:, :factors], rows.values[:, factors], counts, weight)
+        return GroupFactors(rows.index, rows.values[:, :factors], rows.values[:, factors], counts, weight)
 
 
 def combine_biases(
-    letters: Iterable[Letter], items: int, over_all: bool, shrink: float
+    updates: Iterable[GroupFactors], items: int, over_all: bool, shrink: float
 ) -> tuple[Floats, Floats]:
     """The bias of every item, and the ratings (or groups) each has.
 
@@ -53,23 +53,23 @@ def combine_biases(
     and divided by the number of groups (equation 16): a group that never saw the item counts as a zero.
     """
     total, seen, groups = np.zeros(items), np.zeros(items), 0.0
-    for letter in letters:
-        total[letter.items] += letter.weight * letter.counts * letter.b
-        seen[letter.items] += letter.weight * letter.counts
-        groups += letter.weight
+    for factors in updates:
+        total[factors.items] += factors.weight * factors.counts * factors.b
+        seen[factors.items] += factors.weight * factors.counts
+        groups += factors.weight
     return total / (groups if over_all else np.maximum(seen + shrink, np.finfo(np.float64).tiny)), seen
 
 
 def joint_patterns(
-    letters: Mapping[int, Letter], items: int, patterns: int, iterations: int
+    updates: Mapping[int, GroupFactors], items: int, patterns: int, iterations: int
 ) -> tuple[Matrix, dict[int, Matrix]]:
     """X = [H1, H2, ...] ~ patterns M (equations 15 and 17): (items, K), and every group's own (K, factors)."""
-    used = {client: np.flatnonzero(letter.H.any(axis=0)) for client, letter in letters.items()}
-    first = next(iter(letters.values())).H
+    used = {client: np.flatnonzero(factors.H.any(axis=0)) for client, factors in updates.items()}
+    first = next(iter(updates.values())).H
     X = np.zeros((items, sum(map(len, used.values()))), first.dtype)
     at = 0
-    for client, letter in letters.items():
-        X[letter.items, at : at + len(used[client])] = np.sqrt(letter.weight) * letter.H[:, used[client]]
+    for client, factors in updates.items():
+        X[factors.items, at : at + len(used[client])] = np.sqrt(factors.weight) * factors.H[:, used[client]]
         at += len(used[client])
     K = min(patterns, *X.shape)  # more have nothing to say; they stay zero
     found = nmf(X, K, iterations)
@@ -78,7 +78,7 @@ def joint_patterns(
     parts, at = {}, 0
     for client, columns in used.items():
         parts[client] = np.zeros((patterns, first.shape[1]), first.dtype)
-        parts[client][:K, columns] = found.H[:, at : at + len(columns)] / np.sqrt(letters[client].weight)
+        parts[client][:K, columns] = found.H[:, at : at + len(columns)] / np.sqrt(updates[client].weight)
         at += len(columns)
     return wide, parts
 

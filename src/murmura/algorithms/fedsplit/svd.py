@@ -1,4 +1,4 @@
-"""FedSPLIT's exchange with another letter: singular vectors of ratings and of who rated what. Ours.
+"""FedSPLIT's exchange with another update: singular vectors of ratings and of who rated what. Ours.
 
 Exchange 0 is the paper's: the groups' means in, their mean mu out. In exchange 1 a group takes the leading k
 singular vectors of [X, c M] side by side, X its ratings less mu and less each person's bias, M who rated what,
@@ -20,19 +20,19 @@ from murmura.algorithms.fedsplit.local import open_rows, owners, people_of, unab
 from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.errors import DataError
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.errors import DataError
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
@@ -43,39 +43,39 @@ Positive = Annotated[float, Field(gt=0)]
 
 @settings
 class FedSplitSvd(PatternSettings, RidgeRater):
-    """One exchange of singular vectors between groups. The server reads every letter."""
+    """One exchange of singular vectors between groups. The server reads every update."""
 
     name: ClassVar[str] = "fedsplit-svd"
 
     factors: Count = 6  # k: singular vectors of a group
     mask_scale: Positive = 1.0  # c: how much who rated what counts beside the ratings
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
-        """A sum of means, then letters."""
-        items = Table("items", "item", public.items, 2 * self.factors + 2, self.precision)
-        means = Disclosure(scalars=("mean", "groups", "people"))
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """A sum of means, then updates."""
+        items = TableSpec("items", "item", info.items, 2 * self.factors + 2, self.precision)
+        means = MessageSpec(scalars=("mean", "groups", "people"))
         return (
-            Phase("means", means, repeat=1, receives=Disclosure()),
-            Phase("factors", Disclosure((items,)), "each", 1, receives=Disclosure((MU,)), returns=True),
+            Phase("means", means, repeat=1, receives=MessageSpec()),
+            Phase("factors", MessageSpec((items,)), "each", 1, receives=MessageSpec((MU,)), returns=True),
         )
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Nothing is known."""
-        return ServerState(super().server_init(public, rng).model, {"people": np.zeros(1)})
+        return ServerState(super().server_init(info, rng).model, {"people": np.zeros(1)})
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
-        """The mean rating of a group; then its letter. Nothing is made from a rating that is not shared."""
+        """The mean rating of a group; then its update. Nothing is made from a rating that is not shared."""
         rows = history.rows(open_rows(history, rng))
         why = unable(rows)
-        if call.phase == "means":
+        if context.phase == "means":
             mean = 0.0 if why else float(rows.value.mean())
             people = 0.0 if why else float(len(people_of(rows)))
             return state, Update(scalars={"mean": mean, "groups": float(mean > 0), "people": people})
         if why:
             raise DataError(why)
-        items, numbers = self._letter(rows, float(call.model["mu"].reshape(-1)[0]))
+        items, numbers = self._letter(rows, float(context.model["mu"].reshape(-1)[0]))
         return state, Update({"items": SparseRows(items, numbers.astype(self.precision))})
 
     def _letter(self, history: History, mu: float) -> tuple[Ints, Floats]:
@@ -95,7 +95,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
         return items.astype(np.int32), np.column_stack([ratings, mask, *sums])
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
-        """Letters without an item, or with an item without a rating."""
+        """Updates without an item, or with an item without a rating."""
         values = update.tables["items"].values
         if not len(values):
             return "a group must send at least one item it has rated, but sent none."
@@ -104,23 +104,23 @@ class FedSplitSvd(PatternSettings, RidgeRater):
         return too_large(values)
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
-        """The mean of means; then co-statistics from all letters, and the patterns from those."""
+        """The mean of means; then co-statistics from all updates, and the patterns from those."""
         if phase == "means":
-            assert isinstance(inbox, Total)
-            sums = inbox.update.scalars
+            assert isinstance(received, Total)
+            sums = received.update.scalars
             mu = np.array([sums["mean"] / max(1.0, sums["groups"])])
             return ServerState({**server.model, "mu": mu}, {"people": np.array([sums["people"]])}), {}
-        assert isinstance(inbox, Letters)
-        sent = [inbox.updates[client].tables["items"] for client in sorted(inbox.updates)]
+        assert isinstance(received, IndividualUpdates)
+        sent = [received.updates[client].tables["items"] for client in sorted(received.updates)]
         b, S, N = self._co_statistics(sent, len(server.model["b"]))
         patterns = item_patterns(S, N, int(server.private["people"][0]), self)
         model = {"patterns": patterns.astype(self.precision), "b": b.astype(self.precision)}
         return ServerState({**server.model, **model}, server.private), {}
 
     def _co_statistics(self, sent: list[SparseRows], items: int) -> tuple[Floats, Floats, Floats]:
-        """The bias of every item, and S and N of all pairs, as far as the letters tell."""
+        """The bias of every item, and S and N of all pairs, as far as the updates tell."""
         k = self.factors
         sums, counts = np.zeros(items), np.zeros(items)
         for rows in sent:

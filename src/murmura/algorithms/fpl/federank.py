@@ -5,7 +5,7 @@ Top-N Recommendation with Learning to Rank (SAC 2021) and in chapter 4 of A. Fer
 
 The server holds item vectors Q and biases b, a client its own vector p_u; the score is b_i + p_u . q_i. A
 visited client draws T triples (u, i, j) of an own item i and an item j it has not, climbs ln sigma(x_ui - x_uj)
-and sends the gradients of the item rows; which positives it may send `history.share` decides alone.
+and sends the gradients of the item rows; which positives it may send `history.consent` decides alone.
 
 Where text and authors' code differ the code is followed (docs/papers/fpl.md): p_u moves after every triple
 while the received model stays frozen (`version="B"`); the papers' equations (1)-(3) keep p_u frozen as well.
@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.core.arrays import Ints
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import (
+from murmura.core.contract import (
     Algorithm,
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -57,46 +57,46 @@ class FedeRank(Algorithm):
     fold_in: Times = 20  # local passes of someone unknown in training
     precision: Literal["float32", "float64"] = "float32"
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows: of q_i and of b_i."""
-        items = Table("items", "item", public.items, self.factors + 1, self.precision)
-        return (Phase("train", Disclosure((items,))),)
+        items = TableSpec("items", "item", info.items, self.factors + 1, self.precision)
+        return (Phase("train", MessageSpec((items,))),)
 
-    def publishes(self, public: Public) -> Disclosure:
+    def publishes(self, info: FederationInfo) -> MessageSpec:
         """Q and b."""
-        Q = Table("Q", "item", public.items, self.factors, self.precision)
-        return Disclosure((Q, Table("b", "item", public.items, 1, self.precision)))
+        Q = TableSpec("Q", "item", info.items, self.factors, self.precision)
+        return MessageSpec((Q, TableSpec("b", "item", info.items, 1, self.precision)))
 
-    def visit_examples(self, public: Public) -> float:
+    def visit_examples(self, info: FederationInfo) -> float:
         """T; X+ / |U| when it depends on the clients."""
-        return self.triples if isinstance(self.triples, int) else public.interactions / public.clients
+        return self.triples if isinstance(self.triples, int) else info.interactions / info.clients
 
-    def visit_triples(self, public: Public, rows: int) -> int:
+    def visit_triples(self, info: FederationInfo, rows: int) -> int:
         """T of a client that holds so many rows."""
         if self.triples == "own":
             return rows
-        return max(1, public.interactions // public.clients) if self.triples == "mean" else self.triples
+        return max(1, info.interactions // info.clients) if self.triples == "mean" else self.triples
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q and b from N(0, 0.1^2)."""
-        draws = SPREAD * rng.stream(Purpose.INIT).normals(public.items * (self.factors + 1))
-        theta = draws.reshape(public.items, -1).astype(self.precision)
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(info.items * (self.factors + 1))
+        theta = draws.reshape(info.items, -1).astype(self.precision)
         return ServerState(split(theta))
 
-    def client_init(self, public: Public, history: History, rng: Rng) -> ClientState:
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """p_u from N(0, 0.1^2)."""
         p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
         return {"p": p.astype(self.precision)}
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """p_u learns from T triples; the rows of the negatives and of the shared positives leave."""
-        T = self.visit_triples(call.public, len(history))
-        triples = draw_triples(call.public.listed, history.item, T, rng.stream(Purpose.TRIPLES))
-        shared = rng.stream(Purpose.COINS).coins(history.share[triples[:, 0]])
+        T = self.visit_triples(context.info, len(history))
+        triples = draw_triples(context.info.listed, history.item, T, rng.stream(Purpose.TRIPLES))
+        shared = rng.stream(Purpose.COINS).coins(history.consent[triples[:, 0]])
         positives, negatives = history.item[triples[:, 0]], triples[:, 1]
-        p, rows, gradients = self._climb(call.model, state["p"], positives, negatives, shared)
+        p, rows, gradients = self._climb(context.model, state["p"], positives, negatives, shared)
         return {"p": p}, Update({"items": SparseRows.of(rows, gradients)})
 
     def _climb(
@@ -120,26 +120,26 @@ class FedeRank(Algorithm):
         values = np.array(gradients, self.precision).reshape(len(rows), self.factors + 1)
         return p_new, np.array(rows, np.int32), values
 
-    def client_negatives(self, public: Public, history: History, rng: Rng) -> Ints:
+    def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints:
         """The negatives of one visit, as `client_step` draws them: for the check for leaks; nothing leaves."""
-        T = self.visit_triples(public, len(history))
-        return draw_triples(public.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
+        T = self.visit_triples(info, len(history))
+        return draw_triples(info.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """Eq. (6): theta + alpha times the sum."""
-        assert isinstance(inbox, Total)
-        sent, theta = inbox.update.tables["items"], join(server.model)
+        assert isinstance(received, Total)
+        sent, theta = received.update.tables["items"], join(server.model)
         theta[sent.index] += self.alpha * sent.values
         return ServerState(split(theta)), {}
 
-    def client_fold_in(self, call: Call, history: History, rng: Rng) -> ClientState:
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """A new p_u, climbed over the frozen model; without any item zero, which leaves the biases."""
         if not len(history):
             return {"p": np.zeros(self.factors, self.precision)}
-        start = self.client_init(call.public, history, rng)["p"]
-        return {"p": self.local_passes(call, start, history, rng.stream(Purpose.FOLD_IN), self.fold_in)}
+        start = self.client_init(context.info, history, rng)["p"]
+        return {"p": self.local_passes(context, start, history, rng.stream(Purpose.FOLD_IN), self.fold_in)}
 
     def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
         """b_i + p_u . q_i of every item."""
@@ -150,11 +150,13 @@ class FedeRank(Algorithm):
         """alpha, and the regularisation of p_u, q_i and q_j: alpha / 20, alpha / 20 and alpha / 200."""
         return self.alpha, self.alpha / 20, self.alpha / 20, self.alpha / 200
 
-    def local_passes(self, call: Call, p: Values, history: History, stream: Stream, passes: int) -> Values:
+    def local_passes(
+        self, context: RoundContext, p: Values, history: History, stream: Stream, passes: int
+    ) -> Values:
         """p_u after `passes` times |I_u| triples over a model that stays as it is."""
         alpha, lambda_u, _, _ = self.rates()
-        Q, b = call.model["Q"], call.model["b"]
-        for k, j in draw_triples(call.public.listed, history.item, passes * len(history), stream):
+        Q, b = context.model["Q"], context.model["b"]
+        for k, j in draw_triples(context.info.listed, history.item, passes * len(history), stream):
             i = history.item[k]
             g = _sigmoid_of_minus(b[i] + p @ Q[i] - b[j] - p @ Q[j])
             p = p + alpha * (g * (Q[i] - Q[j]) - lambda_u * p)

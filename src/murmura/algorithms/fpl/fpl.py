@@ -13,18 +13,18 @@ import numpy as np
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.federank import FedeRank, Rate, Times, Values, join, split
-from murmura.core.disclosure import Disclosure, Table
-from murmura.core.federation import (
+from murmura.core.contract import (
     Answers,
-    Call,
     ClientState,
+    FederationInfo,
     History,
-    Letters,
+    IndividualUpdates,
     Phase,
-    Public,
+    RoundContext,
     ServerState,
     Total,
 )
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
@@ -45,29 +45,29 @@ class FPL(FedeRank):
     refresh: Times = 0  # local passes over the final model before ranking
     prior: bool = False  # start b from one summed vector of the counts of shared positives
 
-    def phases(self, public: Public) -> tuple[Phase, ...]:
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows; before it, with a prior, one sum of counts."""
         width = self.factors + 1 + (self.optimiser == "per-contributor")
-        train = Phase("train", Disclosure((Table("items", "item", public.items, width, self.precision),)))
-        counts = Table("counts", "item", public.items, 1, self.precision, bound=1.0)
-        prior = Phase("prior", Disclosure((counts,)), repeat=1, asks="statistics")
+        train = Phase("train", MessageSpec((TableSpec("items", "item", info.items, width, self.precision),)))
+        counts = TableSpec("counts", "item", info.items, 1, self.precision, bound=1.0)
+        prior = Phase("prior", MessageSpec((counts,)), repeat=1, asks="statistics")
         return (prior, train) if self.prior else (train,)
 
-    def server_init(self, public: Public, rng: Rng) -> ServerState:
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q and b from N(0, 0.1^2), and what the optimiser remembers of them."""
-        model = super().server_init(public, rng).model
+        model = super().server_init(info, rng).model
         return ServerState(model, optimisers.begin(self.optimiser, join(model)))
 
     def client_step(
-        self, call: Call, state: ClientState, history: History, rng: Rng
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> tuple[ClientState, Update]:
         """A one for every shared positive; then the published step, after `warm` passes."""
-        if call.phase == "prior":
-            shared = history.item[rng.stream(Purpose.COINS).coins(history.share)]
+        if context.phase == "prior":
+            shared = history.item[rng.stream(Purpose.COINS).coins(history.consent)]
             ones = np.ones((len(shared), 1), self.precision)
             return state, Update({"counts": SparseRows(shared, ones)})
-        p = self.local_passes(call, state["p"], history, rng.stream(Purpose.WARM), self.warm)
-        state, update = super().client_step(call, {"p": p}, history, rng)
+        p = self.local_passes(context, state["p"], history, rng.stream(Purpose.WARM), self.warm)
+        state, update = super().client_step(context, {"p": p}, history, rng)
         if self.optimiser == "per-contributor":
             sent = update.tables["items"]
             counted = np.pad(sent.values, ((0, 0), (0, 1)), constant_values=1.0)
@@ -75,13 +75,13 @@ class FPL(FedeRank):
         return state, update
 
     def server_step(
-        self, phase: str, server: ServerState, inbox: Total | Letters
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
     ) -> tuple[ServerState, Answers]:
         """The biases that counts give; then the optimiser, fed with the sum."""
-        assert isinstance(inbox, Total)
+        assert isinstance(received, Total)
         if phase == "prior":
-            return ServerState({**server.model, "b": self._prior(server, inbox.update)}, server.private), {}
-        rate, sent = self.server_alpha or self.alpha, inbox.update.tables["items"]
+            return ServerState({**server.model, "b": self._prior(server, received.update)}, server.private), {}
+        rate, sent = self.server_alpha or self.alpha, received.update.tables["items"]
         theta, memory = optimisers.move(self.optimiser, rate, join(server.model), server.private, sent)
         return ServerState(split(theta), memory), {}
 
@@ -93,10 +93,12 @@ class FPL(FedeRank):
         b: Values = (0.5 * (logs - logs.mean())).astype(self.precision)
         return b
 
-    def client_ready(self, call: Call, state: ClientState, history: History, rng: Rng) -> ClientState:
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
         """`refresh` passes over the final model."""
         stream = rng.stream(Purpose.REFRESH)
-        return {"p": self.local_passes(call, state["p"], history, stream, self.refresh)}
+        return {"p": self.local_passes(context, state["p"], history, stream, self.refresh)}
 
     def kernel(self) -> Kernel:
         """The compiled twin."""

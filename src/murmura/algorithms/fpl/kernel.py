@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints
-from murmura.core.federation import Call, Phase, Public, ServerState, Total
-from murmura.core.kernel import Carrier, CohortRound
+from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
+from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States
 from murmura.core.rng import Purpose, Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.draws import initial_rows
-from murmura.kernels.fpl import Rates
-from murmura.kernels.fpl_cohorts import Sums, Visit, count_shared, merge_blocks, pass_block, run_blocks
-from murmura.kernels.fpl_parallel import run_single_triples
-from murmura.kernels.fpl_posts import post_shared, run_posts
-from murmura.kernels.fpl_single import single_rounds
-from murmura.kernels.fpl_stochastic import stochastic_rounds
-from murmura.kernels.triples import Draws, People, mark_own
+from murmura.kernels.fpl.arithmetic import FplRates
+from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
+from murmura.kernels.fpl.cohorts import Sums, Visit, count_shared, merge_blocks, pass_block, run_blocks
+from murmura.kernels.fpl.parallel import run_single_triples
+from murmura.kernels.fpl.single import single_rounds
+from murmura.kernels.fpl.stochastic import stochastic_rounds
+from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
+from murmura.kernels.random.draws import initial_rows
 
 if TYPE_CHECKING:
     from murmura.algorithms.fpl.fpl import FPL
@@ -49,7 +49,7 @@ class FPLKernel:
         """Training whose server adds gradients as they come."""
         return phase.name == "train" and self.algorithm.optimiser == "sum"
 
-    def init_clients(self, public: Public, people: Population) -> States:
+    def init_clients(self, info: FederationInfo, people: Population) -> States:
         """p_u of everyone from N(0, 0.1^2)."""
         from murmura.algorithms.fpl.federank import SPREAD
 
@@ -59,18 +59,18 @@ class FPLKernel:
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """The rows of items that the clients of a round send, or their counts before training, added up."""
-        room = self._at(cohort.public, cohort.people, cohort.workers)
+        room = self._at(cohort.info, cohort.people, cohort.workers)
         if cohort.phase.name == "prior":
             total, rows = self._prior(room, cohort, tally)
-        elif cohort.carrier is not None:
-            total, rows = self._through(room, cohort, cohort.carrier, states, tally), 0
+        elif cohort.chain is not None:
+            total, rows = self._through(room, cohort, cohort.chain, states, tally), 0
         else:
             total, rows = self._cohort(room, cohort, states, tally)
         return total, {cohort.phase.sends.tables[0].name: rows}
 
     def run_rounds(
         self,
-        public: Public,
+        info: FederationInfo,
         server: ServerState,
         states: States,
         people: Population,
@@ -79,7 +79,7 @@ class FPLKernel:
         server_secret: Words,
     ) -> tuple[ServerState, int]:
         """Rounds of one client each in one compiled call."""
-        a, room = self.algorithm, self._at(public, people, 1)
+        a, room = self.algorithm, self._at(info, people, 1)
         Q, b = server.model["Q"].copy(), server.model["b"].copy()
         step = Q.dtype.type(a.server_alpha or a.alpha)
         reach = (rounds.start, len(rounds), server_secret)
@@ -96,19 +96,27 @@ class FPLKernel:
             )  # fmt: skip
         return ServerState({"Q": Q, "b": b}, server.private), int(rows)
 
-    def ready_clients(self, call: Call, states: States, people: Population, workers: int) -> States:
+    def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`refresh` passes of everyone over the final model."""
         P = states["p"].copy()
         if self.algorithm.refresh:
-            room = self._at(call.public, people, workers)
+            room = self._at(context.info, people, workers)
             cuts = _cuts(people.clients, workers)
             room.side_by_side(
                 lambda w: pass_block(
-                    cuts[w], cuts[w + 1], self.algorithm.refresh, np.uint64(call.round),
-                    np.uint64(Purpose.REFRESH), P, call.model["Q"], call.model["b"], room.people, room.rates,
+                    cuts[w],
+                    cuts[w + 1],
+                    self.algorithm.refresh,
+                    np.uint64(context.round),
+                    np.uint64(Purpose.REFRESH),
+                    P,
+                    context.model["Q"],
+                    context.model["b"],
+                    room.people,
+                    room.rates,
                     room.draws[w],
                 )
-            )  # fmt: skip
+            )
         return {"p": P}
 
     def score(self, model: Arrays, states: States, users: Ints) -> Values:
@@ -142,59 +150,59 @@ class FPLKernel:
         return Total(Update({"items": SparseRows(index, values)}), len(clients)), sum(rows)
 
     def _through(
-        self, room: _Room, cohort: CohortRound, carrier: Carrier, states: States, tally: Tally
+        self, room: _Room, cohort: CohortRound, chain: CompiledChannel, states: States, tally: Tally
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
         a, model, clients, round = self.algorithm, cohort.model, cohort.clients, cohort.round
         cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers, room.width)
         visit = Visit(round, room.triples, a.warm, a.version == "equations")
-        spot, ones = carrier.spot("items", round), a.optimiser == "per-contributor"
-        totals = np.zeros((room.workers, carrier.words), np.int64)
+        vector_slice, ones = chain.vector_slice("items", round), a.optimiser == "per-contributor"
+        totals = np.zeros((room.workers, chain.words), np.int64)
 
         def work(w: int) -> int:
-            run_posts(
-                cuts[w], cuts[w + 1], clients, visit, ones, spot, states["p"], model["Q"], model["b"],
+            run_channel_round(
+                cuts[w], cuts[w + 1], clients, visit, ones, vector_slice, states["p"], model["Q"], model["b"],
                 room.people, room.rates, room.draws[w], out.slot[w], out.touched[w], out.values[w], totals[w],
                 tally.sent, tally.disclosed,
             )  # fmt: skip
             return 0
 
         room.side_by_side(work)
-        tally.item_rows[carrier.block(round)] += len(clients)
-        return carrier.sum_up(totals.sum(axis=0), round)
+        tally.item_rows[chain.block(round)] += len(clients)
+        return chain.sum_up(totals.sum(axis=0), round)
 
     def _prior(self, room: _Room, cohort: CohortRound, tally: Tally) -> tuple[Total, int]:
         """How many clients share each item."""
-        round, carrier, answers = np.uint64(cohort.round), cohort.carrier, np.zeros(room.clients, np.bool_)
+        round, chain, answers = np.uint64(cohort.round), cohort.chain, np.zeros(room.clients, np.bool_)
         answers[cohort.clients] = True
-        if carrier is not None:
-            sums, spot = np.zeros(carrier.words, np.int64), carrier.spot("counts", cohort.round)
-            post_shared(room.people, answers, round, spot, sums, tally.sent, tally.disclosed)
-            tally.item_rows[carrier.block(cohort.round)] += int(sums[0])
-            return carrier.sum_up(sums, cohort.round), 0
-        counts = np.zeros(cohort.public.items, np.int64)
+        if chain is not None:
+            sums, vector_slice = np.zeros(chain.words, np.int64), chain.vector_slice("counts", cohort.round)
+            upload_shared_counts(room.people, answers, round, vector_slice, sums, tally.sent, tally.disclosed)
+            tally.item_rows[chain.block(cohort.round)] += int(sums[0])
+            return chain.sum_up(sums, cohort.round), 0
+        counts = np.zeros(cohort.info.items, np.int64)
         rows = count_shared(room.people, answers, round, tally.sent, tally.disclosed, counts)
         tally.item_rows += counts
         index = np.flatnonzero(counts).astype(np.int32)
         shared = SparseRows(index, counts[index, None].astype(self.algorithm.precision))
         return Total(Update({"counts": shared}), len(cohort.clients)), int(rows)
 
-    def _at(self, public: Public, people: Population, workers: int) -> _Room:
+    def _at(self, info: FederationInfo, people: Population, workers: int) -> _Room:
         if self._room is None or self._room.population is not people or self._room.workers != workers:
-            self._room = _Room(self.algorithm, public, people, workers)
+            self._room = _Room(self.algorithm, info, people, workers)
         return self._room
 
 
 class _Room:
     """The room to work in for one federation."""
 
-    def __init__(self, a: FPL, public: Public, people: Population, workers: int) -> None:
-        self.population, self.workers, self.items = people, workers, public.items
+    def __init__(self, a: FPL, info: FederationInfo, people: Population, workers: int) -> None:
+        self.population, self.workers, self.items = people, workers, info.items
         self.clients = people.clients
         self.dtype, self.width = np.dtype(a.precision), a.factors + 1
         alpha, user, positive, negative = map(self.dtype.type, a.rates())
-        self.rates = Rates(alpha, user, positive, negative, self.dtype.type(1))
-        self.triples = -1 if a.triples == "own" else a.visit_triples(public, 0)
+        self.rates = FplRates(alpha, user, positive, negative, self.dtype.type(1))
+        self.triples = -1 if a.triples == "own" else a.visit_triples(info, 0)
         most = int(np.diff(people.start).max(initial=1))
         longest = max(most * max(1, a.warm, a.refresh), self.triples)
         self.draws = [
@@ -202,7 +210,7 @@ class _Room:
                   np.empty(512, np.uint32))
             for _ in range(workers)
         ]  # fmt: skip
-        self.people = _flat(public, people)
+        self.people = _flat(info, people)
         self._sums: Sums | None = None
 
     def sums(self, blocks: int, width: int) -> Sums:
@@ -244,16 +252,23 @@ def _cuts(n: int, parts: int) -> list[int]:
     return [n * k // parts for k in range(parts + 1)]
 
 
-def _flat(public: Public, people: Population) -> People:
+def _flat(info: FederationInfo, people: Population) -> FlatPopulation:
     """The population as compiled loops take it, with a table of own items where it fits."""
-    words = (public.items + 63) // 64
+    words = (info.items + 63) // 64
     fits = people.clients * words * 8 <= BITS
     own = np.zeros((people.clients if fits else 0, words if fits else 0), np.uint64)
     if fits:
         mark_own(people.start, people.item, own)
-    everything = bool((people.share == 1.0).all())
-    fractional = not everything and not np.isin(people.share, (0.0, 1.0)).all()
-    return People(
-        people.start, people.item, people.share, people.per_round, everything, bool(fractional), people.secrets,
-        public.listed, own,
-    )  # fmt: skip
+    everything = bool((people.consent == 1.0).all())
+    fractional = not everything and not np.isin(people.consent, (0.0, 1.0)).all()
+    return FlatPopulation(
+        people.start,
+        people.item,
+        people.consent,
+        people.per_round,
+        everything,
+        bool(fractional),
+        people.secrets,
+        info.listed,
+        own,
+    )

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import KeysView
 
-from murmura.runtimes.http.manifest import Manifest
-from murmura.runtimes.http.refusals import RefusedError
+from murmura.runtimes.http.protocol.manifest import Manifest
+from murmura.runtimes.http.protocol.refusals import RefusedError
 
 
 class AcceptedReports:

@@ -1,0 +1,86 @@
+"""What a FedSPLIT group's update adds to ratings somebody knows already (the paper's section 4.4).
+
+The adversary has H, b_H and mu, knows how many people are in the group and some of their ratings, and fits W
+and b_W to those (equations 12 and 10, H and b_H held still); equation 7 then estimates the others. An update
+with counts, and mean ratings in place of b_H, says more: what the ratings of an item add up to.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.fedsplit.group_updates import balanced, update_table
+from murmura.core.arrays import Floats, Ints
+from murmura.kernels.factorisation.cnmf import CnmfRates, Factors, factorise, predict
+from murmura.kernels.sparse import Sparse
+
+PASSES = 100  # over the known ratings: with H held still W and b_W settle well before
+PRIOR_RATINGS = 5.0  # a person's known ratings are averaged with so many of mu
+
+
+class FedSplitRatings(RatingAttack):
+    """W and b_W fitted to the known ratings against the group's own H and b_H."""
+
+    name: ClassVar[str] = "fedsplit-ratings"
+    title: ClassVar[str] = "ratings, from the letter and those known already"
+    against: ClassVar[tuple[str, ...]] = ("fedsplit",)
+
+    def estimates(
+        self,
+        observed: ObservedUpdates,
+        known: AdversaryKnowledge,
+        client: int,
+        hints: ClientRatings,
+        person: Ints,
+        item: Ints,
+    ) -> Floats:
+        """Equation 7; somebody of whom no rating is known is estimated by mu + b_H."""
+        sent_update = next(one for one in observed.phase("factors") if one.client == client)
+        k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
+        table = update_table(sent_update, known.info.items)
+        people = int(person.max(initial=0)) + 1
+        start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), table[:, :k], np.zeros(people), table[:, k])
+        rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
+        found, _ = factorise(by_person(hints, people), start, mu, rates, PASSES, items=False)
+        guesses = predict(found, mu, person, item)
+        if known.settings.get("bias") != "means":
+            return guesses
+        counts, clip = table[:, k + 1], known.settings.get("clip")
+        totals = counts * (mu + table[:, k])
+        said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
+        return balanced(guesses, person, item, hints, totals, said)
+
+
+class HintsAlone(RatingAttack):
+    """Reads mu and no update: everyone rates everything like the mean of what is known of her."""
+
+    name: ClassVar[str] = "hints"
+    title: ClassVar[str] = "no letter read: the mean of a person's known ratings"
+    against: ClassVar[tuple[str, ...]] = ()
+
+    def estimates(
+        self,
+        observed: ObservedUpdates,
+        known: AdversaryKnowledge,
+        client: int,
+        hints: ClientRatings,
+        person: Ints,
+        item: Ints,
+    ) -> Floats:
+        """mu, moved towards the known ratings of the person."""
+        mu = float(observed.phase("factors")[0].model["mu"][0])
+        people = int(person.max(initial=0)) + 1
+        counts = np.bincount(hints.person, minlength=people)
+        sums = np.bincount(hints.person, hints.value, minlength=people)
+        means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
+        return means[person]
+
+
+def by_person(ratings: ClientRatings, people: int) -> Sparse:
+    """The ratings as a matrix of people and items."""
+    order = np.lexsort((ratings.item, ratings.person))
+    start = np.concatenate(([0], np.cumsum(np.bincount(ratings.person, minlength=people))))
+    return Sparse.of(start, ratings.item[order], ratings.value[order])

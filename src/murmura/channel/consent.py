@@ -1,0 +1,169 @@
+"""Consent's one seam: who shares what becomes `history.consent`, before an algorithm sees the history.
+
+per-triple           share = pi; the algorithm flips it at every use (the authors' code)
+per-item-per-round   share = 0 or 1, a coin per item and round (eq. 4 of FedeRank, 4.8 of the thesis)
+sticky               share = 0 or 1, decided once: an item joins the shared set only while that set is smaller
+                     than floor(pi * n), drawn at random among the undecided, and never leaves the record
+
+What sticky promises: however often a client trains, restarts, changes pi, gains items or excludes some, the
+items it has ever sent are at most the largest floor(pi * n) there has been. Lowering pi or excluding an item
+stops its sending and draws nothing anew. pi limits what is contributed; it does not protect privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.consent import Consent, DisclosureMode
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.population import Population, round_consent
+from murmura.core.rng import Purpose, Rng, Words, philox
+
+
+def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
+    """floor(pi * n), where 0.29 * 100 is 29 although the product of the doubles is a little less."""
+    return np.floor(np.asarray(pi) * n + 1e-9).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class StickyRecord:
+    """What a device keeps for ever about its sticky decisions."""
+
+    joined: tuple[int, ...] = ()  # the items of the shared set in the order they joined; none ever leaves
+    excluded: tuple[int, ...] = ()  # "never share this", which its owner may take back
+
+    def exclude(self, *items: int) -> StickyRecord:
+        """Stop the sending of these items."""
+        return replace(self, excluded=tuple(sorted({*self.excluded, *items})))
+
+    def allow(self, *items: int) -> StickyRecord:
+        """Take an exclusion back."""
+        return replace(self, excluded=tuple(sorted({*self.excluded} - {*items})))
+
+
+def extend_record(record: StickyRecord, items: Iterable[int], pi: float, secret: Words) -> StickyRecord:
+    """Let items join while there is room; what has joined stays, also when pi falls or the item is excluded."""
+    own, barred = sorted(set(items)), {*record.excluded, *record.joined}
+    undecided = [item for item in own if item not in barred]
+    room = min(int(sticky_limit(pi, len(own))) - len(record.joined), len(undecided))
+    stream = Rng(secret, len(record.joined)).stream(Purpose.CONSENT)
+    joined = list(record.joined)
+    for _ in range(room):
+        place = stream.below(len(undecided))
+        joined.append(undecided[place])
+        undecided[place] = undecided[-1]
+        undecided.pop()
+    return replace(record, joined=tuple(joined))
+
+
+def sticky_consent(record: StickyRecord, items: Ints, pi: float) -> Floats:
+    """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded."""
+    active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(record.excluded)
+    return np.array([float(item in active) for item in items.tolist()])
+
+
+def client_share(
+    mode: DisclosureMode, record: StickyRecord, items: Ints, pi: float, secret: Words, round: int
+) -> tuple[Floats, StickyRecord]:
+    """The consent of each row of one client in a round, and its sticky decisions after it.
+
+    `items` has the item of each row: in a household one may occur for several people, and `sticky` shares it
+    for all of them or for none. `ConsentChoices.population` is the compiled twin for many clients at once.
+    """
+    if mode == "sticky":
+        own, place = np.unique(items, return_inverse=True)
+        record = extend_record(record, own.tolist(), pi, secret)
+        return sticky_consent(record, own, pi)[place], record
+    consent: Floats = np.where(np.isin(items, record.excluded), 0.0, pi)
+    return (round_consent(consent, Rng(secret, round)) if mode == "per-item-per-round" else consent), record
+
+
+@dataclass(frozen=True, eq=False)
+class ConsentChoices:
+    """What every client of a simulation allows."""
+
+    mode: DisclosureMode
+    pi: Floats  # (clients,)
+    excluded: Bools  # (rows,) in the order of `Interactions.by_user`: never share this
+    statistics: Bools  # (clients,) who takes part in sums about people
+
+    @staticmethod
+    def of(
+        consent: Consent,
+        data: Interactions,
+        secrets: Words,
+        pi: Floats | None = None,
+        never: Bools | None = None,
+        statistics: Bools | None = None,
+    ) -> ConsentChoices:
+        """From settings; `pi` and `statistics` are everyone's own choices, `never` marks rows to keep back."""
+        chosen = _chosen(consent, secrets) if pi is None else np.asarray(pi, np.float64)
+        if len(chosen) != data.n_users:
+            raise SettingError(
+                f"pi must be one number for each of the {data.n_users} users, but there are {len(chosen)}."
+            )
+        if not ((chosen >= 0) & (chosen <= 1)).all():
+            raise SettingError(
+                f"pi must lie between 0 and 1 for everyone, but goes from {chosen.min():g} to {chosen.max():g}."
+            )
+        marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
+        counted = _coins(secrets, 1) < consent.statistics if statistics is None else np.asarray(statistics)
+        return ConsentChoices(consent.disclosure, chosen, marked[data.by_user.order], counted.astype(np.bool_))
+
+    def population(self, data: Interactions, secrets: Words) -> Population:
+        """Every client's history with its consent."""
+        rows = data.by_user
+        consent = np.repeat(self.pi, np.diff(rows.start))
+        consent[self.excluded] = 0.0
+        if self.mode == "sticky" and not np.isin(consent, (0.0, 1.0)).all():
+            from murmura.kernels.sticky import fill_sticky
+
+            fill_sticky(rows.start, sticky_limit(self.pi, np.diff(rows.start)), self.excluded, secrets, consent)
+        return Population(
+            rows.start,
+            rows.index,
+            rows.value,
+            consent,
+            secrets,
+            per_round=self.mode == "per-item-per-round",
+            statistics=self.statistics,
+        )
+
+
+def never_share(data: Interactions, wishes: Mapping[Any, Iterable[Any]]) -> Bools:
+    """The rows of `data` that {user id: item ids} forbids to share; refuses an id that is not there."""
+    users = data.users.index(list(wishes), "user")
+    forbidden = np.zeros(len(data), np.bool_)
+    for user, items in zip(users, wishes.values()):
+        codes = data.items.index(list(items), "item")
+        here = (data.user == user) & np.isin(data.item, codes)
+        if here.sum() < len(set(codes.tolist())):
+            raise DataError(
+                f"user {data.users.labels[user]!r} must hold every item never to be shared, but lacks one."
+            )
+        forbidden |= here
+    return forbidden
+
+
+def _chosen(consent: Consent, secrets: Words) -> Floats:
+    """Everyone's pi: the same, or drawn by each client from the distribution of choices."""
+    if not isinstance(consent.pi, dict):
+        return np.full(len(secrets), consent.pi)
+    values = np.array(sorted(consent.pi))
+    weights = np.array([consent.pi[value] for value in values.tolist()])
+    edges = np.cumsum(weights) / weights.sum()
+    place: Longs = np.searchsorted(edges, _coins(secrets, 0))
+    return values[np.minimum(place, len(values) - 1)]
+
+
+def _coins(secrets: Words, word: int) -> Floats:
+    """A number between 0 and 1 for everyone's choices: word 0 picks her pi, word 1 whether she is counted."""
+    words = philox(np.array([0, 0, Purpose.CHOICE, 0]), secrets)[:, word]
+    uniform: Floats = (words.astype(np.float64) + 0.5) * 2.0**-32
+    return uniform

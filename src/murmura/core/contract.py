@@ -1,0 +1,210 @@
+"""The contract of a federated algorithm: what it exchanges, and which machine runs which part.
+
+The prefix of a method names the machine. Everything is pure: state in, state out, randomness passed in, no
+argument changed. The cut between `client_step` and `server_step` is the network; an Update crosses it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.catalogue import Catalogue
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.message import MessageSpec
+from murmura.core.rng import Rng
+from murmura.core.update import Arrays, Update
+
+if TYPE_CHECKING:
+    from murmura.core.kernel import Kernel
+
+ClientState = Arrays  # what a client keeps to itself: p_u, P_u, ...
+Answers = Mapping[int, Arrays]  # client -> what the server tells it alone, after an "each" phase
+
+
+@dataclass(frozen=True, eq=False)
+class FederationInfo:
+    """What every machine knows: the items on offer, and how large the federation is."""
+
+    items: int  # item numbers are below this
+    listed: Ints  # (n,) the items on offer, ascending: those that occur in training
+    clients: int
+    interactions: int  # of all clients together
+    catalogue: Catalogue | None = None
+    people: int = 1  # no client holds the rows of more people than this
+    counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
+
+    @staticmethod
+    def of(
+        data: Interactions, catalogue: Catalogue | None = None, groups: Ints | None = None
+    ) -> FederationInfo:
+        """The public knowledge of a simulated federation of the users of `data`, or of groups of them.
+
+        `groups` is the client of every user, from 0 without a gap; -1 is someone who is in no group.
+        """
+        counts = np.asarray(data.item_counts, np.int64)
+        sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
+        most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
+        return FederationInfo(data.n_items, listed, len(sizes), len(data), catalogue, most, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Every row one client holds, of one person or of several."""
+
+    item: Ints  # (rows,) ascending for each person
+    value: Floats  # (rows,)
+    consent: Floats  # (rows,) in [0, 1]: the coin to flip at each use of the row; see channel.consent
+    person: Ints | None = None  # (rows,) whose row it is, when a client holds several people
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def rows(self, keep: Bools) -> History:
+        """Some of the rows."""
+        person = None if self.person is None else self.person[keep]
+        return History(self.item[keep], self.value[keep], self.consent[keep], person)
+
+    @staticmethod
+    def private(items: Ints, value: float = 1.0) -> History:
+        """The history of someone who likes some items, each with the same value, and shares nothing."""
+        own = np.unique(np.asarray(items, np.int32))
+        return History(own, np.full(len(own), value), np.zeros(len(own)))
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One kind of exchange.
+
+    `repeat` is how often it happens, with every client, before the next phase begins. None: it is part of the
+    training round, which the run's Schedule repeats with the clients it draws; neighbouring phases of this kind
+    happen one after the other within each round, with the same clients.
+    """
+
+    name: str
+    sends: MessageSpec
+    combine: Literal["sum", "each"] = "sum"  # "each": the server reads every update
+    repeat: int | None = None
+    receives: MessageSpec | None = None  # what a visit downloads; None: the whole public model
+    asks: Literal["training", "statistics"] = "training"  # which of its owner's consents a visit needs
+    returns: bool = False  # everyone fetches the outcome afterwards, as no later round will bring it
+
+
+@dataclass(frozen=True, eq=False)
+class RoundContext:
+    """What the server tells a client in a round."""
+
+    info: FederationInfo
+    phase: str
+    round: int
+    model: Arrays  # the same bytes for everyone
+    answer: Arrays | None = None  # this client's own, only after an "each" phase
+
+
+@dataclass(frozen=True, eq=False)
+class Total:
+    """What the server gets from a "sum" phase."""
+
+    update: Update
+    count: int  # how many clients it is the sum of
+
+
+@dataclass(frozen=True, eq=False)
+class IndividualUpdates:
+    """What the server gets from an "each" phase."""
+
+    updates: Mapping[int, Update]
+
+
+@dataclass(frozen=True, eq=False)
+class ServerState:
+    """The public model, and what the server keeps to itself (the state of an optimiser)."""
+
+    model: Arrays
+    private: Arrays = field(default_factory=dict)
+
+
+class Algorithm(ABC):
+    """A federated method: a frozen dataclass in one file, its fields the hyper-parameters."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """What is exchanged, in order."""
+
+    @abstractmethod
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """What the public model holds: the tables a client downloads."""
+
+    @abstractmethod
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """The first public model."""
+
+    @abstractmethod
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
+        """What a client keeps before its first round."""
+
+    @abstractmethod
+    def client_step(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """One visit: what the client keeps from it, and what leaves."""
+
+    @abstractmethod
+    def server_step(
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
+    ) -> tuple[ServerState, Answers]:
+        """The next public model; answers are empty except after an "each" phase."""
+
+    def server_refuses(self, phase: Phase, update: Update) -> str | None:
+        """Why an update of an "each" phase is left out, in one sentence; None takes it. The others go on."""
+        return None
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Which rows of its history this update shows as positives: by default those of which it holds a row.
+
+        For the ledger of a simulation, with the randomness of the step; a dense update cannot be read off.
+        """
+        held = np.zeros(len(history), np.bool_)
+        for table in phase.sends.tables:
+            if table.space == "item":
+                held |= np.isin(history.item, update.tables[table.name].index)
+        return held
+
+    def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints | None:
+        """The items a visit takes as negatives, for the check of leaks; None: it draws none."""
+        return None
+
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
+        """What a client does with the final model before it ranks; nothing leaves. Nothing by default."""
+        return state
+
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
+        """The state of someone unknown in training, from the frozen model; nothing leaves."""
+        return self.client_ready(context, self.client_init(context.info, history, rng), history, rng)
+
+    def client_score(self, model: Arrays, state: ClientState, history: History) -> NDArray[Any]:
+        """Rankers: the scores of all items, (people, items)."""
+        raise SettingError(f"{self.name} must rank items to be asked for scores, but it does not.")
+
+    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
+        """Raters and classifiers: one value per query."""
+        raise SettingError(f"{self.name} must predict values to be asked for them, but it only ranks.")
+
+    def kernel(self) -> Kernel | None:
+        """A compiled path, where there is one."""
+        return None
+
+    def visit_examples(self, info: FederationInfo) -> float:
+        """How many training examples one visit uses on average: what an epoch can be measured with."""
+        return info.interactions / info.clients

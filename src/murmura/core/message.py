@@ -1,0 +1,119 @@
+"""What a message may hold, declared before it is sent and checked on both sides."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from murmura.core.errors import FederationError
+from murmura.core.update import SparseRows, Update
+
+Space = Literal["item", "feature", "dense"]
+Number = Literal["float16", "float32", "float64", "uint32"]
+HEADER_BYTES = 8
+COUNT_BYTES = INDEX_BYTES = 4
+SCALAR_BYTES = 8
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table: whose rows they are, how many there can be, and what a row holds."""
+
+    name: str
+    space: Space  # what a row number means; "dense" tables travel whole, without row numbers
+    rows: int  # row numbers are below this
+    width: int
+    dtype: Number = "float32"
+    bound: float | None = None  # no value is larger than this, in either direction
+
+    def __repr__(
+        self,
+    ) -> str:  # what `MessageSpec.mark` is taken of: part of the wire format, whatever the class is called
+        return (
+            f"Table(name={self.name!r}, space={self.space!r}, rows={self.rows!r}, width={self.width!r}, "
+            f"dtype={self.dtype!r}, bound={self.bound!r})"
+        )
+
+    @property
+    def value_bytes(self) -> int:
+        """The values of one row."""
+        return self.width * np.dtype(self.dtype).itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """One row as it travels."""
+        return self.value_bytes + (0 if self.space == "dense" else INDEX_BYTES)
+
+
+@dataclass(frozen=True)
+class MessageSpec:
+    """Everything a message may hold: tables, and named scalars such as counts and metric sums."""
+
+    tables: tuple[TableSpec, ...] = ()
+    scalars: tuple[str, ...] = ()
+
+    @property
+    def mark(self) -> int:
+        """32 bits that differ between different declarations; every message carries them."""
+        return zlib.crc32(repr((self.tables, self.scalars)).encode())
+
+    def message_bytes(self, rows: Mapping[str, int]) -> int:
+        """The exact length of a message with so many rows of each table."""
+        tables = sum(COUNT_BYTES + rows[t.name] * t.row_bytes for t in self.tables)
+        return HEADER_BYTES + tables + SCALAR_BYTES * len(self.scalars)
+
+    def model_bytes(self, listed: int) -> int:
+        """The exact length of a public model with `listed` items on offer: every row, no row numbers."""
+        tables = sum(
+            COUNT_BYTES + (listed if t.space == "item" else t.rows) * t.value_bytes for t in self.tables
+        )
+        return HEADER_BYTES + tables
+
+    def half_precision(self) -> MessageSpec:
+        """The same tables with their numbers in float16: half the bytes of float32, about three digits."""
+        narrow = (replace(t, dtype="float16") if t.dtype != "uint32" else t for t in self.tables)
+        return MessageSpec(tuple(narrow), self.scalars)
+
+    def check(self, update: Update) -> None:
+        """Refuse an update that holds anything else than what is declared here."""
+        named = {t.name for t in self.tables}
+        if set(update.tables) != named or set(update.scalars) != set(self.scalars):
+            raise FederationError(
+                f"an update must hold the tables {sorted(named)} and the scalars {sorted(self.scalars)}, "
+                f"but holds {sorted(update.tables)} and {sorted(update.scalars)}."
+            )
+        for table in self.tables:
+            check_rows(table, update.tables[table.name])
+        for name, value in update.scalars.items():
+            if not np.isfinite(value):
+                raise FederationError(f"the scalar '{name}' must be a finite number, but is {value}.")
+
+
+def check_rows(table: TableSpec, rows: SparseRows) -> None:
+    """Refuse rows that are not rows of this table."""
+    index, values = rows.index, rows.values
+    if values.dtype != table.dtype or values.shape != (len(index), table.width) or index.dtype != np.int32:
+        raise FederationError(
+            f"the table '{table.name}' must hold {table.dtype} rows of {table.width} under int32 numbers, "
+            f"but holds {values.dtype} of shape {values.shape} under {len(index)} {index.dtype} numbers."
+        )
+    if table.space == "dense" and len(index) not in (0, table.rows):
+        raise FederationError(
+            f"the dense table '{table.name}' must hold all {table.rows} rows or none, but holds {len(index)}."
+        )
+    if len(index) and (index[0] < 0 or index[-1] >= table.rows or (np.diff(index) <= 0).any()):
+        raise FederationError(
+            f"the row numbers of '{table.name}' must ascend from 0 and stay below {table.rows}, but go from "
+            f"{index.min()} to {index.max()}{', in disorder' if (np.diff(index) <= 0).any() else ''}."
+        )
+    if not np.isfinite(values).all():
+        raise FederationError(f"the values of '{table.name}' must be finite, but one is not.")
+    largest = np.abs(values).max() if len(values) else 0.0
+    if table.bound is not None and largest > table.bound:
+        raise FederationError(
+            f"the values of '{table.name}' must be at most {table.bound:g}, but one is {largest:g}."
+        )

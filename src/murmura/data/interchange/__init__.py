@@ -1,0 +1,1 @@
+"""The files of other tools: ranked lists and splits, written and read."""

@@ -1,0 +1,93 @@
+"""What side files say about items, brought into the order of a vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import polars as pl
+
+from murmura.core.arrays import Ids, Ints, Longs
+from murmura.core.catalogue import Relation
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.tables.column_reader import WHOLE, is_whole
+from murmura.data.tables.line_reader import lines
+from murmura.data.tables.text_file import TextFile
+from murmura.data.tables.text_layout import TextLayout, quoted
+
+LONGEST_TEXT = 1_000  # characters of a name or link; one endless text would widen the column of every item
+
+
+def side_rows(
+    text: TextFile, separator: str, least: int, header: bool = False, quoted: bool = False
+) -> Iterator[list[str]]:
+    """The rows of a side file, each of at least `least` fields."""
+    layout = TextLayout(separator, {}, header=header, quoted=quoted)
+    for line, fields in lines(text, layout):
+        if fields is None or len(fields) < least:
+            raise DataError(
+                f"{text.path}, line {line}: a row must have at least {least} fields, but this has "
+                f"{len(fields or [])}; get the file again."
+            )
+        yield fields
+
+
+def side_columns(text: TextFile, separator: str, width: int) -> list[pl.Series]:
+    """The first `width` columns of a side file without header or quotes: fast, or by `side_rows`."""
+    names = [str(place) for place in range(width)]
+    try:
+        frame = pl.read_csv(
+            text.content.rstrip(b"\r\n"), separator=separator, has_header=False, quote_char=None,
+            schema=dict.fromkeys(names, pl.String), truncate_ragged_lines=True,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError:
+        frame = None
+    if frame is None or any(frame[name].null_count() for name in names):
+        rows = list(side_rows(text, separator, width))
+        return [pl.Series([row[place] for row in rows], dtype=pl.String) for place in range(width)]
+    return frame.get_columns()
+
+
+def number_ids(text: TextFile, ids: Iterable[str]) -> Longs:
+    """The ids of a side file whose items are whole numbers."""
+    column = ids if isinstance(ids, pl.Series) else pl.Series(ids, dtype=pl.String)
+    if not is_whole(column):
+        row = int(column.str.contains(WHOLE).arg_min() or 0)
+        raise DataError(
+            f"{text.path}, row {row + 1}: the item must be a whole number, but is {quoted(column[row])}; "
+            "get the file again."
+        )
+    return column.cast(pl.Int64).to_numpy()
+
+
+def column_for(items: Vocabulary, ids: Ids, texts: Iterable[str]) -> Ids:
+    """One text per item of the vocabulary, "" where the side file has none."""
+    column = [""] * len(items)
+    for code, text in zip(items.find(ids).tolist(), texts):
+        if code >= 0:
+            column[code] = text[:LONGEST_TEXT]
+    return np.array(column, np.str_)
+
+
+def relation_for(items: Vocabulary, ids: Ids, labels: Iterable[str]) -> Relation:
+    """Pairs of (item, label), labels ascending, each pair once; items outside the vocabulary are left out."""
+    return _relation(items.find(ids), labels)
+
+
+def relation_of_rows(interactions: Interactions, labels: Iterable[str]) -> Relation:
+    """The labels that the rows themselves carry: an item has every label of its rows, "" excepted."""
+    return _relation(interactions.item, labels)
+
+
+def _relation(item: Ints, labels: Iterable[str]) -> Relation:
+    column = labels if isinstance(labels, pl.Series) else pl.Series(labels, dtype=pl.String)
+    names = column.unique().sort()
+    names = names.filter(names != "")
+    label = column.cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    kept = (item >= 0) & (label >= 0)
+    pairs = np.sort(item[kept].astype(np.int64) * max(len(names), 1) + label[kept])
+    once = np.ones(len(pairs), np.bool_)
+    once[1:] = pairs[1:] != pairs[:-1]
+    place, which = np.divmod(pairs[once], max(len(names), 1))
+    return Relation(tuple(names.to_list()), place.astype(np.int32), which.astype(np.int32))

@@ -1,0 +1,104 @@
+"""LibraryThing: book ratings in either published form.
+
+`UI2.txt` (Clements, de Vries and Reinders): the 7,279 users, 37,232 books and 749,401 ratings of FedeRank (ECIR
+2021); no times. `reviews.txt` or `reviews.json` (Zhao, McAuley and King, CIKM 2015): reviews with times.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import polars as pl
+
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import DataError
+from murmura.data.sources.source import Source, SourceFolder, side
+from murmura.data.tables.checked_table import interactions_of, left_out
+from murmura.data.tables.line_reader import Rows, read_careful
+from murmura.data.tables.text_file import TextFile
+from murmura.data.tables.text_layout import ColumnKind, ColumnSpec
+
+_USER = ColumnSpec("user", 0, ColumnKind.TEXT_ID, "user")
+_ITEM = ColumnSpec("item", 1, ColumnKind.TEXT_ID, "work")
+_VALUE = ColumnSpec("value", 2, ColumnKind.VALUE, "stars")
+_TIME = ColumnSpec("time", 3, ColumnKind.SECONDS, "unixtime")
+
+
+def read(folder: SourceFolder) -> Dataset:
+    """`UI2.txt` where it is there, otherwise the reviews."""
+    for name in ("UI2.txt", "reviews.txt", "reviews.json"):
+        if (folder.path / name).exists() or (folder.path / f"{name}.gz").exists():
+            text = folder.text(name)
+            frame = _tagged(folder, text) if name == "UI2.txt" else _reviewed(folder, text)
+            interactions = interactions_of([frame])
+            return folder.dataset(interactions, Catalogue(interactions.items))
+    raise DataError(f"librarything needs UI2.txt or reviews.txt: {folder.source.advice(folder.path)}.")
+
+
+def _tagged(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
+    """User, work, twice the rating, tag: one line per tag, of which the first of a pair counts."""
+    frame = _checked(folder, text, _first_of_pair(text), (_USER, _ITEM, _VALUE))
+    return frame.with_columns(pl.col("value") / 2)
+
+
+def _first_of_pair(text: TextFile) -> Rows:
+    seen: set[tuple[str, str]] = set()
+    for number, line in _numbered(text):
+        fields = line.split("\t", 3) if "\t" in line else line.split(None, 3)
+        if len(fields) < 3:
+            yield number, fields
+        elif (fields[0], fields[1]) not in seen:
+            seen.add((fields[0], fields[1]))
+            yield number, fields[:3]
+
+
+def _reviewed(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
+    """One Python dictionary per line, perhaps after `reviews[...] = `; reviews without stars are no ratings."""
+    silent = [0]
+    frame = _checked(folder, text, _rated(text, silent), (_USER, _ITEM, _VALUE, _TIME))
+    if silent[0]:
+        reviews = "review gives no stars and is" if silent[0] == 1 else "reviews give no stars and are"
+        folder.notes.append(f"{text.path.name}: {silent[0]:,} {reviews} left out.")
+    return frame
+
+
+def _rated(text: TextFile, silent: list[int]) -> Rows:
+    for number, line in _numbered(text):
+        start = line.find("{")
+        if start < 0 or line.rstrip().endswith("= {}"):
+            continue  # the line that opens the dictionary of the original program
+        try:
+            review = ast.literal_eval(line[start:].strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            yield number, None
+            continue
+        if not isinstance(review, dict) or "user" not in review or "work" not in review:
+            yield number, None
+        elif review.get("stars") is None:
+            silent[0] += 1
+        else:
+            yield number, [str(review.get(key, "")) for key in ("user", "work", "stars", "unixtime")]
+
+
+def _numbered(text: TextFile) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.content.decode().split("\n"), 1):
+        if line.strip():
+            yield number, line.removesuffix("\r")
+
+
+def _checked(folder: SourceFolder, text: TextFile, rows: Rows, columns: tuple[ColumnSpec, ...]) -> pl.DataFrame:
+    frame, bad = read_careful(text.path, rows, columns, len(columns), False, folder.skip_bad)
+    folder.notes.extend(left_out(text.path.name, bad))
+    if not len(frame):
+        raise DataError(f"{text.path}: the file must hold at least one rating, but has none; get it again.")
+    return frame
+
+
+LIBRARYTHING = Source(
+    "librarything", "LibraryThing book ratings", "M. Clements (UI2.txt); J. McAuley (reviews.txt)",
+    "research use; cite Clements et al. (2008) or Zhao et al. (CIKM 2015)",
+    "https://cseweb.ucsd.edu/~jmcauley/datasets.html#social_data",
+    (side("UI2.txt"), side("reviews.txt"), side("reviews.json")), read,
+    how="unpack UI2.txt, or reviews.txt from lthing_data.tar.gz (https://cseweb.ucsd.edu/~jmcauley/datasets.html)",
+)  # fmt: skip

@@ -1,0 +1,177 @@
+"""The data sets Murmura knows by name, and the one door to all of them: `load`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import DataError, SettingError
+from murmura.core.plugins import Registry
+from murmura.data.sources import (
+    amazon,
+    embedded,
+    facebook_books,
+    foursquare,
+    librarything,
+    movielens,
+    synthetic,
+    yahoo_movies,
+)
+from murmura.data.sources.source import Source, SourceFolder
+from murmura.data.tables import interactions_file
+
+
+def _source(name: str, found: object) -> Source | None:
+    return found if isinstance(found, Source) and found.name == name else None
+
+
+# a new source is one file and one row here
+SOURCES: Registry[Source] = Registry(
+    "data set",
+    "murmura.sources",
+    {
+        source.name: source
+        for source in (
+            embedded.EMBEDDED,
+            movielens.ML_1M,
+            movielens.ML_100K,
+            movielens.ML_LATEST_SMALL,
+            movielens.ML_LATEST,
+            amazon.DIGITAL_MUSIC,
+            foursquare.ITALY,
+            foursquare.BRAZIL,
+            foursquare.CANADA,
+            yahoo_movies.YAHOO_MOVIES,
+            facebook_books.FACEBOOK_BOOKS,
+            librarything.LIBRARYTHING,
+        )
+    },
+    "a Source whose name is that of its entry point",
+    _source,
+)
+ALIASES = {"embedded": embedded.EMBEDDED.name, "demo": embedded.EMBEDDED.name}
+MADE_UP: dict[str, Callable[[], Dataset]] = {"synth": synthetic.synth, "checkerboard": synthetic.board}
+DATA_DIR = "MURMURA_DATA"
+
+
+def load(
+    name_or_path: str | Path,
+    data_dir: Path | str | None = None,
+    *,
+    skip_bad: bool = False,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    repeats: bool = False,
+) -> Dataset:
+    """A data set by its name, or from a file or folder of your own.
+
+    Args:
+        name_or_path: A name of `SOURCES`, `synth` or `checkerboard`, a table (CSV, TSV, Parquet), or a folder
+            shaped like a source's.
+        data_dir: Where the folders of the sources lie; without it the environment variable MURMURA_DATA.
+        skip_bad: Leave bad rows out and report them in `Dataset.notes`, instead of refusing the file.
+        columns: For a table: which column is the user, item, value, time, category.
+        separator: For a table in text: what separates fields, when the file's name does not say.
+        repeats: For a table: whether a user may meet an item in several rows.
+    """
+    sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
+    name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
+    path = Path(name_or_path)
+    source = find_source(name)
+    if (source is not None or name in MADE_UP or path.is_dir()) and (columns or separator or repeats):
+        raise SettingError(f"columns, separator and repeats are for a file, but '{name_or_path}' is none.")
+    if name in MADE_UP:
+        return MADE_UP[name]()
+    if source is not None:
+        return _read(source, _folder_of(source, data_dir), skip_bad)
+    if path.is_dir():
+        return _read(recognise(path), path, skip_bad)
+    if not name or interactions_file.looks_like_a_file(name) or path.exists():
+        return interactions_file.read(
+            path, columns=columns, separator=separator, repeats=repeats, skip_bad=skip_bad
+        )
+    raise SettingError(unknown_name(name))
+
+
+def source_named(name: str) -> Source:
+    """The description of a source; refuses a name nobody knows."""
+    source = find_source(name)
+    if source is None:
+        raise SettingError(unknown_name(name))
+    return source
+
+
+def find_source(name: str) -> Source | None:
+    """The description of a source; None where the name is nobody's."""
+    known = ALIASES.get(name, name)
+    return SOURCES.get(known) if known in SOURCES else None
+
+
+def every_source() -> dict[str, Source]:
+    """All sources by name; a broken package is refused when it is named, and left out here."""
+    found: dict[str, Source] = {}
+    for name in SOURCES:
+        with suppress(SettingError):
+            found[name] = SOURCES.get(name)
+    return found
+
+
+def unknown_name(name: str) -> str:
+    """The sentence for a data set nobody knows, with the nearest name that somebody does."""
+    near = difflib.get_close_matches(name, [*SOURCES, *ALIASES, *MADE_UP], n=1)
+    hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(SOURCES)}, or a file."
+    return f"there is no data set '{name}': {hint}"
+
+
+def data_folder(data_dir: Path | str | None) -> Path | None:
+    """The folder with the folders of the sources: the one given, or that of MURMURA_DATA."""
+    named = data_dir or os.environ.get(DATA_DIR)
+    return Path(named) if named else None
+
+
+def recognise(folder: Path) -> Source:
+    """The source a folder is shaped like: by its name first, then by the files in it."""
+    known = every_source().values()
+    by_name = [source for source in known if source.place == folder.name]
+    by_files = [source for source in known if not any("*" in file.name for file in source.files)]
+    for source in [*by_name, *by_files]:
+        if source.fits(folder):
+            return source
+    if any(_starts_with(path, foursquare.HEADER) for path in folder.glob("*.tsv")):
+        return foursquare.country(folder.name)
+    if any(_starts_with(path, amazon.HEADER) for path in folder.glob("*.tsv")):
+        return amazon.category(folder.name, "*.tsv")
+    if any(folder.glob("ratings_*.csv*")):
+        return amazon.category(folder.name, "ratings_*.csv")
+    raise DataError(
+        f"{folder}: it must be a file, or a folder shaped like one of {', '.join(SOURCES)}, but it is a folder "
+        "with other files; name a file inside it."
+    )
+
+
+def _starts_with(path: Path, header: str) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(header)) == header.encode()
+
+
+def _folder_of(source: Source, data_dir: Path | str | None) -> Path:
+    folder = data_folder(data_dir)
+    if folder is not None:
+        return folder / source.place
+    if not source.files:
+        return Path()
+    raise DataError(
+        f"{source.name} is read from a data folder, but none is given: set {DATA_DIR} or pass --data-dir, "
+        f"then {source.advice(Path('<data folder>') / source.place)}."
+    )
+
+
+def _read(source: Source, path: Path, skip_bad: bool) -> Dataset:
+    folder = SourceFolder(path, source, skip_bad)
+    folder.refuse_if_missing()
+    return source.read(folder)

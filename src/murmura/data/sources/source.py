@@ -1,0 +1,127 @@
+"""What is known about a public data set: whose it is, where it lies, how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions
+from murmura.data.tables.checked_table import left_out, read_table
+from murmura.data.tables.text_file import TextFile, read_text
+from murmura.data.tables.text_layout import TextLayout
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One file of a source; `required` ones must be there, the others only add knowledge about items."""
+
+    name: str
+    sha256: str | None = None
+    required: bool = True
+
+
+def side(name: str, sha256: str | None = None) -> SourceFile:
+    """A file that may be absent: it only adds knowledge about items."""
+    return SourceFile(name, sha256, required=False)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public data set: its owner, its terms, its files and how they become a Dataset."""
+
+    name: str
+    title: str
+    owner: str
+    licence: str
+    url: str  # the owner's page about it
+    files: tuple[SourceFile, ...]
+    read: Callable[[SourceFolder], Dataset]
+    folder: str = ""  # under the data folder; "" means the name
+    archive: str | None = None  # where a zip file with all files lies
+    files_at: str | None = None  # or where the files lie one by one
+    how: str = ""  # what to do when it cannot be downloaded
+
+    @property
+    def place(self) -> str:
+        """The name of its folder under the data folder."""
+        return self.folder or self.name
+
+    def missing(self, folder: Path) -> list[str]:
+        """The required files that are not in `folder`."""
+        return [file.name for file in self.files if file.required and not _present(folder / file.name)]
+
+    def fits(self, folder: Path) -> bool:
+        """Whether a folder holds what this source needs, and something of it at all."""
+        return not self.missing(folder) and any(_present(folder / file.name) for file in self.files)
+
+    def advice(self, folder: Path) -> str:
+        """What to get, from whom, and where to put it."""
+        names = ", ".join(file.name for file in self.files if file.required) or "it"
+        get = self.how or f"get it from {self.owner} ({self.url})"
+        return f"{get} and put {names} into {folder}"
+
+
+@dataclass
+class SourceFolder:
+    """The folder of a source while it is being read: every file that is opened is checked and noted."""
+
+    path: Path
+    source: Source
+    skip_bad: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def text(self, name: str, encoding: str = "utf-8") -> TextFile:
+        """A file that must be there; a sha256 other than the owner's is noted, not refused."""
+        path = self.path / name
+        packed = path.with_name(path.name + ".gz")
+        text = read_text(packed if packed.exists() and not path.exists() else path, encoding)
+        known = {file.name: file.sha256 for file in self.source.files}.get(name)
+        if known and text.path == path and text.sha256 != known:
+            self.notes.append(f"{name} differs from the owner's file (sha256 {text.sha256[:12]}…).")
+        return text
+
+    def matching(self, pattern: str) -> list[str]:
+        """The names, without .gz, of the files that fit a pattern like `*.tsv`, in order."""
+        found = [path.name for end in ("", ".gz") for path in self.path.glob(pattern + end)]
+        return sorted({name.removesuffix(".gz") for name in found})
+
+    def rows(self, name: str, layout: TextLayout) -> pl.DataFrame:
+        """The interactions of a file; what had to be left out is noted by reason and count."""
+        text = self.text(name, layout.encoding)
+        table = read_table(text, layout, self.skip_bad)
+        self.notes.extend(left_out(text.path.name, table.bad))
+        return table.frame
+
+    def dataset(self, interactions: Interactions, catalogue: Catalogue) -> Dataset:
+        """The finished data set, with everything that was noted on the way."""
+        return Dataset(self.source.name, interactions, catalogue, tuple(self.notes))
+
+    def optional(self, name: str, encoding: str = "utf-8") -> TextFile | None:
+        """A file that adds knowledge about items; its absence is noted."""
+        if not _present(self.path / name):
+            self.notes.append(f"{name} is not in {self.path}: what it says about items is unknown.")
+            return None
+        return self.text(name, encoding)
+
+    def refuse_if_missing(self) -> None:
+        """Say what to get and where to put it when a required file is absent."""
+        missing = self.source.missing(self.path)
+        if missing:
+            raise DataError(
+                f"{self.source.name} needs {', '.join(missing)}, but {self.path} has no such file: "
+                f"{self.source.advice(self.path)}."
+            )
+
+
+def _present(path: Path) -> bool:
+    """Whether a file, plain or gzipped, is there; a name with * means any such file."""
+    if "*" in path.name:
+        return path.parent.is_dir() and any(
+            True for end in ("", ".gz") for _ in path.parent.glob(path.name + end)
+        )
+    return path.exists() or path.with_name(path.name + ".gz").exists()

@@ -1,0 +1,186 @@
+"""Made-up data with a known structure: a generator that scales, and a checkerboard whose answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.catalogue import Catalogue, Dataset, Relation
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.settings import settings
+from murmura.core.split import TEST, TRAIN, Split
+
+BLOCK = 2**20  # draws at a time: memory stays small beside the rows themselves
+PATIENCE = 12  # rounds of drawing by popularity before the rest is drawn uniformly
+FIRST_SECOND, SECONDS = 1_600_000_000, 2 * 365 * 86_400
+
+
+@settings
+class SyntheticSettings:
+    """What to make up: sizes, how unequal popularity is, how strong the planted taste is.
+
+    Each item and each user belongs to one of `groups` tastes. A row is drawn from the user's own taste with
+    probability `taste`, otherwise from all items, by popularity ~ 1 / rank ** skew. No pair occurs twice.
+    """
+
+    users: Annotated[int, Field(ge=1)] = 1_000
+    items: Annotated[int, Field(ge=2)] = 500
+    interactions: Annotated[int, Field(ge=1)] = 20_000
+    skew: Annotated[float, Field(ge=0, le=3)] = 0.8
+    groups: Annotated[int, Field(ge=1)] = 8
+    taste: Annotated[float, Field(ge=0, le=1)] = 0.7
+    seed: Annotated[int, Field(ge=0)] = 0
+
+
+def synth(
+    users: int = 1_000,
+    items: int = 500,
+    interactions: int = 20_000,
+    skew: float = 0.8,
+    groups: int = 8,
+    taste: float = 0.7,
+    seed: int = 0,
+) -> Dataset:
+    """A made-up data set, the same for the same arguments; its catalogue says which taste an item serves."""
+    return generate(
+        SyntheticSettings(
+            users=users,
+            items=items,
+            interactions=interactions,
+            skew=skew,
+            groups=groups,
+            taste=taste,
+            seed=seed,
+        )
+    )
+
+
+def generate(plan: SyntheticSettings) -> Dataset:
+    """The data set of a plan: rows by user and item; values 1 to 5, higher for the own taste; random times."""
+    _refuse_impossible(plan)
+    rng = np.random.default_rng(plan.seed)
+    group_of_item = (rng.permutation(plan.items) % plan.groups).astype(np.int32)
+    group_of_user = (rng.permutation(plan.users) % plan.groups).astype(np.int32)
+    pairs = _pairs(plan, rng, group_of_item, group_of_user)
+    user, item = np.divmod(pairs, plan.items)
+    likes = group_of_user[user] == group_of_item[item]
+    value = np.clip(np.floor(2.0 + 1.5 * likes + 2.5 * rng.random(len(pairs))), 1, 5)
+    time = FIRST_SECOND + rng.integers(SECONDS, size=len(pairs))
+    known = Vocabulary(np.arange(plan.items, dtype=np.int64))
+    people = Vocabulary(np.arange(plan.users, dtype=np.int64))
+    rows = Interactions(people, known, user.astype(np.int32), item.astype(np.int32), value, time)
+    labels = tuple(f"taste {group}" for group in range(plan.groups))
+    tastes = Relation(labels, np.arange(plan.items, dtype=np.int32), group_of_item)
+    return Dataset("synth", rows, Catalogue(known, categories=tastes), (f"made up: {plan}",))
+
+
+def checkerboard(users: int = 12, items: int = 10) -> Split:
+    """A board on which everybody likes every item of one colour, and whose right answer is known.
+
+    One row per user is withheld and is the test part: it is the only item of the user's colour she has not met,
+    and her newest. A recommender that sees the colours puts it first for everybody.
+    """
+    if users < 8 or items < 6:
+        raise SettingError(f"a checkerboard needs 8 users and 6 items or more, but got {users} and {items}.")
+    u, i = (grid.ravel() for grid in np.meshgrid(np.arange(users), np.arange(items), indexing="ij"))
+    same = (u + i) % 2 == 0
+    u, i = u[same], i[same]
+    of_colour = (items + 1 - u % 2) // 2  # items of the user's colour
+    withheld = i // 2 == (u // 2) % of_colour
+    time = FIRST_SECOND + np.where(withheld, items, i)
+    data = Interactions.of(u, i, np.ones(len(u)), time)
+    return Split("checkerboard", data, np.where(withheld, TEST, TRAIN).astype(np.uint8))
+
+
+def board() -> Dataset:
+    """The checkerboard as a data set; leaving out each user's newest row withholds the known answer."""
+    data = checkerboard().data
+    return Dataset("checkerboard", data, Catalogue(data.items))
+
+
+def _pairs(
+    plan: SyntheticSettings, rng: np.random.Generator, group_of_item: Ints, group_of_user: Ints
+) -> Longs:
+    """Distinct user * items + item, ascending, exactly as many as each user is to have."""
+    wanted = _activity(plan, rng)
+    by_group = np.argsort(group_of_item, kind="stable")
+    popularity = (1.0 + rng.permutation(plan.items)) ** -plan.skew
+    edges = np.concatenate(([0.0], np.cumsum(popularity[by_group] / popularity.sum())))
+    bounds = edges[np.searchsorted(group_of_item[by_group], np.arange(plan.groups + 1))]
+    done: list[Longs] = []  # the pairs of users who have all of theirs
+    pairs: Longs = np.zeros(0, np.int64)
+    short = wanted
+    attempt = 0
+    while short.any():
+        user = np.repeat(np.arange(plan.users, dtype=np.int64), short)
+        drawn: Longs = np.empty(len(user), np.int64)
+        for block in _blocks(len(user)):
+            own = group_of_user[user[block]]
+            if attempt < PATIENCE:
+                item = by_group[_draw(plan, rng, own, edges, bounds)]
+            else:
+                item = rng.integers(plan.items, size=len(own))
+            drawn[block] = user[block] * plan.items + item
+        pairs = _distinct(np.concatenate([pairs, drawn]))
+        owner = pairs // plan.items
+        waiting = short > 0
+        short = np.where(waiting, wanted - np.bincount(owner, minlength=plan.users), 0)
+        done.append(pairs[short[owner] == 0])
+        pairs = pairs[short[owner] > 0]
+        attempt += 1
+    return np.sort(np.concatenate(done))
+
+
+def _distinct(numbers: Longs) -> Longs:
+    """Each number once, ascending. (np.unique hashes, which takes minutes for numbers as regular as these.)"""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
+def _draw(plan: SyntheticSettings, rng: np.random.Generator, own: Ints, edges: Floats, bounds: Floats) -> Longs:
+    """Places in the items ordered by group: from the own group's stretch of the line, or from all of it."""
+    faithful = rng.random(len(own)) < plan.taste
+    low = np.where(faithful, bounds[own], 0.0)
+    high = np.where(faithful, bounds[own + 1], edges[-1])
+    place = np.searchsorted(edges, low + (high - low) * rng.random(len(own)), side="right") - 1
+    return np.minimum(place, plan.items - 1)
+
+
+def _activity(plan: SyntheticSettings, rng: np.random.Generator) -> Longs:
+    """How many rows each user has: one at least, at most half the items, the rest by 1 / sqrt(rank)."""
+    most = max(1, plan.items // 2)
+    weight = (1.0 + rng.permutation(plan.users)) ** -0.5
+    counts: Longs = np.ones(plan.users, np.int64)
+    left = plan.interactions - plan.users
+    while left > 0:
+        open_ = counts < most
+        share = np.where(open_, weight, 0.0)
+        extra = np.minimum(np.floor(left * share / share.sum()).astype(np.int64), most - counts)
+        if left < open_.sum() or not extra.any():  # one row each, the most active first
+            extra = np.zeros(plan.users, np.int64)
+            extra[np.argsort(-share, kind="stable")[: min(left, int(open_.sum()))]] = 1
+        counts += extra
+        left = plan.interactions - int(counts.sum())
+    return counts
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    return (slice(first, first + BLOCK) for first in range(0, n, BLOCK))
+
+
+def _refuse_impossible(plan: SyntheticSettings) -> None:
+    most = plan.users * max(1, plan.items // 2)
+    if not plan.users <= plan.interactions <= most:
+        raise SettingError(
+            f"synth.interactions must be between {plan.users:,} (one per user) and {most:,} (half of all "
+            f"pairs), but is {plan.interactions:,}."
+        )
+    if plan.groups > plan.items:
+        raise SettingError(f"synth.groups must be at most the {plan.items:,} items, but is {plan.groups:,}.")

@@ -1,0 +1,123 @@
+"""Splits at random: the one of the published tables, bit for bit, and those of a modern generator."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from murmura.core.arrays import Bools, Bytes, Longs
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.settings import settings
+from murmura.core.split import TEST, VALIDATION, Split
+from murmura.data.ordering import place_in_history
+from murmura.data.splits.rule import Seed, SplitFraction, apply_rule, floor_fraction
+
+
+@settings
+class LegacyRandomHoldout:
+    """Per user floor((1 - test) * n) rows stay in training, drawn as Elliot and KGFlex drew them (RecSys 2021).
+
+    Users in ascending id; for each a list of that many zeros, then ones, shuffled by numpy's old RandomState,
+    seeded once; the flags go to the user's rows in the order of the source. The validation part is drawn from
+    the rest by the same rule, further along the same stream, so it does not change the test part.
+    """
+
+    kind: Literal["random-legacy"] = "random-legacy"
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+    seed: Seed = 42
+
+    def apply(self, data: Interactions) -> Split:
+        """Draw the test part, then the validation part from the rest."""
+        stream = np.random.RandomState(self.seed)
+
+        def drawn(rows: Interactions, stage: int) -> Bools:
+            return _shuffled_flags(rows, (self.test, self.validation)[stage], stream)
+
+        name = f"random-legacy(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
+        return apply_rule(name, data, drawn, self.validation > 0)
+
+
+def _shuffled_flags(data: Interactions, share: float, stream: np.random.RandomState) -> Bools:
+    held: Bools = np.zeros(len(data), np.bool_)
+    rows_of = np.split(np.argsort(data.user, kind="stable"), np.cumsum(data.user_counts)[:-1])
+    for rows in rows_of:
+        flags: Bools = np.zeros(len(rows), np.bool_)
+        flags[floor(len(rows) * (1 - share)) :] = True
+        stream.shuffle(flags)
+        held[rows] = flags
+    return held
+
+
+@settings
+class RandomHoldout:
+    """Per user floor(test * n) rows, drawn at random by a modern generator, are the test part."""
+
+    kind: Literal["random"] = "random"
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+    seed: Seed = 42
+
+    def apply(self, data: Interactions) -> Split:
+        """Draw the test part, then the validation part from the rest."""
+        name = f"random(test={self.test:g}, validation={self.validation:g}, seed={self.seed})"
+        return apply_rule(name, data, self._drawn, self.validation > 0)
+
+    def _drawn(self, data: Interactions, stage: int) -> Bools:
+        held = floor_fraction((self.test, self.validation)[stage], data.user_counts)
+        return random_place(data, self.seed, stage) < held[data.user]
+
+
+def random_place(data: Interactions, seed: int, stage: int) -> Longs:
+    """The place of each row in a random order of its user's rows."""
+    draws = np.random.default_rng([seed, stage]).permutation(len(data))
+    return place_in_history(data, draws)
+
+
+@settings
+class KFold:
+    """Every row is in the test part of one of k splits; a user's rows are dealt to the folds in turn, shuffled.
+
+    `apply` gives the split whose test part is fold number `fold`; with `validation` the next fold in the circle
+    is the validation part.
+    """
+
+    kind: Literal["k-fold"] = "k-fold"
+    k: Annotated[int, Field(ge=2)] = 5
+    fold: Annotated[int, Field(ge=0)] = 0
+    validation: bool = False
+    seed: Seed = 42
+
+    @model_validator(mode="after")
+    def _fold_exists(self) -> Self:
+        if self.fold >= self.k or (self.validation and self.k < 3):
+            raise SettingError(
+                f"k-fold: fold must be below k (validation needs k >= 3), but they are {self.fold}, {self.k}."
+            )
+        return self
+
+    def apply(self, data: Interactions) -> Split:
+        """The split of one fold."""
+        return self._split(data, self.assign(data), self.fold)
+
+    def folds(self, data: Interactions) -> tuple[Split, ...]:
+        """The splits of all folds."""
+        fold_of = self.assign(data)
+        return tuple(self._split(data, fold_of, fold) for fold in range(self.k))
+
+    def assign(self, data: Interactions) -> Longs:
+        """The fold of each row."""
+        start = np.random.default_rng([self.seed, 1]).integers(self.k, size=data.n_users)
+        return (random_place(data, self.seed, 0) + start[data.user]) % self.k
+
+    def _split(self, data: Interactions, fold_of: Longs, fold: int) -> Split:
+        part: Bytes = np.zeros(len(data), np.uint8)
+        if self.validation:
+            part[fold_of == (fold + 1) % self.k] = VALIDATION
+        part[fold_of == fold] = TEST
+        told = f"k={self.k}, fold={fold}, validation={str(self.validation).lower()}, seed={self.seed}"
+        return Split(f"k-fold({told})", data, part)

@@ -1,0 +1,90 @@
+"""Splits by time: per user (two rules that differ by up to one row), or at one moment for everybody."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from murmura.core.arrays import Bools
+from murmura.core.interactions import Interactions
+from murmura.core.settings import settings
+from murmura.core.split import Split
+from murmura.data.ordering import place_in_history
+from murmura.data.splits.rule import SplitFraction, apply_rule, floor_fraction, times
+
+
+@settings
+class TemporalHoldout:
+    """Per user the newest floor(test * n) rows are the test part (FedeRank, ECIR 2021, and FPL).
+
+    Rows are ordered by item id before the stable sort by time, newest first: of equal times the lower item id
+    goes to the test part. The validation part is cut from the remaining rows by the same rule.
+    """
+
+    kind: Literal["temporal"] = "temporal"
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+
+    def apply(self, data: Interactions) -> Split:
+        """Cut the test part off, then the validation part off the rest."""
+        name = f"temporal(test={self.test:g}, validation={self.validation:g})"
+        return apply_rule(name, data, self._newest, self.validation > 0)
+
+    def _newest(self, data: Interactions, stage: int) -> Bools:
+        place = place_in_history(data, -times(data, self.kind), data.item)
+        held = floor_fraction((self.test, self.validation)[stage], data.user_counts)
+        return place < held[data.user]
+
+
+@settings
+class ElliotTemporalHoldout:
+    """Per user the oldest floor((1 - test) * n) rows are the training part, as Elliot cuts (SIGIR 2021).
+
+    Of equal times the earlier row of the source is the older one. The test part has up to one row per user more
+    than that of `temporal`.
+    """
+
+    kind: Literal["temporal-elliot"] = "temporal-elliot"
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+
+    def apply(self, data: Interactions) -> Split:
+        """Cut the test part off, then the validation part off the rest."""
+        name = f"temporal-elliot(test={self.test:g}, validation={self.validation:g})"
+        return apply_rule(name, data, self._newest, self.validation > 0)
+
+    def _newest(self, data: Interactions, stage: int) -> Bools:
+        place = place_in_history(data, times(data, self.kind))
+        kept = floor_fraction(1 - (self.test, self.validation)[stage], data.user_counts)
+        return place >= kept[data.user]
+
+
+@settings
+class FixedTime:
+    """Everything from one moment on is the test part, for everybody; users may be in one part only.
+
+    The moment is `at`, or the earliest one that leaves at most floor(test * rows) rows to the test part. The
+    validation part is the newest share of the training rows, by the latter rule.
+    """
+
+    kind: Literal["fixed-time"] = "fixed-time"
+    at: Annotated[int, Field(ge=0)] | None = None
+    test: SplitFraction = 0.2
+    validation: SplitFraction = 0.0
+
+    def apply(self, data: Interactions) -> Split:
+        """Cut at the moment."""
+        moment = f"test={self.test:g}" if self.at is None else f"at={self.at}"
+        return apply_rule(
+            f"fixed-time({moment}, validation={self.validation:g})", data, self._from, self.validation > 0
+        )
+
+    def _from(self, data: Interactions, stage: int) -> Bools:
+        time = times(data, self.kind)
+        if stage == 0 and self.at is not None:
+            return time >= self.at
+        most = int(floor_fraction((self.test, self.validation)[stage], np.array([len(data)]))[0])
+        newest_kept = np.sort(time)[len(data) - most - 1] if len(data) else 0
+        return time > newest_kept

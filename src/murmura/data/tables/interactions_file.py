@@ -1,0 +1,91 @@
+"""Any table of interactions with named columns: CSV, TSV (plain or gzipped) or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.errors import DataError, SettingError
+from murmura.data.sources.item_features import relation_of_rows
+from murmura.data.tables.checked_table import PARTS, CheckedTable, interactions_of, left_out, read_table
+from murmura.data.tables.parquet import is_parquet, open_parquet, read_parquet
+from murmura.data.tables.text_file import TextFile, read_text
+from murmura.data.tables.text_layout import TextLayout
+
+# the names a column may have when nobody says which is which, the likeliest first
+GUESSES: dict[str, tuple[str, ...]] = {
+    "user": ("user", "user_id", "userId", "userid", "uid", "reviewerID"),
+    "item": ("item", "item_id", "itemId", "itemid", "iid", "movieId", "venue_id", "asin", "work"),
+    "value": ("value", "rating", "score", "stars", "overall", "weight"),
+    "time": ("time", "timestamp", "utc", "unixtime", "unixReviewTime", "date"),
+    "category": ("category", "type", "genre"),
+}
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_SUFFIXES = {*_SEPARATORS, ".txt", ".parquet", ".pq", ".dat", ".data"}
+
+
+def read(
+    path: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    separator: str | None = None,
+    repeats: bool = False,
+    skip_bad: bool = False,
+) -> Dataset:
+    """The table in `path`; `columns` says which column is the user, item, value, time or category.
+
+    Ids are whole numbers when all of them are, without leading zeros; otherwise text exactly as written.
+    """
+    unknown = sorted(set(columns or ()) - set(PARTS))
+    if unknown:
+        raise SettingError(f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out.")
+    if is_parquet(path):
+        whole = open_parquet(path)
+        table = CheckedTable(*read_parquet(path, whole, named(whole.columns, columns or {}), repeats, skip_bad))
+    else:
+        text = read_text(path)
+        table = read_table(text, _layout(text, columns or {}, separator, repeats), skip_bad)
+    return _dataset(path, table)
+
+
+def looks_like_a_file(name: str) -> bool:
+    """Whether a name means a file of the user's rather than a data set we know by name."""
+    suffixes = Path(name).suffixes
+    return "/" in name or "\\" in name or any(suffix.lower() in _SUFFIXES for suffix in suffixes)
+
+
+def named(header: list[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """Which column is which: as told, otherwise by the usual names; user and item are always asked for."""
+    names = {}
+    for part in PARTS:
+        guess = next((name for name in GUESSES[part] if name in header), None)
+        chosen = columns.get(part) or guess or (part if part in ("user", "item") else None)
+        if chosen is not None:
+            names[part] = chosen
+    return names
+
+
+def _layout(text: TextFile, columns: Mapping[str, str], separator: str | None, repeats: bool) -> TextLayout:
+    first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
+    cut = separator or _separator(text.path, first)
+    quoted = cut == "," or cut == ";"
+    header = [name.strip('"') if quoted else name for name in first.split(cut)]
+    return TextLayout(cut, {**named(header, columns)}, quoted=quoted, repeats=repeats)
+
+
+def _separator(path: Path, first: str) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    by_name = _SEPARATORS.get(suffixes[-1]) if suffixes else None
+    return by_name or max(("\t", ",", ";", "::", "|"), key=first.count)
+
+
+def _dataset(path: Path, table: CheckedTable) -> Dataset:
+    if not len(table.frame):
+        raise DataError(f"{path}: the table must hold at least one good row, but has none.")
+    interactions = interactions_of([table.frame])
+    categories = None
+    if "category" in table.frame.columns:
+        categories = relation_of_rows(interactions, table.frame["category"])
+    catalogue = Catalogue(interactions.items, categories=categories)
+    return Dataset(path.name.split(".")[0], interactions, catalogue, left_out(path.name, table.bad))

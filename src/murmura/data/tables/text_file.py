@@ -1,0 +1,101 @@
+"""Bytes in: a file, plain or gzipped, becomes text in UTF-8, or one sentence says why it cannot."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from murmura.core.errors import DataError
+
+GZIP_MAGIC = b"\x1f\x8b"
+SMALL = 64 * 2**20  # bytes any gzip file may grow to
+MOST = 200  # a larger gzip file may grow to this many times its size: ratings shrink about 5 times
+CHUNK = 2**20
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """The content of a file as UTF-8 bytes without byte order mark; `sha256` is of the file as it lies."""
+
+    path: Path
+    content: bytes
+    sha256: str
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> TextFile:
+    """Read, unpack and decode a file; refuses what is absent, a folder, empty, cut short or not text."""
+    raw = read_raw(path)
+    content = _unpacked(path, raw) if raw.startswith(GZIP_MAGIC) else raw
+    if not content or content.isspace():
+        raise DataError(f"{path}: the file must hold rows, but it is empty; get it again or name another.")
+    return TextFile(path, _as_utf8(path, content, encoding), hashlib.sha256(raw).hexdigest())
+
+
+def read_raw(path: Path) -> bytes:
+    """The bytes of a file as they lie there."""
+    if path.is_dir():
+        raise DataError(f"{path}: it must be a file, but it is a folder; name a file inside it.")
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path}: there is no such file; check the name and the data folder.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"{path}: the file cannot be read ({reason}); check the path and its rights.") from None
+
+
+def line_of(content: bytes, offset: int) -> int:
+    """The line, counted from 1, that holds the byte at `offset`."""
+    return content.count(b"\n", 0, offset) + 1
+
+
+def _unpacked(path: Path, raw: bytes) -> bytes:
+    """The content of a gzip file of one or more members; refused when cut short or growing beyond bounds."""
+    limit = max(SMALL, MOST * len(raw))
+    parts: list[bytes] = []
+    size = 0
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            while piece := file.read(CHUNK):
+                parts.append(piece)
+                size += len(piece)
+                if size > limit:
+                    raise DataError(
+                        f"{path}: the gzip file must unpack to at most {limit:,} bytes, but holds more; "
+                        "unpack it yourself if you trust it."
+                    )
+    except EOFError:
+        raise _damaged(path, parts, "is cut short") from None
+    except (OSError, zlib.error) as error:
+        raise _damaged(path, parts, f"is damaged ({error})") from None
+    return b"".join(parts)
+
+
+def _damaged(path: Path, parts: list[bytes], how: str) -> DataError:
+    line = sum(part.count(b"\n") for part in parts) + 1
+    return DataError(f"{path}, line {line}: the gzip file {how} here; download it again.")
+
+
+def _as_utf8(path: Path, content: bytes, encoding: str) -> bytes:
+    zero = content.find(b"\0")
+    if zero >= 0:
+        raise DataError(
+            f"{path}, line {line_of(content, zero)}: the file must be {encoding} text, but holds a zero byte; "
+            f"save it as {encoding} text."
+        )
+    if content.isascii():
+        return content
+    try:
+        decoded = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path}, line {line_of(content, error.start)}: the file must be {encoding} text, but byte "
+            f"0x{content[error.start]:02x} is not; save it as {encoding}."
+        ) from None
+    if encoding == "utf-8":
+        return content.removeprefix(b"\xef\xbb\xbf")
+    return decoded.encode()

@@ -1,0 +1,235 @@
+"""A trained federation: it ranks on behalf of its clients, and knows what training cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.baselines.base import RankingModel
+from murmura.channel.consent import ConsentChoices
+from murmura.channel.ledger import Ledger, LedgerLine
+from murmura.core.arrays import Floats, Ints
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
+from murmura.core.errors import DataError, RunError
+from murmura.core.grouping import TrainingGroups
+from murmura.core.interactions import Interactions
+from murmura.core.kernel import Kernel
+from murmura.core.model import Arrays
+from murmura.core.population import States, member_places
+from murmura.core.ranked_lists import RankedLists
+from murmura.core.rng import Rng, guest_secret
+from murmura.core.schedule import Schedule
+from murmura.core.settings import from_dict
+from murmura.engine.archive import (
+    answers_as_arrays,
+    answers_of_arrays,
+    group,
+    prefixed,
+    read_archive,
+    write_archive,
+)
+from murmura.engine.federation import stacked
+from murmura.engine.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class FederatedModel(RankingModel):
+    """What a training left: the public model, each client's state, the ledger."""
+
+    plan: Plan
+    model: Arrays
+    states: States  # as training left them; `ready` is what ranks
+    ledger: Ledger
+    kernel: Kernel | None  # None: trained and asked by the plain loop
+    rounds: int
+    answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
+    refused: dict[int, str] = field(default_factory=dict)  # whose update was left out, and why
+    names: tuple[str, ...] = ()  # what their owner calls the clients, where these are groups
+
+    @property
+    def path(self) -> str:
+        """Which path trained it: "kernel" or "plain"."""
+        return "plain" if self.kernel is None else "kernel"
+
+    @cached_property
+    def ready(self) -> States:
+        """The clients' states after what the algorithm lets them do with the final model (refresh passes)."""
+        if self.kernel is not None:
+            return self.kernel.ready_clients(self._call, self.states, self.plan.people, 1)
+        return stacked([self._ready_client(user) for user in range(self.plan.people.clients)])
+
+    def client_state(self, client: int) -> ClientState:
+        """What one client keeps, ready to rank."""
+        return {name: stack[client] for name, stack in self.ready.items()}
+
+    def guest_state(self, history: History) -> ClientState:
+        """What someone keeps who was in no client of the training: fitted on her device, nothing leaves."""
+        rng = Rng(guest_secret(self.plan.seed), self.rounds)
+        return self.plan.algorithm.client_fold_in(self._call, history, rng)
+
+    def score(self, users: Ints) -> NDArray[Any]:
+        """The scores of all items for some users: (users, items)."""
+        if self.kernel is not None:
+            return self.kernel.score(self.model, self.ready, users)
+        parts = [
+            (where, self.plan.algorithm.client_score(self.model, state, history)[place])
+            for where, place, state, history in self._asked(users)
+        ]
+        scores: NDArray[Any] = np.concatenate([part for _, part in parts])
+        scores[np.concatenate([where for where, _ in parts])] = scores.copy()
+        return scores
+
+    def predict(self, users: Ints, items: Ints) -> Floats:
+        """The value of each pair of a user and an item, by methods that predict values."""
+        values = np.empty(len(users))
+        for where, place, state, _ in self._asked(users):
+            queries = np.column_stack([place, items[where]])
+            values[where] = self.plan.algorithm.client_predict(self.model, state, queries)
+        return values
+
+    def score_history(self, items: Ints) -> NDArray[Any]:
+        """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
+        own = np.unique(np.asarray(items, np.int64))
+        known = self.plan.public.items
+        if len(own) and not 0 <= own[0] <= own[-1] < known:
+            wrong = int(own[0] if own[0] < 0 else own[-1])
+            raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
+        history = History.private(own.astype(np.int32), float(self.train.value.max()))
+        state = self.guest_state(history)
+        scores: NDArray[Any] = self.plan.algorithm.client_score(self.model, state, history)[0]
+        return scores
+
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
+        """The k best items a known user has not interacted with; ties go to the lower item id."""
+        _ = self.ready  # once, before several workers ask for it
+        return super().recommend(users, k, workers)
+
+    @property
+    def item_vectors(self) -> NDArray[Any] | None:
+        """The item vectors of the public model, where it has them."""
+        return self.model.get("Q")
+
+    @property
+    def clients(self) -> TrainingGroups | None:
+        """The groups whose members were one client each; None: everyone was one."""
+        if self.plan.groups is None:
+            return None
+        names = self.names or tuple(str(group) for group in range(self.plan.public.clients))
+        return TrainingGroups(self.plan.groups, names, self.refused)
+
+    def cost(self) -> dict[str, float]:
+        """What left the devices, for the table beside accuracy."""
+        return self.ledger.cost()
+
+    def records(self) -> dict[str, Any]:
+        """What a run folder keeps of the training, file by file."""
+        return self.ledger.records(self.train.items.labels.tolist())
+
+    def arrays(self) -> Arrays:
+        """Everything training left, the ledger included; `restore` takes it back."""
+        choices, ledger = self.plan.choices, self.ledger
+        meta = {
+            **self.plan.config(),
+            "rounds": self.rounds,
+            "path": self.path,
+            "names": list(self.names),
+            "refused": {str(client): why for client, why in self.refused.items()},
+            "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
+        }
+        text = json.dumps(meta, sort_keys=True).encode()
+        return {
+            **prefixed(model=self.model, states=self.states),
+            **answers_as_arrays(self.answers),
+            **({} if self.plan.groups is None else {"groups": self.plan.groups}),
+            "choices.pi": choices.pi,
+            "choices.excluded": choices.excluded,
+            "choices.statistics": choices.statistics,
+            "ledger.disclosed": ledger.disclosed,
+            "ledger.item_rows": ledger.item_rows,
+            "meta": np.frombuffer(text, np.uint8),
+        }
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Algorithm) -> Self:
+        """The federation that `arrays` came from; `method` is the algorithm it was trained with."""
+        meta = json.loads(arrays["meta"].tobytes())
+        if meta["data"] != train.fingerprint:
+            raise RunError("a federation must be restored with the data it was trained on, but these differ.")
+        choices = ConsentChoices(
+            meta["disclosure"],
+            arrays["choices.pi"],
+            arrays["choices.excluded"],
+            arrays["choices.statistics"],
+        )
+        schedule, channel = (
+            from_dict(Schedule, meta["schedule"]),
+            from_dict(ChannelSettings, meta.get("channel", {})),
+        )
+        plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
+        ledger = Ledger(
+            tuple(LedgerLine(**line) for line in meta["ledger"]["lines"]),
+            meta["ledger"]["totals"],
+            arrays["ledger.disclosed"],
+            arrays["ledger.item_rows"],
+            meta["ledger"]["papers"],
+            channel.summary(),
+        )
+        kernel = method.kernel() if meta["path"] == "kernel" else None
+        refused = {int(client): why for client, why in meta["refused"].items()}
+        return cls(
+            train,
+            plan,
+            group(arrays, "model"),
+            group(arrays, "states"),
+            ledger,
+            kernel,
+            meta["rounds"],
+            answers_of_arrays(arrays),
+            refused,
+            tuple(meta["names"]),
+        )
+
+    def save(self, path: Path) -> None:
+        """Keep it as one file."""
+        arrays = self.arrays()
+        meta = json.loads(arrays.pop("meta").tobytes())
+        write_archive(path, arrays, meta)
+
+    @classmethod
+    def load(cls, path: Path, train: Interactions, method: Algorithm) -> Self:
+        """The federation a file keeps."""
+        arrays, meta = read_archive(path)
+        text = json.dumps(meta, sort_keys=True).encode()
+        return cls.restore(train, {**arrays, "meta": np.frombuffer(text, np.uint8)}, method)
+
+    @property
+    def _call(self) -> RoundContext:
+        return RoundContext(self.plan.public, "ready", self.rounds, self.model)
+
+    def _ready_client(self, client: int) -> ClientState:
+        people, own = self.plan.people, {name: stack[client] for name, stack in self.states.items()}
+        history, rng = people.history(client, self.rounds), people.rng(client, self.rounds)
+        context = replace(self._call, answer=self.answers.get(client))
+        return self.plan.algorithm.client_ready(context, own, history, rng)
+
+    def _asked(self, users: Ints) -> Iterator[tuple[Ints, Ints, ClientState, History]]:
+        """Who answers for `users`: their places there, places in the client, its state and its history."""
+        groups = self.plan.groups
+        client = np.asarray(users) if groups is None else groups[users]
+        place = np.zeros(len(users), np.int32) if groups is None else member_places(groups)[users]
+        for one in np.unique(client[client >= 0]).tolist():
+            where = np.flatnonzero(client == one).astype(np.int32)
+            yield where, place[where], self.client_state(one), self.plan.people.history(one, self.rounds)
+        rows = self.train.by_user
+        for at in np.flatnonzero(client < 0).tolist():
+            own = slice(rows.start[users[at]], rows.start[users[at] + 1])
+            alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+            yield np.array([at], np.int32), np.zeros(1, np.int32), self.guest_state(alone), alone

@@ -1,0 +1,80 @@
+"""The device half of a channel, compiled: clips, fixed point and the sum in whole numbers.
+
+The plain twins are the stages of `channel.chain`; given the same numbers the words are the same, as the same
+operations happen in the same order. Sums of whole numbers have no order, so workers change no bit.
+"""
+
+from __future__ import annotations
+
+from math import floor, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Ints, Longs
+from murmura.core.kernel import VectorSlice
+from murmura.core.rng import Purpose
+from murmura.kernels.compiled import compiled
+from murmura.kernels.random.philox import Word, Words, block
+
+_ROUNDING, _ZERO = np.uint64(Purpose.ROUNDING), np.uint64(0)
+
+
+@compiled
+def shrinkage(order: Longs, items: Ints, values: NDArray[Any], ones: bool, vector_slice: VectorSlice) -> float:
+    """What a client's rows are multiplied with so that their L2 norm is at most the clip."""
+    squares = 0.0
+    for r in order:
+        if vector_slice.place[items[r]] >= 0:
+            for f in range(values.shape[1]):
+                x = np.float64(values[r, f])
+                squares += x * x
+            if ones:
+                squares += 1.0
+    norm = sqrt(squares)
+    return vector_slice.clip / norm if norm > vector_slice.clip else 1.0
+
+
+@compiled(inline=True)
+def fixed(x: float, largest: float, step: float, word: Word) -> np.int64:
+    """A number within its bound as a multiple of the step, rounded up or down by a word."""
+    kept = min(max(x, -largest), largest)
+    return np.int64(floor(kept / step + np.float64(word) * 2.0**-32))
+
+
+@compiled
+def add_fixed_point_rows(
+    order: Longs,
+    items: Ints,
+    values: NDArray[Any],
+    ones: bool,
+    vector_slice: VectorSlice,
+    key: Words,
+    round_: Word,
+    total: Longs,
+) -> None:
+    """Add one client's rows to the total: row r is of item items[r]; `order` sorts them by item.
+
+    With `ones` every row is followed by a one, which counts its senders.
+    """
+    shrink = shrinkage(order, items, values, ones, vector_slice)
+    width = values.shape[1]
+    k0, k1, c1 = np.uint64(key[0]), np.uint64(key[1]), np.uint64(round_)
+    known = np.int64(-1)
+    w0, w1, w2, w3 = _ZERO, _ZERO, _ZERO, _ZERO
+    for r in order:
+        first = vector_slice.place[items[r]]
+        if first < 0:
+            continue
+        for f in range(width + 1 if ones else width):
+            x = (np.float64(values[r, f]) if f < width else 1.0) * shrink
+            place = first + f
+            if x == 0.0:
+                continue
+            if place >> 2 != known:
+                known = place >> 2
+                w0, w1, w2, w3 = block(np.uint64(known), c1, _ROUNDING, _ZERO, k0, k1)
+            low = place & 3
+            word = (w0 if low == 0 else w1) if low < 2 else (w2 if low == 2 else w3)
+            total[place] += fixed(x, vector_slice.largest, vector_slice.step, word)

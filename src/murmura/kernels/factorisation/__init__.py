@@ -1,0 +1,1 @@
+"""Factorisations compiled: least squares, stochastic gradients and non-negative factors."""

@@ -1,0 +1,1 @@
+"""FCF compiled: the sum of many clients, as it is or through a channel."""

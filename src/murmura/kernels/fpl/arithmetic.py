@@ -1,0 +1,153 @@
+"""The arithmetic of FPL, compiled: gradients of one triple, and a client's passes over a frozen model.
+
+The plain twin is `algorithms.fpl`; sums may be added in another order. Everything is generic in the precision
+of the model: float32 to run, float64 to compare with the twin.
+"""
+
+from __future__ import annotations
+
+from math import exp
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bytes, Ints, Longs
+from murmura.kernels.compiled import compiled
+from murmura.kernels.fpl.triples import Index
+
+Values = NDArray[Any]  # float32 or float64
+
+
+class FplRates(NamedTuple):
+    """Learning rate and regularisation, in the precision of the model."""
+
+    alpha: Any
+    user: Any
+    positive: Any
+    negative: Any
+    one: Any
+
+
+@compiled(fast=True, inline=True)
+def pull(p: Values, Q: Values, i: Index, j: Index, margin: Any, one: Any) -> Any:
+    """1 - sigma(x_ui - x_uj); `margin` is b_i - b_j."""
+    for f in range(len(p)):
+        margin += p[f] * (Q[i, f] - Q[j, f])
+    return one / (one + exp(margin))
+
+
+@compiled(fast=True, inline=True)
+def move_user(p: Values, Q: Values, i: Index, j: Index, g: Any, alpha: Any, decay: Any) -> None:
+    """p_u after one triple."""
+    for f in range(len(p)):
+        p[f] += alpha * (g * (Q[i, f] - Q[j, f]) - decay * p[f])
+
+
+@compiled(fast=True, inline=True)
+def move_apart(moved: Values, p: Values, Q: Values, i: Index, j: Index, g: Any, alpha: Any, decay: Any) -> None:
+    """What one triple adds to the p_u of the end, while p_u itself stays."""
+    for f in range(len(p)):
+        moved[f] += alpha * (g * (Q[i, f] - Q[j, f]) - decay * p[f])
+
+
+@compiled(fast=True, inline=True)
+def add_gradient(sums: Values, place: int, p: Values, Q: Values, item: Index, g: Any, decay: Any) -> None:
+    """Add one triple's gradient of an item to its row of sums, the bias in the column after the factors."""
+    n = len(p)
+    for f in range(n):
+        sums[place, f] += g * p[f] - decay * Q[item, f]
+    sums[place, n] += g
+
+
+@compiled(fast=True, inline=True)
+def add_both(
+    sums: Values, place_i: int, place_j: int, p: Values, Q: Values, i: Index, j: Index, g: Any, rates: FplRates
+) -> None:
+    """`add_gradient` of both items and `move_user`, the usual case.
+
+    A loop for each: one that writes several rows at once cannot run in lanes, as they might be the same row.
+    """
+    n = len(p)
+    for f in range(n):
+        sums[place_i, f] += g * p[f] - rates.positive * Q[i, f]
+    for f in range(n):
+        sums[place_j, f] -= g * p[f] + rates.negative * Q[j, f]
+    for f in range(n):
+        p[f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * p[f])
+    sums[place_i, n] += g
+    sums[place_j, n] -= g
+
+
+@compiled(inline=True)
+def open_row(item: Index, used: int, slot: Ints, touched: Ints, sums: Values) -> int:
+    """Give an item an empty row of sums, unless it has one; the rows in use afterwards."""
+    if slot[item] >= 0:
+        return used
+    slot[item] = used
+    touched[used] = item
+    for f in range(sums.shape[1]):
+        sums[used, f] = 0
+    return used + 1
+
+
+@compiled
+def local_passes(
+    p: Values, n: int, Q: Values, b: Values, item: Ints, row: Longs, negative: Ints, rates: FplRates
+) -> None:
+    """Move p over n drawn triples, the model as it is."""
+    for t in range(n):
+        i, j = item[row[t]], negative[t]
+        g = pull(p, Q, i, j, b[i] - b[j], rates.one)
+        move_user(p, Q, i, j, g, rates.alpha, rates.user)
+
+
+@compiled
+def user_ascent(
+    p: Values,
+    moved: Values,
+    n: int,
+    frozen: bool,
+    Q: Values,
+    b: Values,
+    item: Ints,
+    row: Longs,
+    negative: Ints,
+    send: Bytes,
+    rates: FplRates,
+    used: int,
+    slot: Ints,
+    touched: Ints,
+    sums: Values,
+) -> int:
+    """Add the gradients of n triples to their items' rows and move p_u; the rows in use afterwards.
+
+    With `frozen` (the papers' equations) p_u stays and `moved` becomes the p_u of the end.
+    """
+    if frozen:
+        moved[:] = p
+    for t in range(n):
+        i, j = item[row[t]], negative[t]
+        g = pull(p, Q, i, j, b[i] - b[j], rates.one)
+        if send[t]:
+            used = open_row(i, used, slot, touched, sums)
+        used = open_row(j, used, slot, touched, sums)
+        if send[t] and not frozen:
+            add_both(sums, slot[i], slot[j], p, Q, i, j, g, rates)
+            continue
+        if send[t]:
+            add_gradient(sums, slot[i], p, Q, i, g, rates.positive)
+        add_gradient(sums, slot[j], p, Q, j, -g, rates.negative)
+        if frozen:
+            move_apart(moved, p, Q, i, j, g, rates.alpha, rates.user)
+        else:
+            move_user(p, Q, i, j, g, rates.alpha, rates.user)
+    return used
+
+
+@compiled
+def disclose(u: Index, n: int, row: Longs, send: Bytes, sent: Bytes, disclosed: Longs) -> None:
+    """Note the positives of client u that leave."""
+    for t in range(n):
+        if send[t] and sent[row[t]] == 0:
+            sent[row[t]] = 1
+            disclosed[u] += 1

@@ -1,0 +1,1 @@
+"""Random numbers compiled: Philox, and draws from its streams."""

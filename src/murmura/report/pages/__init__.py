@@ -1,0 +1,1 @@
+"""The pages themselves: of a run or comparison, of a search, of a reproduction."""

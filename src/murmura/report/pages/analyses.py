@@ -1,0 +1,113 @@
+"""The analyses of a comparison for its page: sweep, freshness, popularity, categories, where they apply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from murmura.engine.run import Run
+from murmura.report.audited_entries import audited_entries_picture, audited_entries_table
+from murmura.report.plots.audit import hints_picture
+from murmura.report.plots.bias import disparity_picture, training_picture
+from murmura.report.plots.drawing import Picture
+from murmura.report.plots.frequency import panels, recommendation_picture, update_picture
+from murmura.report.plots.freshness import freshness_picture
+from murmura.report.plots.groups import gain_picture
+from murmura.report.plots.sweep import accuracy_picture, coverage_picture
+from murmura.report.plots.sweep_costs import cost_picture
+from murmura.report.result_folder import read_folder
+from murmura.report.summary import summarise
+from murmura.report.tables.analyses import bias_table, frequency_table, freshness_table, sweep_table
+from murmura.report.tables.audit import findings_table, hints_table
+from murmura.report.tables.groups import error_table, improvement_table
+from murmura.report.tables.table import ReportTable
+from murmura.studies.analyses.bias import Bias, bias
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.frequency import Frequencies, frequencies
+from murmura.studies.analyses.freshness import freshness
+from murmura.studies.audits.audit import Audit, read_audits
+from murmura.studies.groups.group_results import GroupTable, find_groups
+from murmura.studies.sweep import Sweep, SweepPoint, points, read_sweep
+
+TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings", "groups", "group-errors")
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """One section of a page."""
+
+    name: str
+    title: str
+    pictures: tuple[Picture, ...]
+    tables: tuple[ReportTable, ...]
+
+    @property
+    def first(self) -> bool:
+        """Whether it stands before the general plots: what the runs were made for."""
+        return self.name in {"sweep", "fresh", "groups"}
+
+
+def analyses(folder: Path) -> list[Analysis]:
+    """What the folder of a comparison has to say beyond its results, and what an audit found."""
+    run = Run.open(folder)
+    audited = read_audits(run)
+    attacked = [audit_section(folder, audited)] if audited else []
+    if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
+        return attacked
+    comparison = ComparisonFolder(run, config)
+    what, found = read_sweep(comparison), points(comparison)
+    if groups := find_groups(folder):
+        attacked = [_groups(groups), *attacked]
+    made = [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
+    if run.has("items.csv"):
+        times = frequencies(comparison)
+        made += [_popularity(times, what), _categories(bias(comparison, times))]
+    return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
+
+
+def _sweep(what: Sweep, found: list[SweepPoint], k: int) -> Analysis:
+    pictures = [picture(what, found, k) for picture in (accuracy_picture, coverage_picture, cost_picture)]
+    return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
+
+
+def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
+    """One audit with all it says, or several side by side."""
+    title = "What the letters give away"
+    if len(found) > 1:
+        results = summarise(read_folder(folder))
+        return _of(
+            "audit", title, [audited_entries_picture(found, results)], [audited_entries_table(found, results)]
+        )
+    ((label, one),) = found.items()
+    title = title if label == one.method else f"{title}: {label}"
+    return _of("audit", title, [hints_picture(one)], [findings_table(one), hints_table(one)])
+
+
+def _groups(found: GroupTable) -> Analysis:
+    tables: list[ReportTable | None] = [error_table(found), improvement_table(found)]
+    return _of("groups", "Groups", [gain_picture(found)], tables)
+
+
+def _freshness(found: list[SweepPoint], k: int) -> Analysis | None:
+    fresh = freshness(found)
+    picture = freshness_picture(fresh, k)
+    return _of("fresh", "Freshness", [picture], [freshness_table(fresh, k)]) if picture else None
+
+
+def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None:
+    drawn = panels(found, what)
+    if not drawn:
+        return None
+    pictures = [update_picture(drawn, what), recommendation_picture(drawn, what)]
+    return _of("popularity", "Popularity", pictures, [frequency_table(found)])
+
+
+def _categories(found: Bias | None) -> Analysis | None:
+    if found is None or not found.shown:
+        return None
+    pictures = [training_picture(found), disparity_picture(found)]
+    return _of("bias", "Bias towards categories", pictures, [bias_table(found)])
+
+
+def _of(name: str, title: str, pictures: list[Picture | None], tables: list[ReportTable | None]) -> Analysis:
+    return Analysis(name, title, tuple(filter(None, pictures)), tuple(filter(None, tables)))

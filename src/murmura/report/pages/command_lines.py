@@ -1,0 +1,102 @@
+"""The command lines that make the same folder again, from its configuration alone."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import yaml
+
+from murmura.report.result_folder import ResultFolder, printable
+from murmura.report.tables.facts import inline
+
+AGAIN = "again"  # the folder the commands write
+FILE = f"{AGAIN}.yaml"
+VERSIONS = ("murmura", "python", "numpy", "scipy", "numba")
+
+
+def rerun(folder: ResultFolder) -> str:
+    """A shell script: run the same and report it; the versions stand above as a comment."""
+    parts = [f"{part} {folder.environment[part]}" for part in VERSIONS if folder.environment.get(part)]
+    versions = [printable(f"# {', '.join(parts)}")] if parts else []
+    if "models" not in folder.config:
+        run = _fit(folder)
+    elif all(map(_fits_a_flag, folder.config["models"])):
+        run = [_compare(folder)]
+    else:
+        run = _from_file(folder)
+    return "\n".join([*versions, *run, f"murmura report {AGAIN}"])
+
+
+def _fits_a_flag(label: object) -> bool:
+    """Whether `--models label=name` can carry the label as it is."""
+    text = str(label)
+    return text == text.strip() and text.isprintable() and bool(text) and not set(text) & set(",=")
+
+
+def _compare(folder: ResultFolder) -> str:
+    config = folder.config
+    named = []
+    flags = []
+    for label, given in config["models"].items():
+        own = given if isinstance(given, dict) else {}
+        name = str(own.get("name", label))
+        named.append(str(label) if name == str(label) else f"{label}={name}")
+        settings = {key: value for key, value in own.items() if key != "name"}
+        flags += [_settings(str(label), settings)] if settings else []
+    lines = [
+        f"murmura compare {_data(folder)}",
+        f"--models {shlex.quote(','.join(named))}",
+        *flags,
+        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_scored(config)} --out {AGAIN}",
+    ]
+    return " \\\n  ".join(lines)
+
+
+def _settings(label: str, settings: dict[str, Any]) -> str:
+    """The settings of one model on one line."""
+    return " ".join(f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items())
+
+
+def _fit(folder: ResultFolder) -> list[str]:
+    config = folder.config
+    name = str(config["model"]["name"])
+    settings = {key: value for key, value in config["model"].items() if key != "name"}
+    lines = [
+        f"murmura fit --model {shlex.quote(name)} {_data(folder)}",
+        *([_settings(name, settings)] if settings else []),
+        f"--seed {config.get('seed', 0)} --out {AGAIN}",
+    ]
+    return [" \\\n  ".join(lines), f"murmura evaluate {AGAIN}{_cutoffs(config)}"]
+
+
+def _from_file(folder: ResultFolder) -> list[str]:
+    """A label that no flag can carry goes through a file."""
+    config = folder.config
+    kept: dict[str, Any] = {
+        "data": folder.source,
+        "protocol": folder.protocol,
+        **{key: config[key] for key in ("models", "seeds", "seed", "cutoffs", "metrics") if key in config},
+    }
+    text = yaml.safe_dump(kept, sort_keys=False).rstrip()
+    return [f"cat > {FILE} <<'END'", text, "END", f"murmura compare --config {FILE} --out {AGAIN}"]
+
+
+def _data(folder: ResultFolder) -> str:
+    source = folder.source
+    parts = [f"--data {shlex.quote(str(source.get('name')))}"]
+    if source.get("dir"):
+        parts.append(f"--data-dir {shlex.quote(str(source['dir']))}")
+    if source.get("skip_bad"):
+        parts.append("--skip-bad")
+    return " ".join([*parts, f"--protocol {shlex.quote(folder.protocol)}"])
+
+
+def _scored(config: dict[str, Any]) -> str:
+    metrics = config.get("metrics") or []
+    return _cutoffs(config) + (f" --metrics {shlex.quote(','.join(map(str, metrics)))}" if metrics else "")
+
+
+def _cutoffs(config: dict[str, Any]) -> str:
+    found = config.get("cutoffs") or []
+    return f" --at {','.join(map(str, found))}" if found else ""

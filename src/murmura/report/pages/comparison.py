@@ -1,0 +1,193 @@
+"""One self-contained page from a run folder, and its tables as files beside it."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from murmura.core.files import write_whole
+from murmura.report.pages.analyses import Analysis, analyses
+from murmura.report.pages.command_lines import rerun
+from murmura.report.pages.sentences import headline, outcome, subline, unfinished
+from murmura.report.plots.drawing import Picture, require_matplotlib
+from murmura.report.plots.metrics import metric_dots, people_shares
+from murmura.report.plots.trade_offs import cost_plot, coverage_plot
+from murmura.report.plots.training_curves import disclosure_curves, loss_curves
+from murmura.report.result_folder import ResultFolder, printable, read_folder
+from murmura.report.summary import Results, summarise
+from murmura.report.tables.registry import every_table
+from murmura.report.tables.table import FORMATS, ReportTable, to_html, written
+
+MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
+NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
+OURS = re.compile(
+    r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency"
+    r"|bias|audit(-ratings)?|groups|group-errors)\.\w+"
+)
+CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
+
+
+def build(folder: Path, out: Path | None = None) -> Path:
+    """Write the report of a comparison or a run; reads the folder and nothing else.
+
+    Args:
+        folder: What `murmura compare` or `murmura fit` wrote, finished or not.
+        out: The page, or a folder for it; by default `report.html` in the folder itself.
+
+    Returns:
+        The page. The tables are in `<its name>-tables/` beside it, as CSV, Markdown, LaTeX and JSON.
+    """
+    require_matplotlib()
+    record = read_folder(folder)
+    results = summarise(record)
+    tables = every_table(record, results)
+    more = analyses(folder)
+    tables |= {table.name: table for one in more for table in one.tables}
+    text = render(record, results, tables, more)
+    return write_page(folder, out, text, tables)
+
+
+def write_page(folder: Path, out: Path | None, text: str, tables: dict[str, ReportTable]) -> Path:
+    """Write a page to its place, and its tables beside it."""
+    page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
+    _write_tables(page.with_name(f"{page.stem}-tables"), tables.values())
+    write_whole(page, text.encode())
+    return page
+
+
+def _write_tables(place: Path, tables: Iterable[ReportTable]) -> None:
+    """Write every table in every format; a table of an earlier report that has gone is taken away."""
+    fresh = {f"{table.name}.{form}": written(table, form) for table in tables for form in FORMATS}
+    for name, text in fresh.items():
+        write_whole(place / name, text.encode())
+    for old in place.iterdir():
+        if old.name not in fresh and OURS.fullmatch(old.name):
+            old.unlink()
+
+
+def render(
+    record: ResultFolder, results: Results, tables: dict[str, ReportTable], more: Sequence[Analysis] = ()
+) -> str:
+    """The whole page as text; the same folder gives the same text."""
+    sections = [
+        ("results", "Results", _results(record, results, tables)),
+        *((one.name, one.title, _analysis(one, tables)) for one in more if one.first),
+        ("plots", "Plots", _plots(record, results)),
+        ("cost", "What left the devices", _cost(record, results, tables)),
+        ("training", "Training", figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
+        *((one.name, one.title, _analysis(one, tables)) for one in more if not one.first),
+        ("tests", "Differences and seeds", in_page(tables, "tests", "seeds", "categories")),
+        ("data", "Data", in_page(tables, "data")),
+        ("configuration", "Configuration", _configuration(record, tables)),
+        ("environment", "Environment", in_page(tables, "environment", "seconds")),
+        ("reproduce", "How to reproduce", _reproduce(record)),
+    ]
+    return document(headline(record), subline(record), sections)
+
+
+def document(title: str, sub: str, sections: Sequence[tuple[str, str, str]]) -> str:
+    """A whole page of sections (id, heading, HTML); those without a body are left out."""
+    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
+    kept = [(name, heading, body) for name, heading, body in sections if body]
+    contents = "".join(f'<li><a href="#{name}">{escape(heading)}</a></li>' for name, heading, _ in kept)
+    body = "".join(
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(heading)}</h2>\n{body}</section>\n'
+        for name, heading, body in kept
+    )
+    title = escape(title)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<header><h1>{title}</h1>
+<p class="sub">{escape(sub)}</p>
+<nav aria-label="Contents"><ul>{contents}</ul></nav></header>
+<main>
+{body}</main>
+</body>
+</html>
+"""
+
+
+def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
+    missing = unfinished(record)
+    banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
+    said = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in outcome(results))
+    names = [name for name in tables if name.startswith("results")]
+    return banner + said + in_page(tables, *names, "unfinished")
+
+
+def _analysis(one: Analysis, tables: dict[str, ReportTable]) -> str:
+    return figures(one.pictures) + in_page(tables, *(table.name for table in one.tables))
+
+
+def _plots(record: ResultFolder, results: Results) -> str:
+    if len(record.models) > CROWD:
+        return ""
+    return figures([*metric_dots(results), coverage_plot(results), people_shares(results)])
+
+
+def _cost(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
+    if len(record.models) > CROWD:
+        return ""
+    return figures([cost_plot(results), disclosure_curves(record)]) + in_page(tables, "ledger")
+
+
+def in_page(tables: dict[str, ReportTable], *names: str) -> str:
+    """The tables of these names, as far as they are there, each with links that save it."""
+    return "".join(to_html(tables[name], _files(tables[name])) for name in names if name in tables)
+
+
+def _files(table: ReportTable) -> str:
+    """Links that save the table from the page itself, wherever it was sent."""
+    links = []
+    for form in FORMATS:
+        coded = base64.b64encode(written(table, form).encode()).decode()
+        links.append(
+            f'<a download="{table.name}.{form}" href="data:{MEDIA[form]};base64,{coded}">{NAMES[form]}</a>'
+        )
+    return f' <span class="files">{" · ".join(links)}</span>'
+
+
+def figures(pictures: Iterable[Picture | None]) -> str:
+    """The pictures there are."""
+    return "".join(picture.html() for picture in pictures if picture is not None)
+
+
+def _configuration(record: ResultFolder, tables: dict[str, ReportTable]) -> str:
+    rest = {key: value for key, value in record.config.items() if key not in {"models", "model"}}
+    return f"{in_page(tables, 'settings')}<h3>Everything else</h3>\n{as_yaml(rest)}"
+
+
+def as_yaml(value: Any) -> str:
+    """Plain values as a block of text; nothing where there are none."""
+    if not value:
+        return ""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    shown = escape("\n".join(map(printable, text.rstrip().split("\n"))))
+    return f"<pre>{shown}</pre>\n"
+
+
+def _reproduce(record: ResultFolder) -> str:
+    script = escape("\n".join(map(printable, rerun(record).split("\n"))))
+    fingerprint = record.data.get("fingerprint")
+    starts = printable(str(fingerprint)[:12])
+    same = f" The data is the same when its fingerprint begins with {starts}." if fingerprint else ""
+    return (
+        f"<pre>{script}</pre>\n<p>Data sets are looked for in the folder that --data-dir or MURMURA_DATA names."
+        f"{escape(same)} The number of workers changes no result.</p>\n"
+    )

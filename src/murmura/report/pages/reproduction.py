@@ -1,0 +1,172 @@
+"""The page of a reproduction, and its numbers as small CSV and Markdown files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from murmura.core.files import write_whole
+from murmura.report.model_summary import Estimate
+from murmura.report.pages.analyses import analyses
+from murmura.report.pages.comparison import document, figures, in_page
+from murmura.report.plots.drawing import Picture, require_matplotlib
+from murmura.report.plots.search_trials import search_picture
+from murmura.report.reproduced_numbers import ReproducedNumber, Values, measured, numbers
+from murmura.report.result_folder import printable, read_folder
+from murmura.report.tables.facts import environment_table
+from murmura.report.tables.reproduction import choice_table, metric_tables, read_trials, time_table, trial_table
+from murmura.report.tables.table import ReportTable, to_csv, to_markdown
+from murmura.studies.analyses.costs import calculated_costs
+from murmura.studies.papers.experiments import Experiment
+from murmura.studies.papers.reproduce import ExperimentPlace
+
+HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
+
+
+def write(shown: Experiment, places: Sequence[ExperimentPlace], out: Path) -> list[Path]:
+    """Write `<name>.html`, `.csv` and `.md`, and the trials of every data set; returns the files."""
+    require_matplotlib()
+    parts = [_Part(shown, place) for place in places]
+    known = [_of_counts(shown, data) for data in shown.counts if data not in {place.data for place in places}]
+    found = [one for part in parts for one in part.found] + [one for some in known for one in some]
+    tables = [table for part in parts for table in part.tables]
+    tables += [table for some in known for table in metric_tables(shown, some[0].data, some)]
+    files = {
+        f"{shown.name}.html": _page(shown, parts, known, places),
+        f"{shown.name}.csv": _csv(shown, found),
+        f"{shown.name}.md": _markdown(shown, places, tables),
+        **{
+            f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
+            for part in parts
+            if part.tried
+        },
+    }
+    for name, text in files.items():
+        write_whole(out / Path(name).name, text.encode())
+    return [out / Path(name).name for name in files]
+
+
+class _Part:
+    """What one data set adds to the page."""
+
+    def __init__(self, shown: Experiment, place: ExperimentPlace) -> None:
+        values, results = measured(place, shown.analyses)
+        self.place, self.shown = place, shown
+        self.found = numbers(shown, place.data, values, results)
+        self.tried = read_trials(place)
+        self.trials = trial_table(place, self.tried)
+        self.chosen = choice_table(place, self.tried)
+        swept = (
+            "sweep" in shown.analyses and place.data not in shown.printed
+        )  # the sweep's own table has it all
+        self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
+        self.more = [one for one in analyses(place.runs) if one.name in shown.analyses]
+        self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
+        self.tables = [*self.metrics, *self.drawn, self.chosen]
+
+    def _id(self, name: str) -> str:
+        """The name of a table or picture, apart from that of another data set on the same page."""
+        return f"{name}-{_slug(self.place.data)}"
+
+    def _picture(self, picture: Picture) -> Picture:
+        old, new = picture.name, self._id(picture.name)
+        svg = picture.svg.replace(f'"{old}-', f'"{new}-').replace(f"#{old}-", f"#{new}-")
+        return replace(picture, name=new, svg=svg)
+
+    def html(self) -> str:
+        """The numbers, the analyses the experiment is about, the search."""
+        experiment = self.place.experiment
+        pictures = [self._picture(picture) for one in self.more for picture in one.pictures]
+        history = search_picture(self._id("search"), self.tried, experiment.metric, experiment.better)
+        return "".join(
+            [
+                f'<p class="lead">{escape(_summary(self.found))}</p>\n',
+                _tables(self.metrics),
+                figures(pictures),
+                _tables([*self.drawn, self.chosen]),
+                figures([history]),
+            ]
+        )
+
+
+def _summary(found: Sequence[ReproducedNumber]) -> str:
+    words = [one.verdict.word for one in found if one.verdict.word]
+    if not words:
+        return "The paper prints no number for this data set."
+    counts = {word: words.count(word) for word in dict.fromkeys(words)}
+    return f"Of {len(words)} printed numbers: " + ", ".join(f"{n} {word}" for word, n in counts.items()) + "."
+
+
+def _page(
+    shown: Experiment,
+    parts: Sequence[_Part],
+    known: Sequence[list[ReproducedNumber]],
+    places: Sequence[ExperimentPlace],
+) -> str:
+    says = f"<p>{escape(shown.says)}</p>" if shown.says else ""
+    sections = [("says", "What the paper says", says)]
+    sections += [(_slug(part.place.data), part.place.data, part.html()) for part in parts]
+    for some in known:
+        data = some[0].data
+        lead = "Calculated from the size of the data set as the paper prints it; nothing was trained."
+        body = f'<p class="lead">{lead} {escape(_summary(some))}</p>' + _tables(
+            metric_tables(shown, data, some)
+        )
+        sections.append((_slug(data), f"{data}, calculated", body))
+    if places:
+        facts = {
+            table.name: table
+            for table in [time_table(places), environment_table(read_folder(places[0].runs))]
+            if table
+        }
+        sections.append(("cost", "Cost and environment", in_page(facts, *facts)))
+    sections.append(("again", "How to run it", f"<pre>{escape(_commands(shown, places))}</pre>\n"))
+    return document(f"{shown.name}: {shown.title}", shown.paper, sections)
+
+
+def _of_counts(shown: Experiment, data: str) -> list[ReproducedNumber]:
+    """What can be said about a data set that is not here but whose size is printed."""
+    found: Values = {
+        row: {key: Estimate(value) for key, value in values.items()}
+        for row, values in calculated_costs(shown, data).items()
+    }
+    return numbers(shown, data, found)
+
+
+def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(HEADER)
+    for one in found:
+        p = "" if one.test is None else f"{one.test.p_t:.3g}"
+        values = [one.printed, one.ours.mean, one.ours.low, one.ours.high, one.difference]
+        cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
+        writer.writerow([shown.name, one.data, printable(one.row), one.metric, *cells, p, one.verdict.word])
+    return text.getvalue()
+
+
+def _markdown(shown: Experiment, places: Sequence[ExperimentPlace], tables: Sequence[ReportTable]) -> str:
+    head = f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"
+    commands = "".join(f"    {line}\n" for line in _commands(shown, places).split("\n"))
+    cost = [to_markdown(time_table(places))] if places else []
+    return "\n".join([head, commands, *(to_markdown(table) for table in tables), *cost])
+
+
+def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:
+    command = f"murmura reproduce run {shown.name}"
+    quick = [" --quick" if place.folder.name.endswith("-quick") else "" for place in places]
+    lines = [f"{command} --data {place.data}{flag}" for place, flag in zip(places, quick)]
+    return "\n".join(lines or [command])
+
+
+def _tables(tables: Sequence[ReportTable]) -> str:
+    named = {table.name: table for table in tables}
+    return in_page(named, *named)
+
+
+def _slug(text: str) -> str:
+    return "".join(one if one.isalnum() else "-" for one in text).lower()

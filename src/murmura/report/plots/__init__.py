@@ -1,0 +1,1 @@
+"""The pictures of a page, drawn with matplotlib."""

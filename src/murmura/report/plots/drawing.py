@@ -1,0 +1,180 @@
+"""A matplotlib figure becomes SVG for the inside of a page: no fonts, no addresses, the page's own colours."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from murmura.core.errors import MissingExtraError
+from murmura.report.result_folder import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH = 10.2  # inches of 72 points
+ROW = 0.27  # inches per line of a chart
+LONGEST = 26  # characters of a label in a chart; the tables have it whole
+
+# Matplotlib writes these colours, the page replaces them by its own, so that one drawing serves light and dark.
+INK, MUTED, GRID, PAPER = "#000001", "#000002", "#000003", "#000004"
+CENTRAL, FEDERATED = "#000005", "#000006"
+SHADES = ("#000011", "#000012", "#000013", "#000014", "#000015")
+CURVES = ("#000021", "#000022", "#000023", "#000024", "#000025", "#000026")
+VARIABLES = {
+    INK: "--ink",
+    MUTED: "--muted",
+    GRID: "--grid",
+    PAPER: "--paper",
+    CENTRAL: "--central",
+    FEDERATED: "--federated",
+    **{shade: f"--shade-{place}" for place, shade in enumerate(SHADES)},
+    **{curve: f"--curve-{place}" for place, curve in enumerate(CURVES)},
+}
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "text.color": INK,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.facecolor": "none",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.formatter.useoffset": False,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "lines.linewidth": 1.4,
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with the words that stand for it."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str  # what the drawing shows, for those who cannot see it
+    svg: str
+
+    def html(self) -> str:
+        """The picture as a figure of the page."""
+        ids = f"{self.name}-title {self.name}-desc"
+        words = (
+            f'<title id="{self.name}-title">{escape(printable(self.title))}</title>'
+            f'<desc id="{self.name}-desc">{escape(printable(self.alt))}</desc>'
+        )
+        opening = f'<svg role="img" aria-labelledby="{ids}"'
+        drawn = self.svg.replace("<svg", opening, 1)
+        place = drawn.index(">") + 1
+        return (
+            f'<figure id="{self.name}"><h3>{escape(printable(self.title))}</h3>'
+            f'<div class="scroll" tabindex="0">{drawn[:place]}{words}{drawn[place:]}</div>'
+            f"<figcaption>{escape(printable(self.caption))}</figcaption></figure>\n"
+        )
+
+
+def require_matplotlib() -> None:
+    """Refuse early where the drawing part is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("a report", "report") from None
+
+
+def draw(name: str, height: float, paint: Callable[[Figure], None], width: float = WIDTH) -> str:
+    """Paint on a new figure of this size in inches; the same painting gives the same SVG on every machine."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    out = io.StringIO()
+    look: Any = {**STYLE, "svg.hashsalt": name}
+    with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
+        warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
+        figure = Figure(figsize=(width, height), dpi=72)  # SVG counts in points
+        paint(figure)
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return inlined(out.getvalue(), name)
+
+
+def inlined(svg: str, name: str) -> str:
+    """SVG for the inside of a page: no name spaces, no metadata, its own ids, colours as variables."""
+    root = ET.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if _bare(child.tag) in {"metadata", "title"}:
+                parent.remove(child)
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^\")]+)", svg))
+    for element in root.iter():
+        element.tag = _bare(element.tag)
+        kept: dict[str, str] = {}
+        for key, value in element.attrib.items():
+            if key == "id" and value not in used:
+                continue
+            kept[_bare(key)] = _attribute(_bare(key), value, name)
+        element.attrib.clear()
+        element.attrib.update(kept)
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _attribute(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return value.replace("#", f"#{name}-", 1)
+    value = value.replace("url(#", f"url(#{name}-")
+    if key in {"style", "fill", "stroke"}:
+        for colour, variable in VARIABLES.items():
+            value = value.replace(colour, f"var({variable})")
+        value = re.sub(r"font: (?:\d+ )?([\d.]+px)[^;]*", r"font-size: \1", value)
+    return value
+
+
+def _bare(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def short(label: str) -> str:
+    """A label that fits beside a chart."""
+    text = printable(label)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def label_space(labels: Sequence[str], width: float = WIDTH) -> float:
+    """The share of a figure's width that row labels need."""
+    longest = max((len(short(label)) for label in labels), default=0)
+    return min(0.3, (0.25 + 0.075 * longest) / width)
+
+
+def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:
+    """One line per label, the first on top."""
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_yticks(range(len(labels)), [short(label) for label in labels] if show else [""] * len(labels))
+    axes.tick_params(axis="y", labelcolor=INK, labelsize=8.5)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)

@@ -1,0 +1,124 @@
+"""How a search went: every trial in its order, the best so far, and each setting against what it reached."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from murmura.report.plots.drawing import CENTRAL, INK, MUTED, Picture, draw, short
+from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
+from murmura.studies.search.trials import Trial, best, best_place, ranked, side
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ACROSS = 4  # panels side by side
+LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
+
+
+def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-history") -> Picture | None:
+    """The value of every trial, and the best of the trials up to it."""
+    known = [trial for trial in trials if not math.isnan(trial.value)]
+    if not known:
+        return None
+    places = range(1, len(known) + 1)
+    values = [trial.value for trial in known]
+    tops = [values[best_place(values[:place], side(metric))] for place in places]
+
+    def paint(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        axes = figure.subplots()
+        figure.subplots_adjust(0.07, 0.17, 0.985, 0.96)
+        axes.step(places, tops, where="post", color=INK, linewidth=1.2)
+        axes.plot(places, values, "o", color=CENTRAL, markersize=4)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.set_xlabel("trial")
+        axes.set_ylabel(f"{metric} on validation")
+
+    winner = best(known, metric)
+    return Picture(
+        name,
+        "Search history",
+        f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
+        "part so far. The test part has no share in it.",
+        f"{len(known)} trials; the best so far goes from {tops[0]:.4g} to {tops[-1]:.4g}, reached in trial "
+        f"{values.index(winner.value) + 1} with {json.dumps(winner.settings)}.",
+        draw(name, 2.4, paint),
+    )
+
+
+def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-settings") -> Picture | None:
+    """One panel per setting that varies: its values against what they reached."""
+    known = [trial for trial in trials if not math.isnan(trial.value)]
+    keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
+    if not keys:
+        return None
+    down, chosen = math.ceil(len(keys) / ACROSS), best(known, metric)
+    height = 0.4 + 1.7 * down
+
+    def paint(figure: Figure) -> None:
+        panels = figure.subplots(down, ACROSS, squeeze=False, sharey=True).ravel()
+        figure.subplots_adjust(0.07, 0.38 / height, 0.985, 1 - 0.1 / height, wspace=0.12, hspace=0.5)
+        for axes, key in zip(panels, keys):
+            _panel(axes, key, known, chosen)
+        for axes in panels[len(keys) :]:
+            axes.set_visible(False)
+        panels[0].set_ylabel(metric)
+
+    return Picture(
+        name,
+        "Settings and what they reached",
+        f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
+        "is the choice. Points of one value differ in the other settings.",
+        f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
+        draw(name, height, paint),
+    )
+
+
+def _panel(axes: Axes, key: str, trials: Sequence[Trial], chosen: Trial) -> None:
+    found = [trial.settings.get(key) for trial in trials]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
+    labels = sorted({str(value) for value in found})
+    across: list[Any] = found if numeric else [labels.index(str(value)) for value in found]
+    winner = list(trials).index(chosen)
+    axes.plot(across, [trial.value for trial in trials], "o", color=CENTRAL, markersize=3.5)
+    ring: Any = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK}
+    axes.plot([across[winner]], [trials[winner].value], "o", **ring)
+    if numeric and min(across) > 0 and max(across) / min(across) >= LOG_FROM:
+        axes.set_xscale("log")
+    elif not numeric:
+        axes.set_xticks(range(len(labels)), [short(label) for label in labels])
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    axes.set_xlabel(short(key), color=MUTED, labelpad=1)
+
+
+def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> ReportTable:
+    """Every trial, best first."""
+    order = ranked(trials, metric)
+    keys = _keys(order)
+    decimals = decimals_for([trial.value for trial in order])
+    columns = (
+        Column("place"),
+        *(Column(key, numeric=False) for key in keys),
+        Column(metric),
+        Column("seconds"),
+    )
+    rows = [
+        (
+            number_cell(place),
+            *(text_cell(json.dumps(trial.settings[key]) if key in trial.settings else "") for key in keys),
+            number_cell(trial.value, decimals),
+            number_cell(trial.seconds, 1),
+        )
+        for place, trial in enumerate(order, start=1)
+    ]
+    return ReportTable(name, "Trials, best first", columns, tuple(rows), ("Scored on the validation part.",))
+
+
+def _keys(trials: Sequence[Trial]) -> list[str]:
+    return list(dict.fromkeys(key for trial in trials for key in trial.settings))

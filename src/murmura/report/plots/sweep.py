@@ -1,0 +1,176 @@
+"""The pictures of a sweep: accuracy over the swept setting (thesis, figure 4.2) and against coverage (4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from murmura.report.plots.drawing import MUTED, PAPER, Picture, draw
+from murmura.report.plots.palette import CurveStyle, curve_styles, legend, note
+from murmura.report.summary import title
+from murmura.report.tables.table import decimals_for, number
+from murmura.studies.sweep import Sweep, SweepPoint, value_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DISCLOSED = "disclosed"
+Curves = dict[str, list[SweepPoint]]  # curve -> its points that have what is drawn, in the order of the values
+
+
+def curves(what: Sweep, found: Sequence[SweepPoint], *keys: str) -> Curves:
+    """The points of each curve that have all the keys."""
+    return {
+        name: [point for point in found if point.curve == name and all(key in point.found for key in keys)]
+        for name in what.curves
+    }
+
+
+def beside(what: Sweep, found: Sequence[SweepPoint], key: str) -> dict[str, float]:
+    """The value of each model that stands beside the sweep."""
+    return {
+        point.label: point.found[key] for point in found if point.label in what.beside and key in point.found
+    }
+
+
+def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+    """F1 over the swept setting (figure 4.2); the measured disclosed fraction on the second axis."""
+    key = f"F1@{k}"
+    drawn = curves(what, found, key)
+    if not any(drawn.values()):
+        return None
+    disclosed = any(DISCLOSED in point.found for points in drawn.values() for point in points)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        figure.subplots_adjust(0.075, 0.12, 0.93 if disclosed else 0.985, 0.9)
+        _over_values(axes, what, drawn, key)
+        for name, level in beside(what, found, key).items():
+            axes.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+            note(axes, max(value_places(what).values()), level, name, left=True)
+        if disclosed:
+            _second_axis(axes, what, drawn)
+        legend(figure, *handles(drawn), 3.6)
+
+    best = {name: max(points, key=lambda p: p.found[key]) for name, points in drawn.items() if points}
+    said = ", ".join(
+        f"{name} {_number(point, key)} at {what.key} {value_text(point.value)}" for name, point in best.items()
+    )
+    second = (
+        " Dashed, on the right axis: the fraction of a user's positives that left her device at least once, "
+        "as measured, mean over users."
+        if disclosed
+        else ""
+    )
+    dotted = " Dotted: models that do not have the setting." if beside(what, found, key) else ""
+    return Picture(
+        "sweep-accuracy",
+        f"{key} over {what.key}",
+        f"{title(key)}: means over users{_seeds(found)}.{second}{dotted}",
+        f"Best {key} of each: {said}.",
+        draw("sweep-accuracy", 3.6, paint),
+    )
+
+
+def _over_values(axes: Axes, what: Sweep, drawn: Curves, key: str) -> None:
+    places = value_places(what)
+    for (name, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+        x = [places[value_text(point.value)] for point in points]
+        axes.plot(x, [point.found[key] for point in points], label=name, zorder=3, **look.line())
+    axes.set_xticks(list(places.values()), list(places))
+    axes.set_xlabel(what.key, labelpad=3)
+    axes.set_ylabel(key)
+    axes.set_ylim(bottom=0)
+
+
+def _second_axis(axes: Axes, what: Sweep, drawn: Curves) -> None:
+    places = value_places(what)
+    right = axes.twinx()
+    for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+        known = [point for point in points if DISCLOSED in point.found]
+        x = [places[value_text(point.value)] for point in known]
+        y = [point.found[DISCLOSED] for point in known]
+        right.plot(x, y, color=look.colour, linewidth=1, linestyle=(0, (4, 2.5)), alpha=0.75)
+    right.set_ylim(0, 1.04)
+    right.set_ylabel("disclosed fraction, measured (dashed)")
+    right.grid(visible=False)
+    axes.set_zorder(right.get_zorder() + 1)
+
+
+def value_places(what: Sweep) -> dict[str, float]:
+    """Where each value stands along an axis: numbers at their size when evenly spread, others in a row."""
+    texts = [value_text(value) for value in what.values]
+    numbers = [float(value) for value in what.values if isinstance(value, int | float)]
+    steps = [b - a for a, b in pairwise(numbers)]
+    if len(numbers) == len(texts) and steps and 0 < max(steps) <= 3 * min(steps):
+        return dict(zip(texts, numbers))
+    return {text: float(place) for place, text in enumerate(texts)}
+
+
+def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+    """Item coverage against precision as the setting grows (figure 4.3)."""
+    x, y = f"IC@{k}", f"P@{k}"
+    drawn = curves(what, found, x, y)
+    if not any(drawn.values()):
+        return None
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        figure.subplots_adjust(0.075, 0.12, 0.985, 0.9)
+        for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+            _path(axes, what, points, look, x, y)
+        for point in found:
+            if point.label in what.beside and x in point.found and y in point.found:
+                axes.plot([point.found[x]], [point.found[y]], "x", color=MUTED)
+                note(axes, point.found[x], point.found[y], point.label, below=True)
+        axes.set_xlabel(f"{x}: {title(x)}", labelpad=3)
+        axes.set_ylabel(f"{y}: {title(y)}")
+        axes.margins(x=0.06, y=0.1)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        legend(figure, *handles(drawn), 3.6)
+
+    last = value_text(what.values[-1])
+    said = "; ".join(
+        f"{name} from {_number(points[0], x)} items and {y} {_number(points[0], y)} to "
+        f"{_number(points[-1], x)} and {_number(points[-1], y)}"
+        for name, points in drawn.items()
+        if points
+    )
+    return Picture(
+        "sweep-coverage",
+        f"{y} against {x} along {what.key}",
+        f"Each line follows {what.key} through its values; the hollow marker is {what.key} {last}. "
+        "Up is more accurate, right covers more of the catalogue.",
+        f"Along {what.key}: {said}.",
+        draw("sweep-coverage", 3.6, paint),
+    )
+
+
+def _path(axes: Axes, what: Sweep, points: Sequence[SweepPoint], look: CurveStyle, x: str, y: str) -> None:
+    if not points:
+        return
+    axes.plot([p.found[x] for p in points], [p.found[y] for p in points], **look.line())
+    first, last = points[0], points[-1]
+    if value_text(last.value) == value_text(what.values[-1]):
+        hollow = look.line(markerfacecolor=PAPER, markeredgecolor=look.colour, markeredgewidth=1.3, zorder=4)
+        axes.plot([last.found[x]], [last.found[y]], **hollow)
+    for point in {first.label: first, last.label: last}.values():
+        note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
+
+
+def handles(drawn: Curves) -> tuple[list[Any], list[str]]:
+    """What a legend shows: a line of each curve, and its name."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], **look.line()) for look in curve_styles(list(drawn)).values()], list(drawn)
+
+
+def _number(point: SweepPoint, key: str) -> str:
+    return number(point.found[key], decimals_for([point.found[key]]))
+
+
+def _seeds(found: Sequence[SweepPoint]) -> str:
+    most = max((point.seeds for point in found), default=1)
+    return f" and {most} seeds" if most > 1 else ""

@@ -1,0 +1,255 @@
+"""The folder of a comparison or of one run, read into plain values; what is not finished is said to be so."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ids
+from murmura.core.errors import RunError
+from murmura.engine.run import Run
+from murmura.evaluation.registry import is_error
+from murmura.studies.compare import run_name
+
+
+@dataclass(frozen=True, eq=False)
+class RoundTable:
+    """`rounds.csv`: one line per epoch or round; a field that is not a number is NaN."""
+
+    columns: tuple[str, ...]
+    values: Floats  # (lines, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class SeedRun:
+    """One model with one seed: what its folder holds. Only a `done` one has metrics."""
+
+    seed: int
+    status: str  # as the run marked it; "missing" before its folder exists
+    error: str = ""
+    metrics: dict[str, float] = field(default_factory=dict)
+    users: Ids = field(default_factory=lambda: np.empty(0, np.str_))  # (users,) their own ids as text
+    per_user: dict[str, Floats] = field(default_factory=dict)  # "P@10" -> (users,)
+    seconds: dict[str, float] = field(default_factory=dict)
+    rounds: RoundTable | None = None
+    ledger: dict[str, Any] | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has come to its end."""
+        return self.status == "done"
+
+
+@dataclass(frozen=True, eq=False)
+class ModelRuns:
+    """One line of a comparison: its label, its settings, and a part per seed."""
+
+    label: str
+    name: str
+    settings: dict[str, Any]
+    parts: tuple[SeedRun, ...]
+
+    @property
+    def done(self) -> tuple[SeedRun, ...]:
+        """The parts with metrics."""
+        return tuple(part for part in self.parts if part.done)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every part has come to its end."""
+        return len(self.done) == len(self.parts)
+
+    @property
+    def federated(self) -> bool:
+        """Whether something left the devices: a ledger, or a cost beside the metrics."""
+        return any(part.ledger is not None or any(map(is_cost, part.metrics)) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class ResultFolder:
+    """Everything a report may say."""
+
+    kind: Literal["comparison", "run"]
+    config: dict[str, Any]
+    data: dict[str, Any]
+    environment: dict[str, Any]
+    status: str
+    at: str  # when the status was set, as the folder says; "" where it does not
+    models: tuple[ModelRuns, ...]
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """How the data was named."""
+        data = self.config.get("data")
+        return data if isinstance(data, dict) else {"name": str(data or "unnamed data")}
+
+    @property
+    def protocol(self) -> str:
+        """The name of the protocol."""
+        found = self.config.get("protocol", "default")
+        return str(found.get("name", "default")) if isinstance(found, dict) else str(found)
+
+
+def is_cost(key: str) -> bool:
+    """Metrics are "P@10" or errors of ratings; what else has no cut-off is a cost."""
+    return "@" not in key and not is_error(key)
+
+
+def printable(text: object) -> str:
+    """Text that can be shown: control characters, half characters and changes of direction become a mark."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]", "\ufffd", str(text))
+
+
+def read_folder(path: Path) -> ResultFolder:
+    """Read a comparison or a single run; an unfinished one is read as far as it came."""
+    run = Run.open(path)
+    config = run.config
+    if isinstance(config.get("models"), dict) and config["models"]:
+        kind, models = _comparison(run, config)
+    elif isinstance(config.get("model"), dict) and "name" in config["model"]:
+        kind, models = "run", (_single(run, config),)
+    else:
+        raise RunError(
+            f"{path} must be the folder of a comparison or of a run, but its config.yaml names no model; "
+            "give the folder `murmura compare` or `murmura fit` printed."
+        )
+    status = _object(run, "status.json")
+    return ResultFolder(
+        kind,
+        config,
+        _object(run, "data.json"),
+        _object(run, "environment.json"),
+        printable(status.get("status", "new")),
+        printable(status.get("at", "")),
+        models,
+    )
+
+
+def _single(run: Run, config: dict[str, Any]) -> ModelRuns:
+    name = str(config["model"]["name"])
+    settings = {key: value for key, value in config["model"].items() if key != "name"}
+    return ModelRuns(printable(name), name, settings, (_part(run, _whole(config.get("seed", 0))),))
+
+
+def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison", "run"], tuple[ModelRuns, ...]]:
+    """Every model with its parts, from the sub-folders; or the one run a comparison's sub-folder is."""
+    first, seeds = _whole(config.get("seed", 0)), _whole(config.get("seeds", 1))
+    alone = len(config["models"]) == 1 and run.has("metrics.json")
+    found: list[tuple[str, dict[str, Any], list[SeedRun]]] = []
+    for label, given in config["models"].items():
+        own = dict(given) if isinstance(given, dict) else {}
+        if alone:
+            parts = [_part(run, first)]
+        else:
+            places = [(seed, run.path / run_name(str(label), seed)) for seed in range(first, first + seeds)]
+            parts = [_part(Run(place), seed) for seed, place in places if (place / "config.yaml").is_file()]
+        found.append((str(label), own, parts))
+    closed = _object(run, "status.json").get("status") == "done"
+    models = []
+    for place, (label, own, parts) in enumerate(found):
+        # a method that no seed changes is run once: then a later model has begun, or the whole is done
+        complete = bool(parts) and (closed or any(later for *_, later in found[place + 1 :]))
+        if not complete:
+            there = {part.seed for part in parts}
+            parts += [SeedRun(seed, "missing") for seed in range(first, first + seeds) if seed not in there]
+        settings = {key: value for key, value in own.items() if key != "name"}
+        models.append(ModelRuns(printable(label), str(own.get("name", label)), settings, tuple(parts)))
+    return ("run" if alone else "comparison"), tuple(models)
+
+
+def _part(run: Run, seed: int) -> SeedRun:
+    status = _object(run, "status.json")
+    state, error = printable(status.get("status", "new")), printable(status.get("error", ""))
+    if state != "done":
+        return SeedRun(seed, state, error, rounds=_rounds(run))
+    users, per_user = _per_user(run)
+    return SeedRun(
+        seed,
+        state,
+        error,
+        _numbers(run, "metrics.json"),
+        users,
+        per_user,
+        _numbers(run, "seconds.json") if run.has("seconds.json") else {},
+        _rounds(run),
+        _object(run, "ledger.json") if run.has("ledger.json") else None,
+    )
+
+
+def _object(run: Run, name: str) -> dict[str, Any]:
+    """A JSON object, {} where there is none."""
+    if not run.has(name):
+        return {}
+    found = run.read(name)
+    if not isinstance(found, dict):
+        raise RunError(
+            f"{run.path / name} must hold an object, but holds {type(found).__name__}; run it again."
+        )
+    return found
+
+
+def _numbers(run: Run, name: str) -> dict[str, float]:
+    """A JSON object of numbers; what is not a number is left out."""
+    found = run.read(name)
+    if not isinstance(found, dict):
+        raise RunError(
+            f"{run.path / name} must hold an object, but holds {type(found).__name__}; run it again."
+        )
+    numbers = {key: value for key, value in found.items() if isinstance(value, int | float)}
+    return {printable(key): float(value) for key, value in numbers.items() if not isinstance(value, bool)}
+
+
+def _per_user(run: Run) -> tuple[Ids, dict[str, Floats]]:
+    if not run.has("per_user.csv"):
+        return np.empty(0, np.str_), {}
+    header, values, ids = _table(run, "per_user.csv", skip=1)
+    if len(set(ids)) != len(ids):
+        raise RunError(f"{run.path / 'per_user.csv'} must name every user once, but repeats one; run it again.")
+    return np.array(ids, np.str_), {key: values[:, place] for place, key in enumerate(header)}
+
+
+def _rounds(run: Run) -> RoundTable | None:
+    if not run.has("rounds.csv"):
+        return None
+    header, values, _ = _table(run, "rounds.csv", skip=0)
+    return RoundTable(tuple(header), values) if len(values) else None
+
+
+def _table(run: Run, name: str, skip: int) -> tuple[list[str], Floats, list[str]]:
+    """A CSV of numbers after `skip` leading columns of text; returns its header, numbers and first column."""
+    try:
+        header, rows = run.read_table(name)
+        ids = [row[0] for row in rows] if skip else []
+        values = np.array([[_number(text) for text in row[skip:]] for row in rows], np.float64)
+        values = values.reshape(len(rows), len(header) - skip)
+    except (ValueError, IndexError, OSError):
+        raise RunError(
+            f"{run.path / name} is damaged: its lines do not fit its header; run it again."
+        ) from None
+    return [printable(key) for key in header[skip:]], values, ids
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise RunError(
+        f"seed and seeds in config.yaml must be whole numbers, but one is {value!r}; give an unchanged folder."
+    )
+
+
+def ordered(keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Every key once, in the order it first appears."""
+    return tuple(dict.fromkeys(key for some in keys for key in some))

@@ -1,0 +1,124 @@
+"""The tables of the analyses: a sweep value by value (thesis, table 4.4), frequencies, bias, freshness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from murmura.report.plots.sweep_costs import cost, front_points
+from murmura.report.summary import title
+from murmura.report.tables.results import NAME
+from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
+from murmura.studies.analyses.bias import Bias
+from murmura.studies.analyses.frequency import HEAD, Frequencies
+from murmura.studies.analyses.freshness import EntryFreshness
+from murmura.studies.sweep import Sweep, SweepPoint, value_text
+
+Row = tuple[TableCell, ...]
+
+
+def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable | None:
+    """Every value of every model: accuracy, coverage, the papers' costs and the measured ones."""
+    keys = (f"F1@{k}", f"P@{k}", f"IC@{k}")
+    shown = [key for key in keys if any(key in point.found for point in found)]
+    prices = [
+        ("TCC", "TCC", "vectors exchanged in all epochs, as the papers count them (table 4.4)"),
+        ("both", "MB/client", "measured bytes, up and down, per client"),
+        ("kB up/client", "kB up/client", "measured bytes up per client"),
+        ("disclosed", "disclosed", "measured: the mean fraction of a user's positives that left her device"),
+    ]
+    prices = [one for one in prices if any(cost(point, one[0]) is not None for point in found)]
+    ordered = [point for curve in what.curves for point in found if point.curve == curve]
+    ordered += [point for point in found if point.label in what.beside]
+    front = front_points(ordered, prices[0][0], f"P@{k}") if prices and f"P@{k}" in shown else []
+    rows: list[Row] = []
+    for point in ordered:
+        cells = [_cell(point.found.get(key), [p.found.get(key) for p in ordered]) for key in shown]
+        cells += [_cell(cost(point, key), [cost(p, key) for p in ordered]) for key, _, _ in prices]
+        value = "" if point.value is None else value_text(point.value)
+        rows.append(
+            (text_cell(point.curve), text_cell(value), *cells, text_cell("●" if point in front else ""))
+        )
+    if not rows:
+        return None
+    columns = (
+        NAME,
+        Column(what.key),
+        *(Column(key, title(key)) for key in shown),
+        *(Column(name, meaning) for _, name, meaning in prices),
+        Column("front", f"on the Pareto front of P@{k} and {prices[0][1]}" if prices else "", numeric=False),
+    )
+    notes = (f"● on the Pareto front of P@{k} and {prices[0][1]}.",) if front else ()
+    return ReportTable("sweep", f"The sweep over {what.key}, value by value", columns, tuple(rows), notes)
+
+
+def frequency_table(found: Sequence[Frequencies]) -> ReportTable | None:
+    """What the frequency curves say in numbers."""
+    summaries = [(one.label, one.summary()) for one in found]
+    keys = sorted(dict.fromkeys(key for _, summary in summaries for key in summary), key=_updates_first)
+    if not keys:
+        return None
+    rows = [
+        (text_cell(label), *(_cell(summary.get(key), [1.0], 3) for key in keys)) for label, summary in summaries
+    ]
+    note = (
+        f"head: the share that falls on the most popular {100 * HEAD:g} % of the items seen in training. Gini: "
+        "0 = all of them equally often, 1 = one only. rho: Spearman's rank correlation with popularity."
+    )
+    columns = (NAME, *(Column(key) for key in keys))
+    return ReportTable(
+        "frequency", "Updates and recommendations against popularity", columns, tuple(rows), (note,)
+    )
+
+
+def _updates_first(key: str) -> bool:
+    return not key.startswith("updates")
+
+
+def bias_table(found: Bias) -> ReportTable:
+    """B_T, the printed B_T, and the bias disparity of every model, by category (tables 4.5 and 4.6)."""
+    deviation = found.deviation()
+    columns = [Column("category", numeric=False), Column("items"), Column("B_T", "bias of the training part")]
+    measured = [found.items.tolist(), found.train.tolist()]
+    decimals = [0, 4]
+    if found.printed is not None and deviation is not None:
+        columns += [Column("printed", "B_T in table 4.5 of the thesis"), Column("off by", "B_T / printed - 1")]
+        measured += [found.printed.tolist(), deviation.tolist()]
+        decimals += [4, 3]
+    columns += [Column(f"BD {label}", f"bias disparity of the lists of {label}") for label in found.shown]
+    measured += [found.disparity(label).tolist() for label in found.shown]
+    decimals += [3] * len(found.shown)
+    rows = [
+        (text_cell(name), *(number_cell(value, places) for value, places in zip(values, decimals)))
+        for name, *values in zip(found.categories, *measured)
+    ]
+    notes = (
+        "B_T: the share of a category among the training rows over its share among the items. "
+        "BD = (B_R - B_T) / B_T, B_R the same of the lists.",
+    )
+    return ReportTable("bias", "Bias towards categories", tuple(columns), tuple(rows), notes)
+
+
+def freshness_table(found: Sequence[EntryFreshness], k: int) -> ReportTable | None:
+    """How fresh the models were, and what they scored."""
+    keys = [key for key in (f"P@{k}", f"R@{k}", f"IC@{k}") if any(key in one.point.found for one in found)]
+    if not found:
+        return None
+    rows: list[Row] = []
+    for one in found:
+        cells = [_cell(one.point.found.get(key), [o.point.found.get(key) for o in found]) for key in keys]
+        fresh = (number_cell(one.freshness), TableCell(one.normalised, f"{one.normalised:.3g}"))
+        rows.append((text_cell(one.point.label), text_cell(one.clients), *fresh, *cells))
+    columns = (
+        NAME,
+        Column("clients", "in a round"),
+        Column("freshness", "updated models delivered in an epoch"),
+        Column("normalised", "over the models of sequential training"),
+        *(Column(key, title(key)) for key in keys),
+    )
+    return ReportTable("freshness", "Freshness and accuracy", columns, tuple(rows))
+
+
+def _cell(value: float | None, among: Sequence[float | None], decimals: int | None = None) -> TableCell:
+    sizes = [one for one in among if one is not None and math.isfinite(one)]
+    return number_cell(value, decimals_for(sizes) if decimals is None else decimals)

@@ -1,0 +1,230 @@
+"""A table and its five faces: HTML, CSV, Markdown, LaTeX (booktabs) and JSON, all of the same cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from murmura.report.result_folder import printable
+
+NONE = "–"  # what a reader sees where there is no value
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A value as it is, and as it is shown; perhaps with an interval and a mark."""
+
+    value: float | int | str | None
+    text: str
+    low: float | None = None
+    high: float | None = None
+    interval: str = ""  # the interval as it is shown
+    mark: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, what it means, and whether numbers stand under it."""
+
+    title: str
+    meaning: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A named table; the first cell of a row names the row."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    notes: tuple[str, ...] = ()  # what the marks and intervals mean
+
+
+FORMATS = ("csv", "md", "tex", "json")
+MARKS = {"†": r"\dag{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+
+
+def written(table: ReportTable, form: str) -> str:
+    """The table in one of FORMATS."""
+    return {"csv": to_csv, "md": to_markdown, "tex": to_latex, "json": to_json}[form](table)
+
+
+def text_cell(value: object) -> TableCell:
+    """A cell of text."""
+    shown = printable(value)
+    return TableCell(shown, shown)
+
+
+def number_cell(value: float | int | None, decimals: int = 0) -> TableCell:
+    """A cell with one number; a missing or undefined one is a dash."""
+    if value is None or not math.isfinite(value):
+        return TableCell(None, NONE)
+    return TableCell(value, number(value, decimals))
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with thousands separated and a true minus sign."""
+    text = f"{value:,.{decimals}f}"
+    return text.replace("-", "\N{MINUS SIGN}") if float(text.replace(",", "")) else text.removeprefix("-")
+
+
+def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6) -> int:
+    """How many decimals give the largest of the values `digits` digits; none from 100 on."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    if not sizes or max(sizes) >= 100:
+        return 0
+    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes)))))
+
+
+def to_csv(table: ReportTable) -> str:
+    """Every number in full; bounds and marks in columns of their own."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    ranged = [any(row[c].low is not None for row in table.rows) for c in range(len(table.columns))]
+    marked = [any(row[c].mark for row in table.rows) for c in range(len(table.columns))]
+    header: list[str] = []
+    for column, has_range, has_mark in zip(table.columns, ranged, marked):
+        header += [column.title]
+        header += [f"{column.title} low", f"{column.title} high"] if has_range else []
+        header += [f"{column.title} mark"] if has_mark else []
+    writer.writerow(header)
+    for row in table.rows:
+        line: list[Any] = []
+        for cell, has_range, has_mark in zip(row, ranged, marked):
+            line += [cell.value]
+            line += [cell.low, cell.high] if has_range else []
+            line += [cell.mark] if has_mark else []
+        writer.writerow(["" if field is None else field for field in line])
+    return out.getvalue()
+
+
+def to_json(table: ReportTable) -> str:
+    """Every number in full; a cell with bounds, a mark or the best value is an object."""
+    rows = [{column.title: _plain(cell) for column, cell in zip(table.columns, row)} for row in table.rows]
+    whole = {
+        "title": table.title,
+        "columns": [c.title for c in table.columns],
+        "rows": rows,
+        "notes": table.notes,
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain(cell: TableCell) -> Any:
+    found: dict[str, Any] = {"value": cell.value}
+    if cell.low is not None:
+        found |= {"low": cell.low, "high": cell.high}
+    if cell.mark:
+        found["mark"] = cell.mark
+    if cell.best:
+        found["best"] = True
+    return found if len(found) > 1 else cell.value
+
+
+def to_markdown(table: ReportTable) -> str:
+    """The shown text; the best value bold, the interval in brackets."""
+    lines = [
+        "| " + " | ".join(_markdown(column.title) for column in table.columns) + " |",
+        "| " + " | ".join("---:" if column.numeric else ":---" for column in table.columns) + " |",
+    ]
+    for row in table.rows:
+        cells = []
+        for cell in row:
+            text = f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text)
+            cells.append(" ".join(filter(None, [text + cell.mark, cell.interval and f"[{cell.interval}]"])))
+        lines.append("| " + " | ".join(cells) + " |")
+    notes = [_markdown(note) for note in table.notes]
+    return "\n\n".join([f"### {_markdown(table.title)}", "\n".join(lines), *notes]) + "\n"
+
+
+def to_latex(table: ReportTable) -> str:
+    """A table for \\input with the package booktabs; other alphabets need a Unicode engine."""
+    spec = "".join("r" if column.numeric else "l" for column in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{latex(' '.join([table.title + '.', *table.notes]))}}}",
+        rf"  \begin{{tabular}}{{{spec}}}",
+        r"    \toprule",
+        "    " + " & ".join(latex(column.title) for column in table.columns) + r" \\",
+        r"    \midrule",
+    ]
+    lines += ["    " + " & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
+
+
+def _latex_cell(cell: TableCell) -> str:
+    text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
+    mark = rf"\textsuperscript{{{''.join(MARKS.get(one, one) for one in cell.mark)}}}" if cell.mark else ""
+    interval = rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else ""
+    return text + mark + interval
+
+
+def latex(text: str) -> str:
+    """Text with everything LaTeX would act on made harmless."""
+    special = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"{\char34}",
+        "\N{MINUS SIGN}": "$-$",
+        "–": "--",
+        "±": r"$\pm$",
+        "[": "{[}",  # a bracket after \\ would be read as an argument
+        "]": "{]}",
+        **MARKS,
+        **{one: rf"\{one}" for one in "{}$&#%_"},
+    }
+    return "".join(special.get(one, one) for one in text)
+
+
+def _markdown(text: str) -> str:
+    """Text with everything Markdown or the HTML inside it would act on made harmless."""
+    safe = re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escape(text, quote=False))
+    return safe.replace("\n", " ")
+
+
+def to_html(table: ReportTable, links: str = "") -> str:
+    """A table with a caption, scoped headings and its notes below; `links` stand after the caption."""
+    head = "".join(
+        f'<th scope="col" class="{"num" if column.numeric else "text"}">{_heading(column)}</th>'
+        for column in table.columns
+    )
+    body = "".join(f"<tr>{_html_row(table.columns, row)}</tr>\n" for row in table.rows)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in table.notes)
+    caption = f"<caption>{escape(table.title)}{links}</caption>"
+    return (
+        f'<div class="table" id="table-{escape(table.name)}"><div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{escape(table.title)}"><table>{caption}\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody></table></div>{f'<div class=notes>{notes}</div>' if notes else ''}</div>\n"
+    )
+
+
+def _heading(column: Column) -> str:
+    if not column.meaning:
+        return escape(column.title)
+    return f'<abbr title="{escape(column.meaning)}">{escape(column.title)}</abbr>'
+
+
+def _html_row(columns: tuple[Column, ...], row: tuple[TableCell, ...]) -> str:
+    first, *rest = row
+    cells = [f'<th scope="row">{escape(first.text)}</th>']
+    for column, cell in zip(columns[1:], rest):
+        text = f"<strong>{escape(cell.text)}</strong>" if cell.best else escape(cell.text)
+        mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""
+        interval = f'<span class="range">{escape(cell.interval)}</span>' if cell.interval else ""
+        cells.append(f'<td class="{"num" if column.numeric else "text"}">{text}{mark}{interval}</td>')
+    return "".join(cells)

@@ -1,0 +1,1 @@
+"""One of the two aggregators: it adds up shares and releases one sum per round."""

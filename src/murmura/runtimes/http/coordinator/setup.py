@@ -1,0 +1,125 @@
+"""What an operator decides before a federation begins."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from murmura.algorithms import algorithm
+from murmura.algorithms.preset import ConfiguredPreset
+from murmura.core.channel import READABLE, ChannelSettings
+from murmura.core.errors import RunError, SettingError
+from murmura.core.rng import Words, server_secret
+from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
+from murmura.engine.itinerary import Itinerary
+from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.protocol.manifest import ChannelMode, FederationDescription
+
+Seconds = Annotated[float, Field(ge=0, le=10**6)]
+
+
+@settings
+class RoundTiming:
+    """How long things take: seconds."""
+
+    round: Annotated[float, Field(gt=0, le=10**6)] = 60.0  # from the opening of a round to its deadline
+    hold: Seconds = 5.0  # a device sends no earlier than this after it heard of the round
+    spread: Seconds = 20.0  # and at a time drawn from a window this wide, before it trains
+
+    def check(self) -> None:
+        """Refuse a window that ends after the deadline."""
+        if self.hold + self.spread >= self.round:
+            raise SettingError(
+                f"hold and spread must end before the round does, but {self.hold:g} + {self.spread:g} seconds "
+                f"are not below {self.round:g}; lower them or lengthen the round."
+            )
+
+
+@dataclass(frozen=True)
+class FederationSetup:
+    """One federation."""
+
+    preset: ConfiguredPreset
+    description: FederationDescription
+    channel: ChannelSettings
+    timing: RoundTiming
+    seed: int
+    aggregators: tuple[str, ...] = ()  # addresses: the seed aggregator's, the vector aggregator's
+    wait_for: int = 0  # devices that must have joined before the first round
+
+    @property
+    def server_secret(self) -> Words:
+        """What cohorts and the first model are drawn with."""
+        return server_secret(self.seed)
+
+    def itinerary(self) -> Itinerary:
+        """Its exchanges; refuses what cannot be run."""
+        self.timing.check()
+        info, method = self.description.info, self.preset.algorithm()
+        if private := private_settings(method):
+            raise SettingError(
+                f"everybody reads the settings of a federation, so they must hold nothing private, but "
+                f"{self.preset.name}.{private[0]} was made from private data; leave it out."
+            )
+        each = [phase.name for phase in method.phases(info) if phase.combine == "each"]
+        if self.channel.channel == "none":
+            raise SettingError(
+                "a real federation needs channel 'secure-sum', or 'readable' by name, not 'none'."
+            )
+        if each and self.channel.channel != "readable":
+            raise SettingError(
+                f"phase '{each[0]}' of {self.preset.name} needs every update for itself, so {READABLE}; "
+                "say channel 'readable' to run it all the same."
+            )
+        if self.channel.channel == "secure-sum" and len(set(self.aggregators)) != 2:
+            raise SettingError(
+                f"a secure sum needs the addresses of two aggregators, but has {len(set(self.aggregators))}; "
+                "start two with `murmura aggregate`."
+            )
+        itinerary = Itinerary(method, info, self.preset.schedule())
+        self.channel.check_cohort(itinerary.cohort_size)
+        return itinerary
+
+    def remember(self, store: ServerDatabase) -> None:
+        """Write this down at the first start; refuses to go on with the store of another federation."""
+        text = json.dumps(
+            {
+                "method": self.preset.name,
+                "settings": as_dict(self.preset.algorithm()),
+                "schedule": as_dict(self.preset.schedule()),
+                "channel": as_dict(self.channel),
+                "description": hashlib.sha256(self.description.encode()).hexdigest(),
+                "seed": self.seed,
+            },
+            sort_keys=True,
+        ).encode()
+        kept = store.fact("setup")
+        if kept is None:
+            store.write([put_fact("setup", text)], durable=True)
+        elif kept != text:
+            there, here = json.loads(kept), json.loads(text)
+            differing = ", ".join(name for name in here if there.get(name) != here[name])
+            raise RunError(
+                f"the state folder must be of this federation, but its {differing} differ; "
+                "give another folder, or the settings it was made with."
+            )
+
+
+def configured(
+    name: str, given: dict[str, Any], mode: ChannelMode, minimum: int | None = None
+) -> tuple[ConfiguredPreset, ChannelSettings]:
+    """The method of that name, and the channel of its updates in this mode."""
+    if "channel" in given:
+        raise SettingError(
+            "the channel of a real federation is a secure sum; say --readable for the other one."
+        )
+    named = algorithm(name)
+    of_channel = set(field_names(ChannelSettings)).difference(field_names(named.settings))
+    apart = {key: given[key] for key in given if key in of_channel}
+    preset = named(**{key: value for key, value in given.items() if key not in apart})
+    least = {} if minimum is None else {"minimum_cohort": minimum}
+    return preset, changed(preset.channel_settings(), **{**apart, **least, "channel": mode})

@@ -1,0 +1,167 @@
+"""A device's own folder: only its owner can read it, and every file in it is whole or absent.
+
+device.json (who it is), history.json (what its owner likes), permission.json (what she allows), memory.bin
+(what was learned), journal.jsonl (what left).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.channel import journal
+from murmura.channel.journal import Journal, JournalEntry
+from murmura.core.consent import Permission
+from murmura.core.errors import RunError
+from murmura.core.files import write_whole
+from murmura.core.settings import as_dict, from_dict
+from murmura.runtimes.http.device.storage import DeviceMemory, DeviceRows, Identity
+
+DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
+JOINING = "joining.token"
+OWN = 0o600  # for its owner alone
+VERSION = 1  # of the folder's files; device.json says it, one that says none is of version 1
+
+
+@dataclass(frozen=True)
+class LikedItem:
+    """One thing the owner likes, under her own name for it."""
+
+    label: Any
+    item: int  # its number in the federation
+    value: float
+    kept_back: bool = False  # not trained on: her own measure of how good the recommendations are
+    person: int = 0  # of a household
+
+
+@dataclass(frozen=True)
+class DeviceFolder:
+    """The storage of a real device."""
+
+    path: Path
+
+    @property
+    def exists(self) -> bool:
+        """Whether a device lives here."""
+        return (self.path / DEVICE).exists()
+
+    def create(self, identity: Identity, likes: list[LikedItem], permission: Permission) -> None:
+        """A new device; its identity is written last, so that half a device is none."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        self._write(HISTORY, json.dumps([vars(like) for like in likes]).encode())
+        self.allow(permission)
+        self.keep(DeviceMemory())
+        plain = {
+            "version": VERSION,
+            **vars(identity),
+            "key": identity.key.hex(),
+            "secret": [int(word) for word in identity.secret],
+        }
+        self._write(DEVICE, json.dumps(plain).encode())
+        (self.path / JOINING).unlink(missing_ok=True)
+
+    def wanted_token(self) -> str:
+        """The random token to join with: written down first, so that a crash does not take a second place."""
+        path = self.path / JOINING
+        if not path.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.chmod(0o700)
+            self._write(JOINING, secrets.token_hex(32).encode())
+        return path.read_text("ascii")
+
+    def identity(self) -> Identity:
+        """Who it is; refuses a folder that a newer Murmura has made."""
+        read = self._json(DEVICE)
+        version = read.pop("version", 1)
+        if version > VERSION:
+            raise RunError(
+                f"{self.path} must be of version {VERSION}, but a newer Murmura made it version {version}; "
+                "start that one, or join in another folder."
+            )
+        secret = np.array(read["secret"], np.uint32)
+        return Identity(
+            **read | {"key": bytes.fromhex(read["key"]), "secret": secret, "people": tuple(read["people"])}
+        )
+
+    def likes(self) -> list[LikedItem]:
+        """Everything its owner likes."""
+        return [LikedItem(**like) for like in self._json(HISTORY)]
+
+    def rows(self) -> DeviceRows:
+        """What it trains on."""
+        used = [like for like in self.likes() if not like.kept_back]
+        person = np.array([like.person for like in used])
+        items, values = np.array([like.item for like in used]), np.array([like.value for like in used])
+        return DeviceRows.of(items, values, person if self.identity().people else None)
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """What was learned."""
+        try:
+            return DeviceMemory.decode((self.path / MEMORY).read_bytes())
+        except (OSError, ValueError, KeyError) as error:
+            raise self._damaged(MEMORY, error) from None
+
+    def keep(self, memory: DeviceMemory) -> None:
+        """Replace it; when this returns it is on disk."""
+        self._write(MEMORY, memory.encode())
+
+    def permission(self) -> Permission:
+        """What the owner allows at this moment: read anew every time, as she may change it meanwhile."""
+        return from_dict(Permission, self._json(PERMISSION))
+
+    def allow(self, permission: Permission) -> None:
+        """Change what is allowed."""
+        self._write(PERMISSION, json.dumps(as_dict(permission)).encode())
+
+    @property
+    def journal(self) -> Journal:
+        """What left."""
+        return Journal(self.path / journal.NAME)
+
+    def note(self, entry: JournalEntry) -> None:
+        """Write an upload down before it leaves; the same upload sent again is one upload."""
+        past = self.journal.verify()
+        if not past.entries or past.entries[-1].manifest != entry.manifest:
+            self.journal.append(entry, past)
+            for path in self.path.glob("journal.*"):
+                path.chmod(OWN)
+
+    def delete(self) -> None:
+        """Remove every file of the device, its identity first, and the folder if nothing else is in it."""
+        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING):
+            (self.path / name).unlink(missing_ok=True)
+        for path in self.path.glob("journal.*"):
+            path.unlink()
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
+
+    def _write(self, name: str, content: bytes) -> None:
+        write_whole(self.path / name, content, mode=OWN)
+        folder = os.open(self.path, os.O_RDONLY)  # the new name must survive a power cut too
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def _json(self, name: str) -> Any:
+        try:
+            return json.loads((self.path / name).read_bytes())
+        except FileNotFoundError:
+            raise RunError(
+                f"{self.path} must be the folder of a device, but has no {name}; join a federation first."
+            ) from None
+        except (OSError, ValueError) as error:
+            raise self._damaged(name, error) from None
+
+    def _damaged(self, name: str, error: Exception) -> RunError:
+        return RunError(
+            f"{self.path / name} must be readable, but is not ({error}); join anew in another folder."
+        )

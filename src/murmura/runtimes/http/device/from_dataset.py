@@ -1,0 +1,78 @@
+"""The people of a data set as devices: what an operator's simulation and `murmura devices` agree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from murmura.algorithms.preset import ConfiguredPreset
+from murmura.core.arrays import Ints
+from murmura.core.contract import FederationInfo
+from murmura.core.errors import DataError
+from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.filters import LatestPerPair
+from murmura.data.sources.registry import load
+from murmura.engine.protocol import prepare, protocol
+from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.simulation import FederatedMethod
+
+
+def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Interactions:
+    """What the devices of a simulated federation hold: all rows, or the training part of a protocol."""
+    dataset = load(name, data_dir)
+    if not rules:
+        return LatestPerPair().apply(dataset.interactions)
+    return prepare(dataset, protocol(rules, dataset)).split.train
+
+
+def groups_of(data: Interactions, preset: ConfiguredPreset, seed: int) -> Ints | None:
+    """The device of every user, where the method is for groups of people; None: everyone has one."""
+    found = FederatedMethod(preset).groups(data, seed)
+    return None if found is None else found.of
+
+
+def describe_federation(data: Interactions, preset: ConfiguredPreset, seed: int) -> FederationDescription:
+    """The federation whose devices are the users of `data`, or the groups the method puts them in."""
+    return FederationDescription(data.items, FederationInfo.of(data, groups=groups_of(data, preset, seed)))
+
+
+def describe_items(
+    path: Path, preset: ConfiguredPreset, clients: int, interactions: int
+) -> FederationDescription:
+    """A federation of so many devices over the items in a file, one id per line."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} must list items, one per line, but cannot be read ({error}).") from None
+    labels = [line.strip() for line in lines if line.strip()]
+    if len(labels) < 2 or len(set(labels)) < len(labels):
+        raise DataError(
+            f"{path} must list at least two items, each once, but has {len(labels)} lines with "
+            f"{len(set(labels))} different ones."
+        )
+    numbers = all(label.isdigit() and str(int(label)) == label for label in labels)
+    vocabulary, _ = Vocabulary.of(np.array([int(n) for n in labels] if numbers else labels))
+    listed = np.arange(len(vocabulary), dtype=np.int32)
+    groups = preset.grouping()
+    people = 1 if groups is None else groups.largest
+    return FederationDescription(
+        vocabulary, FederationInfo(len(vocabulary), listed, clients, interactions, people=people)
+    )
+
+
+def household(name: str, data_dir: Path | None = None) -> Interactions:
+    """The rows of everyone in a file, who share one device."""
+    return load(name, data_dir).interactions.compact()
+
+
+def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
+    """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
+    data = load(name, data_dir).interactions
+    if not user and data.n_users != 1:
+        raise DataError(
+            f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."
+        )
+    code = data.users.index([user], "user")[0] if user else 0
+    own = data.rows(data.user == code)
+    return own if own.time is None else own.rows(np.argsort(own.time, kind="stable"))

@@ -1,0 +1,204 @@
+"""Joining a federation and staying in it: first contact, the loop of visits, leaving."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.consent import DisclosureMode, Permission
+from murmura.core.errors import DataError, FederationError
+from murmura.core.rng import Words
+from murmura.runtimes.http.device.device import Device, VisitOutcome
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
+from murmura.runtimes.http.device.storage import Identity
+from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.transport import Transport, ask, bearer
+from murmura.runtimes.http.protocol.wire import check_version
+
+OVER = ("finished", "stopped")  # someone who comes now needs no place: nothing will be asked of her
+POLL = 2.0  # seconds between looks while nothing is announced, on average
+
+
+@dataclass(frozen=True, eq=False)
+class JoinRequest:
+    """How a device wants to join."""
+
+    url: str
+    labels: NDArray[Any]  # (rows,) the owner's names for what she likes
+    values: NDArray[Any]  # (rows,)
+    secret: Words
+    permission: Permission
+    minimum: int = 100
+    readable: bool = False
+    disclosure: DisclosureMode = "sticky"
+    keep_back: float = 0.0  # share of the rows, the last ones, not trained on
+    never: tuple[Any, ...] = ()  # labels
+    person: NDArray[Any] | None = None  # (rows,) whose row, by the place in `people`
+    people: tuple[str, ...] = ()  # the names of a household; empty: one owner
+    slot: int | None = None
+    key: bytes | None = None  # the coordinator's public key, when its owner has it from elsewhere
+
+
+async def about(send: Transport, url: str) -> dict[str, Any]:
+    """What a federation says of itself; refuses another version of the protocol."""
+    told = (await ask(send, "GET", f"{url}/federation")).json()
+    check_version(told.get("protocol"))
+    return told
+
+
+async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
+    """Register and make the device's folder; how many rows are of items the federation does not have."""
+    told = await about(send, request.url)
+    key = bytes.fromhex(str(told["key"]))
+    if request.key is not None and request.key != key:
+        raise FederationError(
+            f"the coordinator at {request.url} must have the key that was given, but has another; do not join "
+            f"it."
+        )
+    described = await DownloadCache(request.url, send).description(str(told["description"]))
+    likes, foreign = known_likes(described, request)
+    never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
+    allowed = Permission(
+        train=request.permission.train,
+        pi=request.permission.pi,
+        statistics=request.permission.statistics,
+        never=never,
+    )
+    identity = Identity(
+        request.url,
+        key,
+        str(told["federation"]),
+        await _place(request, folder, send) if told["state"] not in OVER else "",
+        request.secret,
+        request.minimum,
+        request.readable,
+        request.disclosure,
+        request.people,
+    )
+    folder.create(identity, likes, allowed)
+    return foreign
+
+
+async def _place(request: JoinRequest, folder: DeviceFolder, send: Transport) -> str:
+    """Register: the token that stands for the place."""
+    asked = {"token": folder.wanted_token()} | ({} if request.slot is None else {"slot": request.slot})
+    told = (await ask(send, "POST", f"{request.url}/devices", json.dumps(asked).encode())).json()
+    return str(told["token"])
+
+
+def known_likes(described: FederationDescription, request: JoinRequest) -> tuple[list[LikedItem], int]:
+    """The rows of items on offer, each once, everybody's last ones kept back; how many rows are of others."""
+    if len(request.people) > described.info.people:
+        raise DataError(
+            f"a device of this federation must be shared by at most {described.info.people} people, but the "
+            f"data has {len(request.people)}; name one with --user, or ask the operator for larger groups."
+        )
+    codes = described.items.find(request.labels)
+    used = np.isin(codes, described.info.listed)
+    if not used.any():
+        raise DataError(
+            f"the data must have at least one of the federation's {len(described.items)} items, but none of "
+            f"its {len(codes)} rows has; check that both use the same ids."
+        )
+    whose = np.zeros(len(codes), np.int32) if request.person is None else request.person
+    # the last row of an item counts
+    rows = {(int(whose[n]), int(codes[n])): n for n in np.flatnonzero(used).tolist()}
+    held, placed = Counter(person for person, _ in rows), Counter[int]()
+    likes = []
+    for (person, code), n in rows.items():
+        placed[person] += 1
+        kept_back = placed[person] > held[person] - int(request.keep_back * held[person])
+        likes.append(LikedItem(request.labels[n].item(), code, float(request.values[n]), kept_back, person))
+    return likes, int((~used).sum())
+
+
+class EventSource(Protocol):
+    """Something that tells of news."""
+
+    def lines(self, url: str) -> AsyncIterator[str]:
+        """The lines of a stream of events."""
+
+
+class ManifestEvents:
+    """Announcements of the coordinator; polling alone loses nothing but a little time."""
+
+    def __init__(self, announcer: EventSource | None, url: str) -> None:
+        self._event = asyncio.Event()
+        self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
+
+    async def _listen(self, announcer: EventSource, url: str) -> None:
+        while True:
+            with contextlib.suppress(UnreachableError):
+                async for line in announcer.lines(f"{url}/events"):
+                    if line.startswith("data:"):
+                        self._event.set()
+            await asyncio.sleep(POLL)
+
+    async def wait(self) -> None:
+        """Until something is announced, or for about as long as a poll takes."""
+        jitter = random.uniform(0.5, 1.5)  # spreads load, protects nothing
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._event.wait(), POLL * jitter)
+        self._event.clear()
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+
+async def stay(
+    device: Device,
+    events: ManifestEvents,
+    tell: Callable[[VisitOutcome], None],
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Visit again and again until the federation is finished; a coordinator that is away is waited for.
+
+    `after` is called whenever the device may have a newer model.
+    """
+    away = False
+    while True:
+        try:
+            outcome = await device.visit()
+            away = False
+        except UnreachableError as error:
+            outcome = VisitOutcome("idle" if away else "refused", why=str(error))
+            away = True
+        except RefusedError as error:
+            outcome = VisitOutcome("refused", why=str(error))
+            if error.code in ("unauthorised", "version", "forged"):
+                raise
+        if outcome.kind != "idle":
+            tell(outcome)
+        if after is not None and outcome.kind in ("sent", "not-called", "finished"):
+            with contextlib.suppress(UnreachableError, RefusedError):
+                await after()
+        if outcome.kind == "finished":
+            return
+        await events.wait()
+
+
+async def leave(folder: DeviceFolder, send: Transport) -> str | None:
+    """Tell the coordinator and delete everything here; what went wrong with the first, if anything."""
+    identity, why = folder.identity(), None
+    try:
+        if identity.token:
+            await ask(send, "DELETE", f"{identity.url}/devices/me", headers=bearer(identity.token))
+    except (UnreachableError, RefusedError) as error:
+        why = str(error)
+    folder.delete()
+    return why

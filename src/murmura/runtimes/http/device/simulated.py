@@ -1,0 +1,150 @@
+"""Many simulated devices in one process against a real coordinator: for tests of equal bits, and for load."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmura.channel.shares import Entropy
+from murmura.core.arrays import Ints
+from murmura.core.consent import DisclosureMode, Permission
+from murmura.core.interactions import Interactions
+from murmura.core.population import member_places
+from murmura.core.rng import client_secrets
+from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.joining import ManifestEvents, about
+from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.transport import Transport, ask
+
+AT_ONCE = 64  # requests to join at a time
+
+
+@dataclass(frozen=True)
+class SimulatedDevices:
+    """Which devices, and how they behave."""
+
+    url: str
+    data: Interactions
+    seed: int
+    clients: range  # slots, which are also the users of the data, or their groups
+    permission: Callable[[int], Permission]  # what the owner of each allows
+    disclosure: DisclosureMode = "sticky"
+    readable: bool = False
+    groups: Ints | None = None  # the device of every user, -1 where somebody has none
+
+    @property
+    def size(self) -> int:
+        """How many devices the data has."""
+        return self.data.n_users if self.groups is None else int(self.groups.max()) + 1
+
+
+@dataclass(frozen=True)
+class RoundReport:
+    """What simulated devices did in one round."""
+
+    round: int
+    phase: str
+    outcomes: dict[str, int]
+    bytes_up: int
+    bytes_down: int
+    seconds: float
+    why: str = ""  # the first reason somebody stayed out, other than not being called
+
+
+async def register_devices(
+    simulated: SimulatedDevices,
+    send: Transport,
+    entropy: Entropy = os.urandom,
+    clock: Clock = time.time,
+    sleep: Sleep = asyncio.sleep,
+) -> list[Device]:
+    """Register the devices, each in its slot."""
+    told = await about(send, simulated.url)
+    cache, secrets = DownloadCache(simulated.url, send), client_secrets(simulated.seed, simulated.size)
+    described = await cache.description(str(told["description"]))
+    items = described.items.index(simulated.data.items.labels.tolist(), "item")
+    liked = rows_of_devices(simulated.data, simulated.groups, items)
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(client: int) -> Device:
+        async with gate:
+            body = json.dumps({"slot": client}).encode()
+            place = (await ask(send, "POST", f"{simulated.url}/devices", body)).json()
+        identity = Identity(
+            simulated.url,
+            bytes.fromhex(str(told["key"])),
+            str(told["federation"]),
+            str(place["token"]),
+            secrets[client],
+            minimum=1,
+            readable=simulated.readable,
+            disclosure=simulated.disclosure,
+        )
+        storage = InMemoryStorage(simulated.permission(client))
+        return Device(identity, storage, liked(client), cache, send, clock, sleep, entropy)
+
+    return list(await asyncio.gather(*(one(client) for client in simulated.clients)))
+
+
+def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], DeviceRows]:
+    """What each device holds; `items` are the federation's numbers of the items of `data`."""
+    device = data.user if groups is None else groups[data.user]
+    person = None if groups is None else member_places(groups)[data.user]
+    order = np.argsort(device, kind="stable")
+    start = np.searchsorted(device[order], np.arange(int(device.max(initial=-1)) + 2))
+
+    def of(client: int) -> DeviceRows:
+        own = order[start[client] : start[client + 1]]
+        return DeviceRows.of(items[data.item[own]], data.value[own], None if person is None else person[own])
+
+    return of
+
+
+async def run_devices(
+    devices: list[Device], events: ManifestEvents, send: Transport, tell: Callable[[RoundReport], None]
+) -> None:
+    """Take part in every round until the federation is finished; the manifest is fetched once for all."""
+    url, etag, cache = devices[0].identity.url, "", devices[0].cache
+    while True:
+        try:
+            reply = await ask(send, "GET", f"{url}/round", headers={"if-none-match": etag} if etag else {})
+            if reply.status != 304:
+                etag, started = reply.headers.get("etag", ""), time.monotonic()
+                before = sum(_sent(device) for device in devices), cache.bytes_down
+                outcomes = await asyncio.gather(*(_took_part(device.take_part(reply)) for device in devices))
+                up = sum(_sent(device) for device in devices) - before[0]
+                tell(_report(outcomes, up, cache.bytes_down - before[1], time.monotonic() - started))
+                continue
+        except UnreachableError:
+            pass
+        except RefusedError as error:
+            if error.code == "finished":
+                return
+        await events.wait()
+
+
+async def _took_part(visit: Awaitable[VisitOutcome]) -> VisitOutcome:
+    try:
+        return await visit
+    except (RefusedError, UnreachableError) as error:
+        return VisitOutcome("refused", why=str(error))
+
+
+def _sent(device: Device) -> int:
+    return device.storage.bytes_up if isinstance(device.storage, InMemoryStorage) else 0
+
+
+def _report(outcomes: list[VisitOutcome], up: int, down: int, seconds: float) -> RoundReport:
+    kinds: Counter[str] = Counter(outcome.kind for outcome in outcomes)
+    first = next((o for o in outcomes if o.round >= 0), outcomes[0])
+    why = next((o.why for o in outcomes if o.kind in ("refused", "declined")), "")
+    return RoundReport(first.round, first.phase, dict(kinds), up, down, seconds, why)

@@ -1,0 +1,149 @@
+"""What a device keeps to itself, and where: in a folder of its owner's, or in memory for a simulated one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.channel.journal import JournalEntry
+from murmura.core.arrays import Floats, Ints
+from murmura.core.consent import DisclosureMode, Permission
+from murmura.core.rng import Words
+from murmura.core.update import Arrays
+from murmura.runtimes.http.aggregator.aggregator import pack_pair, unpack_pair
+from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """Who a device is to the coordinator, and what it draws its randomness with; nobody else has it."""
+
+    url: str  # of the coordinator
+    key: bytes  # the coordinator's public key, known since joining
+    federation: str
+    token: str
+    secret: Words  # (2,)
+    minimum: int = 100  # takes no part in a round that releases sums of fewer
+    readable: bool = False  # whether its owner allows the server to read its updates
+    disclosure: DisclosureMode = "sticky"
+    people: tuple[str, ...] = ()  # the names of a household; empty: it has one owner
+
+
+@dataclass(frozen=True)
+class PendingUpload:
+    """An upload that has been prepared: enough to send the same bytes again, not the update itself."""
+
+    manifest: str
+    seed: str  # of the share that is one; fresh system randomness
+    digest: str  # of everything that is sent
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMemory:
+    """What a device has learned; replaced as a whole or not at all."""
+
+    state: Arrays = field(default_factory=dict)  # p_u; empty before the first round
+    serial: int = -1  # of the last manifest that is dealt with
+    manifest: str = ""  # its hash
+    exchanges: tuple[tuple[int, str], ...] = ()  # (round, phase) of the last uploads, to answer none twice
+    joined: tuple[int, ...] = ()  # items in the shared set, in the order they joined
+    sent: tuple[int, ...] = ()  # items ever disclosed
+    pending: PendingUpload | None = None
+
+    def dealt_with(self, serial: int, manifest: str) -> DeviceMemory:
+        """This manifest needs nothing more."""
+        return replace(self, serial=serial, manifest=manifest, pending=None)
+
+    def encode(self) -> bytes:
+        """As it is kept."""
+        plain: dict[str, Any] = {
+            "serial": self.serial,
+            "manifest": self.manifest,
+            "exchanges": self.exchanges,
+            "joined": self.joined,
+            "sent": self.sent,
+            "pending": None if self.pending is None else vars(self.pending),
+        }
+        return pack_pair(json.dumps(plain).encode(), pack_arrays(self.state))
+
+    @staticmethod
+    def decode(content: bytes) -> DeviceMemory:
+        """From what was kept."""
+        text, arrays = unpack_pair(content)
+        plain = json.loads(text)
+        state: dict[str, NDArray[Any]] = unpack_arrays(arrays)
+        return DeviceMemory(
+            state,
+            plain["serial"],
+            plain["manifest"],
+            tuple((int(round), str(phase)) for round, phase in plain["exchanges"]),
+            tuple(plain["joined"]),
+            tuple(plain["sent"]),
+            None if plain["pending"] is None else PendingUpload(**plain["pending"]),
+        )
+
+
+class DeviceStorage(Protocol):
+    """Where a device keeps things."""
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """What it knows now."""
+
+    def keep(self, memory: DeviceMemory) -> None:
+        """Replace it; when this returns it is safe."""
+
+    def permission(self) -> Permission:
+        """What the owner allows at this moment."""
+
+    def note(self, entry: JournalEntry) -> None:
+        """Write down an upload before it leaves, once per manifest."""
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceRows:
+    """What the owner likes, or each of a household, by the numbers of the federation's items."""
+
+    item: Ints  # (rows,) ascending for each person
+    value: Floats  # (rows,)
+    person: Ints | None = None  # (rows,) ascending: whose row, in a household
+
+    @staticmethod
+    def of(item: NDArray[Any], value: NDArray[Any], person: NDArray[Any] | None = None) -> DeviceRows:
+        """From rows in any order, each item once for each person."""
+        order = np.lexsort((item, np.zeros(len(item)) if person is None else person))
+        whose = None if person is None else np.asarray(person, np.int32)[order]
+        return DeviceRows(np.asarray(item, np.int32)[order], np.asarray(value, np.float64)[order], whose)
+
+    def offered(self, listed: Ints) -> DeviceRows:
+        """The rows of items on offer."""
+        here = np.isin(self.item, listed)
+        return DeviceRows(self.item[here], self.value[here], None if self.person is None else self.person[here])
+
+
+@dataclass(eq=False)
+class InMemoryStorage:
+    """A simulated device keeps everything in this process."""
+
+    allowed: Permission = field(default_factory=Permission)
+    memory: DeviceMemory = field(default_factory=DeviceMemory)
+    notes: int = 0
+    bytes_up: int = 0
+    last: JournalEntry | None = None
+
+    def keep(self, memory: DeviceMemory) -> None:
+        """Replace it."""
+        self.memory = memory
+
+    def permission(self) -> Permission:
+        """Always the same."""
+        return self.allowed
+
+    def note(self, entry: JournalEntry) -> None:
+        """Count it."""
+        if self.last is None or entry.manifest != self.last.manifest:
+            self.last, self.notes, self.bytes_up = entry, self.notes + 1, self.bytes_up + entry.bytes

@@ -1,0 +1,252 @@
+"""Every address of the coordinator and of an aggregator, once: what it takes, who may ask and what it calls.
+
+Routes, limits and OpenAPI come from here; `dispatch` turns a request into the call a row describes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from murmura.runtimes.http.aggregator.aggregator import Aggregator
+from murmura.runtimes.http.coordinator.coordinator import Coordinator
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.wire import HASH_BYTES
+
+Method = Literal["GET", "POST", "DELETE"]
+Guard = Literal["none", "device", "operator", "coordinator"]
+BINARY, JSON, TEXT, HTML, EVENTS = (
+    "application/octet-stream",
+    "application/json",
+    "text/plain",
+    "text/html",
+    "text/event-stream",
+)
+SMALL = 4096  # bytes of a body that has no exact length
+ROUND_BYTES = 64 << 20  # of a signed manifest with the description of a large catalogue
+ASK_AGAIN, IMMUTABLE = "no-cache", "public, max-age=31536000, immutable"  # how long an answer may be kept
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """What came in."""
+
+    body: bytes = b""
+    params: Mapping[str, str] = field(default_factory=dict)  # from the path
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+
+    @property
+    def token(self) -> str:
+        """The bearer's token; refuses a request without one."""
+        kind, _, token = self.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not token:
+            raise RefusedError("unauthorised", "this needs a token, but the request shows none.")
+        return token
+
+    @property
+    def name(self) -> bytes:
+        """The hash in the path."""
+        try:
+            name = bytes.fromhex(self.params["name"])
+        except ValueError:
+            name = b""
+        if len(name) != HASH_BYTES:
+            raise RefusedError("malformed", "the path must name a hash of 64 hexadecimal digits, but does not.")
+        return name
+
+
+class Machine(Protocol):
+    """What every machine tells about itself."""
+
+    def identity(self) -> dict[str, str]:
+        """Its public key, and what it is."""
+
+    def metrics(self) -> dict[str, float]:
+        """Named counters and gauges."""
+
+
+M = TypeVar("M", contravariant=True)
+
+
+@dataclass(frozen=True)
+class Endpoint(Generic[M]):
+    """One address of a machine."""
+
+    name: str
+    method: Method
+    path: str
+    summary: str
+    call: Callable[[M, HttpRequest], Any] | None  # None: the web server answers it by itself
+    answers: str = JSON  # the type of what the call returns
+    guard: Guard = "none"  # whose token or signature it takes
+    takes: str = ""  # the type of its body, "" for none
+    largest: int | Callable[[M], int] = 0  # bytes of its body
+    cache: str = ""  # how long its answer may be kept, "" for unsaid
+    tagged: bool = False  # the call returns a hash too: whoever knows the hash gets nothing else
+
+    def limit(self, machine: M) -> int:
+        """How many bytes of a body are read."""
+        return self.largest if isinstance(self.largest, int) else self.largest(machine)
+
+
+def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
+    try:
+        read = json.loads(request.body or b"{}")
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict) or set(read) - {"slot", "token"}:
+        raise RefusedError("malformed", "joining takes a JSON object with at most a 'slot' and a 'token'.")
+    return coordinator.register(read.get("slot"), read.get("token"))
+
+
+def _operator(
+    name: str, method: Method, path: str, summary: str, call: Callable[[Coordinator, HttpRequest], Any]
+) -> Endpoint[Coordinator]:
+    """An address that shows nothing and does nothing before it has seen the operator's token."""
+
+    def guarded(coordinator: Coordinator, request: HttpRequest) -> Any:
+        coordinator.check_operator(request.token)
+        return call(coordinator, request)
+
+    return Endpoint(name, method, path, summary, guarded, guard="operator")
+
+
+SHARED: tuple[Endpoint[Machine], ...] = (
+    Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
+    Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
+    Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
+    Endpoint("openapi", "GET", "/openapi.json", "This list.", None),
+)
+COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
+    Endpoint("about", "GET", "/federation", "What anyone may know before joining.", lambda c, r: c.about()),
+    Endpoint("register", "POST", "/devices", "Join: a random token.", _register, takes=JSON, largest=SMALL),
+    Endpoint(
+        "leave",
+        "DELETE",
+        "/devices/me",
+        "Leave: the token is forgotten.",
+        lambda c, r: c.leave(r.token),
+        guard="device",
+    ),
+    Endpoint(
+        "round",
+        "GET",
+        "/round",
+        "The signed manifest of the open round; has an ETag.",
+        lambda c, r: c.manifest(),
+        BINARY,
+        cache=ASK_AGAIN,
+        tagged=True,
+    ),
+    Endpoint(
+        "last",
+        "GET",
+        "/round/last",
+        "The signed manifest of the last round that was completed.",
+        lambda c, r: c.last_manifest(),
+        BINARY,
+        cache=ASK_AGAIN,
+    ),
+    Endpoint("events", "GET", "/events", "Says when there is a new manifest.", lambda c, r: c.news(), EVENTS),
+    Endpoint(
+        "blob",
+        "GET",
+        "/m/{name}",
+        "A public model or the description, by its SHA-256.",
+        lambda c, r: c.blob(r.name.hex()),
+        BINARY,
+        cache=IMMUTABLE,
+    ),
+    Endpoint(
+        "ticket",
+        "POST",
+        "/tickets",
+        "Admission of one report to the open round.",
+        lambda c, r: c.ticket(r.token, r.body),
+        BINARY,
+        "device",
+        BINARY,
+        SMALL,
+    ),
+    Endpoint(
+        "letter",
+        "POST",
+        "/letters",
+        "An update, in readable mode only: the server can read each update.",
+        lambda c, r: c.individual_report(r.body),
+        BINARY,
+        takes=BINARY,
+        largest=lambda c: c.rounds.individual_report_bytes,
+    ),
+    Endpoint(
+        "answer_of",
+        "GET",
+        "/answer",
+        "What the last exchange told this device alone.",
+        lambda c, r: c.answer(r.token),
+        BINARY,
+        "device",
+    ),
+    _operator("status", "GET", "/status", "Where the federation stands.", lambda c, r: c.status()),
+    _operator("history", "GET", "/rounds", "The last rounds.", lambda c, r: {"rounds": c.history()}),
+    _operator(
+        "order", "POST", "/orders/{what}", "start, pause or stop.", lambda c, r: c.order(r.params["what"])
+    ),
+    Endpoint("page", "GET", "/", "The operator's page; it asks for the token.", None, HTML),
+    *SHARED,
+)
+AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
+    Endpoint(
+        "open_round",
+        "POST",
+        "/rounds",
+        "A signed manifest: open it.",
+        lambda a, r: {"key": a.open_round(r.body).hex()},
+        JSON,
+        "coordinator",
+        BINARY,
+        ROUND_BYTES,
+    ),
+    Endpoint(
+        "count",
+        "GET",
+        "/rounds/{name}",
+        "How many reports have arrived.",
+        lambda a, r: {"reports": a.count(r.name)},
+    ),
+    Endpoint(
+        "close_round",
+        "POST",
+        "/rounds/{name}/close",
+        "Stop collecting.",
+        lambda a, r: a.close_round(r.name, r.body),
+        BINARY,
+        "coordinator",
+        BINARY,
+        SMALL,
+    ),
+    Endpoint(
+        "release",
+        "POST",
+        "/rounds/{name}/release",
+        "The sum over the agreed list.",
+        lambda a, r: a.release(r.name, r.body),
+        BINARY,
+        "coordinator",
+        BINARY,
+        lambda a: a.release_bytes,
+    ),
+    Endpoint(
+        "report",
+        "POST",
+        "/reports",
+        "One share of a report.",
+        lambda a, r: a.report(r.body),
+        BINARY,
+        takes=BINARY,
+        largest=lambda a: a.share_bytes,
+    ),
+    *SHARED,
+)

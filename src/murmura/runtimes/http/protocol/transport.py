@@ -1,0 +1,55 @@
+"""The one seam to the network: a request goes out, a reply comes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from murmura.runtimes.http.protocol.refusals import RefusedError
+
+VERSION_HEADER = "murmura-protocol"
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """What came back."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+
+    def json(self) -> dict[str, Any]:
+        """The body as a JSON object; refuses anything else."""
+        try:
+            read = json.loads(self.body)
+        except ValueError:
+            read = None
+        if not isinstance(read, dict):
+            raise RefusedError("malformed", "a reply must be a JSON object, but it is something else.")
+        return read
+
+
+class Transport(Protocol):
+    """Sends one request; raises UnreachableError when nobody answers."""
+
+    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+        """The reply, whatever its status."""
+
+
+async def ask(
+    send: Transport, method: str, url: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+) -> HttpReply:
+    """The reply to a request in this version of the protocol; a refusal is raised as one."""
+    from murmura.runtimes.http.protocol.wire import PROTOCOL
+
+    reply = await send(method, url, body, {VERSION_HEADER: str(PROTOCOL), **(headers or {})})
+    if reply.status >= 400:
+        raise RefusedError.read(reply.status, reply.body)
+    return reply
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header that shows a token."""
+    return {"authorization": f"Bearer {token}"}

@@ -1,0 +1,1 @@
+"""What a finished comparison says beyond its results: bias, frequency, freshness, costs."""

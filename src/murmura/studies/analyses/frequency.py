@@ -1,0 +1,133 @@
+"""How often each item is updated in training and recommended afterwards, beside how popular it is.
+
+Thesis, 4.6.3: figure 4.4 (updates of the 1,000 most updated items) and 4.5 (recommendations of 250 items).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Longs
+from murmura.core.errors import RunError
+from murmura.engine.run import Run
+from murmura.evaluation.coverage import gini_index
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+
+HEAD = 0.01  # the most popular part of the items that a summary looks at
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies:
+    """One entry of a comparison, added up over its finished seeds; items in the order of items.csv."""
+
+    label: str
+    popularity: Longs  # (items,) rows in the training part
+    sent: Longs | None  # (items,) rows that left the devices; None for a centralised method
+    shown: Longs  # (items,) places in the lists, as far as the main cut-off
+
+    def summary(self) -> dict[str, float]:
+        """What the curves say in numbers; see `concentration` and `rank_correlation`."""
+        found = {}
+        known = int((self.popularity > 0).sum())
+        for name, times in (("updates", self.sent), ("lists", self.shown)):
+            if times is not None:
+                found[f"{name}: head"] = head_share(times, self.popularity)
+                found[f"{name}: Gini"] = gini_index(times, known)
+                found[f"{name}: rho"] = rank_correlation(times, self.popularity)
+        return found
+
+
+def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
+    """The entries of a comparison that have a finished seed."""
+    items, popularity = read_items(comparison.run)
+    made = []
+    for label in comparison.models:
+        runs = comparison.finished(label)
+        if runs:
+            sent = [_sent(run, items) for run in runs if run.has("item_rows.csv")]
+            shown = sum(
+                (recommendation_counts(run, items, comparison.cutoff) for run in runs),
+                np.zeros(len(items), np.int64),
+            )
+            total = sum(sent, np.zeros(len(items), np.int64)) if sent else None
+            made.append(Frequencies(label, popularity, total, shown))
+    return made
+
+
+def read_items(whole: Run) -> tuple[dict[str, int], Longs]:
+    """The items of a comparison: own id -> place, and how often each occurs in the training part."""
+    header, rows = whole.read_table("items.csv")
+    try:
+        at = header.index("train")
+        return {row[0]: place for place, row in enumerate(rows)}, np.array([int(row[at]) for row in rows], int)
+    except (ValueError, IndexError):
+        raise _damaged(whole, "items.csv") from None
+
+
+def recommendation_counts(run: Run, items: dict[str, int], k: int) -> Longs:
+    """How often each item stands among the first k of a list."""
+    header, rows = run.read_table("recommendations.tsv", "\t")
+    try:
+        rank, item = header.index("rank"), header.index("item")
+        places = [items[row[item]] for row in rows if int(row[rank]) <= k]
+    except (ValueError, KeyError, IndexError):
+        raise _damaged(run, "recommendations.tsv") from None
+    return np.bincount(np.array(places, np.int64), minlength=len(items))
+
+
+def ranked_shares(times: Longs, most: int) -> Floats:
+    """The shares of the `most` most frequent items among all, largest first: a curve of figure 4.4 or 4.5."""
+    total = max(1, int(times.sum()))
+    shares: Floats = np.sort(times)[::-1][:most] / total
+    return shares
+
+
+def concentration(times: Longs, popularity: Longs) -> Floats:
+    """(items + 1,): the share of `times` that falls on the n most popular items, n = 0, 1, ...
+
+    Items that are equally popular share what falls on them, so their order does not matter.
+    """
+    order = np.argsort(-popularity, kind="stable")
+    level = np.cumsum(np.concatenate(([True], np.diff(popularity[order]) != 0))) - 1
+    each = np.bincount(level, times[order]) / np.bincount(level)
+    total = max(1, int(times.sum()))
+    return np.concatenate(([0.0], np.cumsum(each[level]) / total))
+
+
+def head_share(times: Longs, popularity: Longs) -> float:
+    """The share of `times` on the most popular HEAD of the items that occur in training, at least one item."""
+    head = max(1, round(HEAD * int((popularity > 0).sum())))
+    return float(concentration(times, popularity)[head])
+
+
+def rank_correlation(times: Longs, popularity: Longs) -> float:
+    """Spearman's rho between how often an item comes and how popular it is, over the items seen in training.
+
+    NaN where one of the two never varies.
+    """
+    from scipy.stats import rankdata
+
+    known = popularity > 0
+    a, b = rankdata(times[known]), rankdata(popularity[known])
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale else float("nan")
+
+
+def _sent(run: Run, items: dict[str, int]) -> Longs:
+    """How often a row of each item left a device."""
+    header, rows = run.read_table("item_rows.csv")
+    sent = np.zeros(len(items), np.int64)
+    try:
+        item, count = header.index("item"), header.index("sent")
+        for row in rows:
+            sent[items[row[item]]] += int(row[count])
+    except (ValueError, KeyError, IndexError):
+        raise _damaged(run, "item_rows.csv") from None
+    return sent
+
+
+def _damaged(run: Run, name: str) -> RunError:
+    return RunError(f"{run.path / name} is damaged: it does not fit the comparison; run it again.")

@@ -1,0 +1,1 @@
+"""Attacks on our own simulations: what the updates of a training give away."""

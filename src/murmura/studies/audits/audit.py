@@ -1,0 +1,207 @@
+"""An audit: a federation is trained again with every update recorded, attacked, and judged.
+
+Training is a function of its settings and seed, so a run that kept no individual update can still be audited:
+the same updates leave again, are read in memory, and are forgotten. Only what was found is written down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.algorithms import ALGORITHMS
+from murmura.audit.fedsplit.group_ratings import HintsAlone
+from murmura.core.arrays import Floats
+from murmura.core.errors import RunError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.locks import locked
+from murmura.core.progress import SILENT, Progress
+from murmura.engine.run import Run
+from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.runtimes.simulation import FederatedMethod, simulated
+from murmura.studies.audits.attacked_training import attack_training, chosen_attacks
+from murmura.studies.single_run import prepare_run, read_config
+
+FILE = "audit.json"
+ENTRIES = "entries"  # in the file of a comparison: label -> what was found
+LEVEL = 0.95
+HINTS = HintsAlone.name  # the reference of guessed ratings
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one attack found about clients or people."""
+
+    attack: str
+    title: str
+    of: str  # "client" or "person"
+    victims: int
+    matched: float
+    values: dict[str, Interval]
+
+
+@dataclass(frozen=True)
+class HintFinding:
+    """One share of hints: what guesses of ratings were worth."""
+
+    attack: str
+    kind: str
+    share: float
+    values: dict[str, Interval]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Everything one audit says."""
+
+    method: str
+    seed: int
+    seeds: int
+    clients: int  # of all seeds together
+    letters: int
+    grouped: bool  # whether a client is a group of people
+    summed: bool  # whether a secure sum keeps everyone from reading what was attacked here
+    findings: tuple[Finding, ...]
+    points: tuple[HintFinding, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """As the run folder keeps it."""
+        return {
+            "method": self.method,
+            "seed": self.seed,
+            "seeds": self.seeds,
+            "clients": self.clients,
+            "letters": self.letters,
+            "grouped": self.grouped,
+            "summed": self.summed,
+            "findings": [_flat(one) for one in self.findings],
+            "points": [_flat(one) for one in self.points],
+        }
+
+
+def audit_run(
+    folder: Path,
+    names: Sequence[str] = (),
+    data_dir: Path | None = None,
+    progress: Progress = SILENT,
+    seeds: int = 1,
+) -> Audit:
+    """Audit the federated method of a run folder, on its data and from its seed on, and keep the result."""
+    config = read_config(folder)
+    name = str(config.model["name"])
+    require_attackable(name)
+    run, (prepared, settings) = Run.open(folder), prepare_run(config, data_dir)
+    if run.has("data.json") and prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
+        )
+    ready = simulated(name, settings, config.workers)
+    with locked(folder):
+        found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
+        run.write_json(FILE, found.plain())
+    return found
+
+
+def require_attackable(name: str) -> None:
+    """Refuse a method whose data never leaves in messages."""
+    if name not in ALGORITHMS:
+        raise SettingError(
+            f"an audit needs a federated method, whose clients send something, but '{name}' is none; "
+            f"take one of {', '.join(ALGORITHMS)}."
+        )
+
+
+def audit(
+    ready: FederatedMethod,
+    train: Interactions,
+    seed: int,
+    names: Sequence[str] = (),
+    progress: Progress = SILENT,
+    seeds: int = 1,
+) -> Audit:
+    """Train, attack (no attack named: with all that apply) and judge, once for each of `seeds` seeds.
+
+    Groups are drawn anew by every seed and are all victims of their own; of people the mean over seeds counts.
+    """
+    chosen = chosen_attacks(ready, names)
+    runs = [attack_training(ready, train, one, chosen, progress) for one in range(seed, seed + seeds)]
+    findings = []
+    for same in zip(*(run.results for run in runs)):
+        first, verdicts = same[0], [one.verdict for one in same]
+        findings.append(
+            Finding(
+                first.attack.name,
+                first.attack.title,
+                first.of,
+                sum(one.victims for one in verdicts),
+                float(np.mean([one.matched for one in verdicts])),
+                _pooled([one.per_client for one in verdicts], runs[0].grouped),
+            )
+        )
+    points = [
+        HintFinding(
+            same[0].attack, same[0].kind, same[0].share, _pooled([one.per_client for one in same], True)
+        )
+        for same in zip(*(run.guesses for run in runs))
+    ]
+    clients, updates = sum(run.clients for run in runs), sum(run.updates for run in runs)
+    summed = ready.preset.channel_settings().channel == "secure-sum"
+    return Audit(
+        ready.name, seed, seeds, clients, updates, runs[0].grouped, summed, tuple(findings), tuple(points)
+    )
+
+
+def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
+    """Intervals over the clients of all runs; where they are the same people, over their means."""
+    made = {}
+    for key in columns[0]:
+        table = [one[key] for one in columns]
+        if grouped or len(table) == 1:
+            made[key] = np.concatenate(table)
+        else:
+            known = ~np.isnan(table)
+            total = np.where(known, table, 0.0).sum(axis=0)
+            made[key] = np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), math.nan)
+    return bootstrap_intervals(made)
+
+
+def read_audits(run: Run) -> dict[str, Audit]:
+    """What a folder keeps of audits: of its method, or of every entry of a comparison by its label."""
+    if not run.has(FILE):
+        return {}
+    kept = run.read(FILE)
+    try:
+        entries = kept[ENTRIES] if ENTRIES in kept else {str(kept["method"]): kept}
+        return {label: _read(one) for label, one in entries.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RunError(
+            f"{run.path / FILE} is damaged ({error}); delete it and run `murmura audit {run.path}` again."
+        ) from None
+
+
+def _read(kept: dict[str, Any]) -> Audit:
+    findings = tuple(Finding(**{**one, "values": _intervals(one["values"])}) for one in kept["findings"])
+    points = tuple(HintFinding(**{**one, "values": _intervals(one["values"])}) for one in kept["points"])
+    return Audit(**{**kept, "findings": findings, "points": points})
+
+
+def _flat(one: Finding | HintFinding) -> dict[str, Any]:
+    """Plain values; an interval is mean, low and high, None where it is not defined."""
+    values = {
+        key: [None if math.isnan(x) else x for x in (found.mean, found.low, found.high)]
+        for key, found in one.values.items()
+    }
+    return {**one.__dict__, "values": values}
+
+
+def _intervals(values: dict[str, list[float | None]]) -> dict[str, Interval]:
+    found = {}
+    for key, three in values.items():
+        mean, low, high = (math.nan if x is None else float(x) for x in three)
+        found[key] = Interval(mean, low, high, LEVEL)
+    return found

@@ -1,0 +1,253 @@
+"""What the groups of several runs say together: tables 2 and 3 and the rows of figure 3 of FedSPLIT.
+
+Read from a comparison's folder: its runs of `cnmf-groups` are set beside those of other methods with the same
+groups. Errors are mean squared errors, the measure the paper prints under the name RMSE, with RMSE beside them.
+A method is what the user labelled; runs `<label>-<n>` that differ in their grouping `n` alone are one method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Floats
+from murmura.core.errors import RunError
+from murmura.engine.run import Run
+
+FILE = "per_group.csv"
+ALONE, CENTRAL = "cnmf-groups", "cnmf"
+GROUPING = ("groups", "smallest", "largest", "group_column", "user_column")
+COLUMNS = ("members", "ratings", "alone", "after")
+
+
+@dataclass(frozen=True, eq=False)
+class GroupingPair:
+    """The groups of one grouping with and without an exchange."""
+
+    label: str
+    model: str
+    grouping: tuple[Any, ...]  # what it is known by
+    members: Floats  # (groups,)
+    ratings: Floats  # (groups,) for training
+    alone: Floats  # (groups,) MSE of the group's own model
+    after: Floats  # (groups,) MSE after the exchange
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """A line of table 2, and of table 3 beside it."""
+
+    model: str
+    groupings: int
+    groups: int
+    improved: int
+    gain: float  # mean change of the MSE of the groups that improved
+    loss: float  # of those that did not; 0 without any
+    members_pearson: float
+    ratings_pearson: float
+    alone: float  # MSE, mean over the groups of all groupings
+    after: float
+
+    def flat(self) -> dict[str, Any]:
+        """As --json prints it."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class MethodErrors:
+    """A line of table 3: means over the runs of a method."""
+
+    model: str
+    rounds: str
+    kilobytes: float | None  # sent by a client; None for a centralised model
+    mse: float
+    rmse: float
+    rmse_ratings: float
+
+
+@dataclass(frozen=True, eq=False)
+class GroupRun:
+    """One run of the folder: what it was asked for, and what it found."""
+
+    run: Run
+    label: str
+    settings: dict[str, Any]
+    seed: int
+    metrics: dict[str, float]
+
+    @property
+    def model(self) -> str:
+        """The name of its method, whatever the label."""
+        return str(self.settings["name"])
+
+    @property
+    def grouping(self) -> tuple[Any, ...]:
+        """What its groups are known by: the seed they were drawn with, and how."""
+        own = self.settings.get("grouping_seed")
+        return (self.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
+
+    @property
+    def stem(self) -> str:
+        """The label without the number of the grouping, where it ends with that."""
+        own = self.settings.get("grouping_seed")
+        return self.label if own is None else self.label.removesuffix(f"-{own}")
+
+    @property
+    def method(self) -> dict[str, Any]:
+        """Its settings but for the grouping, and for what was tuned for that."""
+        tuned = ("tuned", "patterns") if self.settings.get("tuned") else ()
+        return {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
+
+    @property
+    def exchanges(self) -> int | None:
+        """Rounds of the training, the small one before included; None without any."""
+        return len(self.run.read_table("rounds.csv")[1]) if self.run.has("rounds.csv") else None
+
+    def groups(self) -> Floats:
+        """Of every group members, training ratings and MSE."""
+        header, rows = self.run.read_table(FILE)
+        places = [header.index(name) for name in ("members", "ratings", "MSE")]
+        return np.array([[float(row[place]) for place in places] for row in rows])
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """All pairs of a folder, and what they add up to."""
+
+    pairs: tuple[GroupingPair, ...]
+    methods: dict[str, list[GroupRun]]  # by what they are shown as
+
+    @property
+    def central(self) -> dict[str, float]:
+        """The metrics of the centralised model, where there is one."""
+        return next((runs[0].metrics for runs in self.methods.values() if runs[0].model == CENTRAL), {})
+
+    def summaries(self) -> list[GroupSummary]:
+        """One line for every method."""
+        models = dict.fromkeys(pair.model for pair in self.pairs)
+        return [_summary(model, [pair for pair in self.pairs if pair.model == model]) for model in models]
+
+    def errors(self) -> list[MethodErrors]:
+        """One line for every method, centralised ones included."""
+        return [
+            MethodErrors(
+                label,
+                _rounds(runs[0]),
+                _mean(runs, "kB up/client"),
+                _mean(runs, "MSE") or 0.0,
+                _mean(runs, "RMSE") or 0.0,
+                _mean(runs, "RMSE/ratings") or 0.0,
+            )
+            for label, runs in self.methods.items()
+        ]
+
+
+def _rounds(run: GroupRun) -> str:
+    """A centralised model has none; the small exchange of means does not count, blocks make one exchange."""
+    done = run.exchanges
+    if done is None:
+        return "–"
+    if run.model == ALONE:
+        return "means only"
+    return f"1 (in {done - 1} blocks)" if done > 2 else "1"
+
+
+def _mean(runs: list[GroupRun], key: str) -> float | None:
+    return float(np.mean([run.metrics[key] for run in runs])) if key in runs[0].metrics else None
+
+
+def read_groups(folder: Path) -> GroupTable:
+    """Every run beside that of its groups alone; refuses a folder without both."""
+    found = find_groups(folder)
+    if found is None:
+        raise RunError(
+            f"{folder} must hold runs of {ALONE} and of another method with the same groups, but does not; "
+            f"make them with murmura compare --protocol fedsplit --models {ALONE},fedsplit."
+        )
+    return found
+
+
+def find_groups(folder: Path) -> GroupTable | None:
+    """Every run beside that of its groups alone; None where the folder does not hold both.
+
+    Where several entries are groups alone, the first label of them is set beside the others.
+    """
+    if not any(folder.glob(f"*/{FILE}")):
+        return None
+    methods = _methods(
+        _in_order(folder, [_read(path.parent) for path in sorted(folder.glob("*/metrics.json"))])
+    )
+    grouped = [(label, one) for label, runs in methods.items() for one in runs if one.run.has(FILE)]
+    alone: dict[tuple[Any, ...], Floats] = {}
+    for _, one in grouped:
+        if one.model == ALONE:
+            alone.setdefault((one.seed, one.grouping), one.groups()[:, 2])
+    pairs = []
+    for label, one in grouped:
+        if one.model != ALONE and (one.seed, one.grouping) in alone:
+            members, ratings, mse = one.groups().T
+            mine = alone[one.seed, one.grouping]
+            pairs.append(GroupingPair(one.run.path.name, label, one.grouping, members, ratings, mine, mse))
+    return GroupTable(tuple(pairs), methods) if pairs else None
+
+
+def _read(path: Path) -> GroupRun:
+    run = Run.open(path)
+    config = run.config
+    ((label, settings),) = config["models"].items()
+    return GroupRun(run, label, settings, config["seed"], run.read("metrics.json"))
+
+
+def _in_order(folder: Path, runs: list[GroupRun]) -> list[GroupRun]:
+    """The runs in the order of the comparison's configuration: what was named first is shown first."""
+    whole = Run(folder)
+    labels = list(whole.config["models"]) if whole.has("config.yaml") else []
+    return sorted(runs, key=lambda run: labels.index(run.label) if run.label in labels else len(labels))
+
+
+def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
+    """The runs of every method; those of one stem are one only if nothing but their grouping differs."""
+    stems: dict[str, list[GroupRun]] = {}
+    for run in runs:
+        stems.setdefault(run.stem, []).append(run)
+    methods: dict[str, list[GroupRun]] = {}
+    for stem, same in stems.items():
+        one = all(run.method == same[0].method for run in same)
+        for run in same:
+            methods.setdefault(stem if one else run.label, []).append(run)
+    return methods
+
+
+def group_table(model: str, pairs: list[GroupingPair]) -> GroupingPair:
+    """The groups of all groupings together, those without a held-out rating left out."""
+    columns = [np.concatenate([getattr(pair, name) for pair in pairs]) for name in COLUMNS]
+    known = np.isfinite(columns[-1])
+    return GroupingPair(model, model, (), *(column[known] for column in columns))
+
+
+def _summary(model: str, pairs: list[GroupingPair]) -> GroupSummary:
+    groups = group_table(model, pairs)
+    change = groups.after - groups.alone
+    better = change < 0
+    return GroupSummary(
+        model,
+        len({pair.grouping for pair in pairs}),
+        len(change),
+        int(better.sum()),
+        float(change[better].mean()) if better.any() else 0.0,
+        float(change[~better].mean()) if (~better).any() else 0.0,
+        _pearson(groups.members, change),
+        _pearson(groups.ratings, change),
+        float(groups.alone.mean()),
+        float(groups.after.mean()),
+    )
+
+
+def _pearson(one: Floats, other: Floats) -> float:
+    """The correlation; 0 where one of them does not vary."""
+    if len(one) < 2 or not np.ptp(one) or not np.ptp(other):
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])

@@ -1,0 +1,1 @@
+"""Was a held-out row used before its time? Run folders made again without those rows."""

@@ -1,0 +1,241 @@
+"""What a run folder says about itself, read for the check for leaks: what was trained, chosen and kept."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.catalogue import Dataset
+from murmura.core.errors import RunError
+from murmura.core.interactions import Interactions
+from murmura.core.settings import as_dict, from_dict
+from murmura.data.interchange.split_files import GivenSplit
+from murmura.data.sources.registry import data_folder, find_source, load
+from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
+from murmura.engine.run import Run, environment
+from murmura.studies.compare import run_name
+from murmura.studies.search.search_folder import CHOICE, TRIALS
+from murmura.studies.search.trials import read_history, side
+
+LISTS = "recommendations.tsv"
+VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
+
+
+@dataclass(frozen=True)
+class StoredLists:
+    """The lists a run keeps, as text."""
+
+    run: Run
+
+    @cached_property
+    def rows(self) -> list[list[str]]:
+        """user, rank, item, score."""
+        return self.run.read_table(LISTS, "\t")[1]
+
+    @property
+    def k(self) -> int:
+        """The longest list."""
+        return max(int(row[1]) for row in self.rows)
+
+    def users(self, train: Interactions) -> Ints:
+        """Whose lists they are, in the order of the file."""
+        return train.users.index(dict.fromkeys(row[0] for row in self.rows), "user")
+
+    @property
+    def same_versions(self) -> bool:
+        """Whether they were made by what runs here."""
+        told = self.run.read("environment.json") if self.run.has("environment.json") else {}
+        now = environment()
+        return all(told.get(key) == now[key] for key in VERSIONS)
+
+
+@dataclass(frozen=True)
+class StoredFit:
+    """One fit of a folder: which model with which settings and seed, and the lists it left."""
+
+    name: str
+    model: str
+    settings: dict[str, Any]
+    seed: int
+    kept: StoredLists
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """One trial a folder keeps."""
+
+    label: str
+    model: str
+    settings: dict[str, Any]
+    value: float
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that is checked."""
+
+    run: Run
+    prepared: PreparedData
+    files: tuple[Path, ...]  # of the data
+    trained: tuple[StoredFit, ...]
+    choice: dict[str, Any] | None  # what the test part was to be opened for
+    trials: tuple[StoredTrial, ...] = ()
+    chosen: tuple[StoredTrial, ...] = ()  # what won, one for each label that was searched
+    metric: str = "P@10"
+    lower: bool = False  # lower is better
+    seed: int = 0  # of the trials
+
+    @staticmethod
+    def of(folder: Path, data_dir: Path | None = None) -> Evidence:
+        """Read a folder of fit, compare, sweep, search or reproduce."""
+        run = Run.open(folder)
+        config = run.config
+        if "experiment" in config:
+            return _reproduction(run, config, data_dir)
+        prepared, files = _prepared(config, data_dir)
+        if "search" in config:
+            return _search(run, config, prepared, files)
+        if isinstance(config.get("models"), dict):
+            trained = tuple(_comparison(run, config))
+            return Evidence(run, prepared, files, trained, {"models": config["models"]})
+        if isinstance(config.get("model"), dict):
+            name = str(config["model"]["name"])
+            fitted = (_trained(run, name, config["model"], int(config.get("seed", 0))),)
+            return Evidence(run, prepared, files, fitted if run.has(LISTS) else (), {"model": config["model"]})
+        raise RunError(
+            f"{folder} must be the folder of a fit, comparison, sweep, search or reproduction, but is none; "
+            "give a folder such a command printed."
+        )
+
+    def chosen_trials(self) -> dict[str, tuple[float, float]]:
+        """What each label's choice scored and the best there was, with signs so that higher is better."""
+        sign = -1.0 if self.lower else 1.0
+        found = {}
+        for won in self.chosen:
+            values = [sign * one.value for one in self.trials if one.label == won.label]
+            found[won.label] = (sign * won.value, max(values, default=sign * won.value))
+        return found
+
+    def some_trials(self, most: int) -> list[StoredTrial]:
+        """What won, then others spread over the search, `most` in all."""
+        rest = [one for one in self.trials if one not in self.chosen]
+        spread = (
+            [rest[place] for place in np.unique(np.linspace(0, len(rest) - 1, most, dtype=int))] if rest else []
+        )
+        return [*self.chosen, *spread][:most]
+
+
+def _prepared(config: dict[str, Any], data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
+    given = config.get("data")
+    data: dict[str, Any] = given if isinstance(given, dict) else {"name": given}
+    where = data_dir or _folder(data.get("dir"))
+    dataset = load(str(data["name"]), where, skip_bad=bool(data.get("skip_bad")))
+    rules, files = _rules(config.get("protocol", "default"), dataset), _files(str(data["name"]), where)
+    if isinstance(rules.split, GivenSplit):
+        files = (*files, Path(rules.split.path))  # it tells which rows are held out
+    return prepare(dataset, rules), files
+
+
+def _rules(given: Any, dataset: Dataset) -> Protocol:
+    """The protocol by its name, or as a comparison writes it out."""
+    if not isinstance(given, dict):
+        return protocol(str(given), dataset)
+    named = protocol(str(given["name"]), dataset)
+    return named if as_dict(named) == given else from_dict(Protocol, given)
+
+
+def _folder(named: Any) -> Path | None:
+    return Path(str(named)) if named else None
+
+
+def _files(name: str, where: Path | None) -> tuple[Path, ...]:
+    """What the data was read from."""
+    source, folder = find_source(name), data_folder(where)
+    path = folder / source.place if source is not None and folder is not None else Path(name)
+    return (path,) if path.exists() else ()
+
+
+def _comparison(run: Run, config: dict[str, Any]) -> Iterator[StoredFit]:
+    first, seeds = int(config.get("seed", 0)), int(config.get("seeds", 1))
+    for label, given in config["models"].items():
+        name = str(given.get("name", label))
+        if run.has(LISTS):  # one run of a comparison
+            yield _trained(run, name, given, first)
+            continue
+        for seed in range(first, first + seeds):
+            one = Run(run.path / run_name(str(label), seed))
+            if one.has(LISTS) and one.status == "done":
+                yield _trained(one, name, given, seed)
+
+
+def _trained(run: Run, model: str, given: dict[str, Any], seed: int) -> StoredFit:
+    settings = {key: value for key, value in given.items() if key != "name"}
+    return StoredFit(run.path.name, model, settings, seed, StoredLists(run))
+
+
+def _search(run: Run, config: dict[str, Any], prepared: PreparedData, files: tuple[Path, ...]) -> Evidence:
+    model, metric, seed = str(config["search"]), str(config.get("metric", "P@10")), int(config.get("seed", 0))
+    won = run.read(CHOICE) if run.has(CHOICE) else None
+    named = (won or {}).get("history")
+    file = Path(named) if named else run.path / TRIALS
+    mine = (prepared.data, prepared.protocol.name, model, metric)
+    trials = tuple(
+        StoredTrial(model, model, json.loads(row["settings"]), float(row["value"]))
+        for row in (read_history(file) if file.exists() else [])
+        if (row["data"], row["protocol"], row["model"], row["metric"]) == mine
+    )
+    if won is None:
+        return Evidence(run, prepared, files, (), None, trials, (), metric, seed=seed)
+    choice = {"name": model, **won["settings"]}
+    trained = (_trained(run, model, choice, seed),) if run.has(LISTS) else ()
+    kept = (StoredTrial(model, model, won["settings"], float(won["value"])),)
+    return Evidence(run, prepared, files, trained, {"model": choice}, trials, kept, metric, seed=seed)
+
+
+def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Evidence:
+    """A reproduction: a comparison in `runs`, a file per trial in `trials`, what won in `choices.json`."""
+    stated = config["experiment"]
+    if not (run.path / "runs" / "config.yaml").is_file():
+        raise RunError(f"{run.path} must have come to its test part, but has not; run it to its end.")
+    inner = Evidence.of(run.path / "runs", data_dir or _folder(config["data"].get("dir")))
+    trials = []
+    for path in sorted((run.path / "trials").glob("*.json")):
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told.get("value") is not None and math.isfinite(told["value"]):
+            trials.append(
+                StoredTrial(str(told.get("row")), told["model"], told["settings"], float(told["value"]))
+            )
+    entries = {
+        label: list(one["entries"].values())
+        for label, one in (run.read("choices.json") if run.has("choices.json") else {}).items()
+    }
+    won = [
+        best_of[0]
+        for label, found in entries.items()
+        if len(found) == 1 and (best_of := [one for one in trials if one.label == label and _is(one, found[0])])
+    ]
+    metric = str(stated.get("metric", "P@10"))
+    return Evidence(
+        inner.run,
+        inner.prepared,
+        inner.files,
+        inner.trained,
+        inner.choice,
+        tuple(trials),
+        tuple(won),
+        metric,
+        side(metric) == "lower",
+    )
+
+
+def _is(trial: StoredTrial, entry: dict[str, Any]) -> bool:
+    """Whether an entry has the settings of a trial; it has the model's defaults beside them."""
+    return entry.get("model") == trial.model and all(entry.get(k) == v for k, v in trial.settings.items())

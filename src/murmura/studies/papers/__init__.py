@@ -1,0 +1,1 @@
+"""The papers' tables and figures: what is run, what was printed, and whether it is reproduced."""

@@ -1,0 +1,206 @@
+"""The papers' tables and figures as files: what is run, what was printed, what is doubted and why.
+
+`experiments/*.yaml` holds one file for each; a wheel carries them inside the package.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from murmura.core.errors import SettingError
+from murmura.core.settings import UNKNOWN, changed, field_names, problem, settings, unknown
+from murmura.studies.config import Path_, read_yaml
+from murmura.studies.methods import method
+from murmura.studies.search.grid import grid
+from murmura.studies.search.trials import Side, side
+
+Count = Annotated[int, Field(ge=1)]
+Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
+Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups"]
+NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
+NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
+
+
+@settings
+class Row:
+    """One line of a table: a method, its settings, and where the rest of them is searched."""
+
+    model: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    search: tuple[Axes, ...] = ()  # one grid after the other; each starts from the winner so far
+    epochs: Count | None = None  # the most epochs of a fit; the best one is kept
+    patience: Count = 3  # epochs without a better one before a fit stops
+    sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
+
+
+@settings
+class Doubt:
+    """Printed numbers that a run cannot be held to, and why; an empty list means all."""
+
+    data: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    reason: str
+
+    def about(self, data: str, row: str, metric: str) -> bool:
+        """Whether it is about this number."""
+        asked = ((self.data, data), (self.rows, row), (self.metrics, metric))
+        return all(not some or one in some for some, one in asked)
+
+
+@settings
+class Quick:
+    """What `--quick` makes smaller."""
+
+    data: str = "embedded"
+    epochs: Count = 2
+    values: Count = 2  # of each axis
+    seeds: Count = 2
+
+
+@settings
+class Counts:
+    """The size of a data set as the paper prints it: enough for what no training is needed for."""
+
+    users: Count
+    items: Count
+    rows: Count
+
+
+@settings
+class Experiment:
+    """One table or figure of a paper."""
+
+    name: str = ""  # of the file
+    title: str
+    paper: str
+    docs: str  # the page that says what was found
+    says: str = ""  # what the paper concludes from it, where it prints no numbers
+    data: Annotated[tuple[str, ...], Field(min_length=1)]  # the paper's data sets
+    also: tuple[str, ...] = ()  # others it can be run on, where the paper's are not public
+    protocol: str = "fpl"
+    metric: str = "P@10"  # what settings are chosen by, on the validation part
+    tolerance: Annotated[float, Field(gt=0)] = 0.05  # how far from the print still counts as reproduced
+    shown: Annotated[tuple[str, ...], Field(min_length=1)]  # the metrics of the table
+    seeds: Count = 3
+    rows: dict[str, Row] = Field(default_factory=dict)
+    same_run_as: dict[str, str] = Field(default_factory=dict)  # data -> the experiment whose run this one shows
+    analyses: tuple[Analysis, ...] = ()
+    counts: dict[str, Counts] = Field(default_factory=dict)
+    printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
+    doubts: tuple[Doubt, ...] = ()
+    quick: Quick = Field(default_factory=Quick)
+
+    @property
+    def better(self) -> Side:
+        """Which direction of its metric is better."""
+        return side(self.metric)
+
+    def doubt(self, data: str, row: str, metric: str) -> str:
+        """Why a printed number is doubted; "" where it is not."""
+        return next((one.reason for one in self.doubts if one.about(data, row, metric)), "")
+
+    def smaller(self) -> Experiment:
+        """The same experiment as `--quick` runs it: fewer epochs, values and seeds, every row."""
+        quick = self.quick
+        rows = {
+            label: changed(
+                row,
+                search=tuple(_shorter(axes, quick.values) for axes in row.search),
+                sweep=_shorter(row.sweep, quick.values),
+                epochs=row.epochs and min(row.epochs, quick.epochs),
+            )
+            for label, row in self.rows.items()
+        }
+        return changed(self, rows=rows, seeds=min(self.seeds, quick.seeds))
+
+
+def _shorter(axes: Axes, most: int) -> Axes:
+    """The last values of the first axis, the very last of the others: the usual ones come last (pi = 1)."""
+    return {key: values[-(most if place == 0 else 1) :] for place, (key, values) in enumerate(axes.items())}
+
+
+def candidates(row: Row, axes: Axes, so_far: dict[str, Any]) -> list[dict[str, Any]]:
+    """The settings one stage of a search tries."""
+    return [{**row.settings, **so_far, **one} for one in grid(axes)]
+
+
+def experiment_folder(package: Path | None = None) -> Path:
+    """Where the files are: inside an installed package, or beside the sources."""
+    package = package or Path(str(resources.files("murmura")))
+    inside = package / "experiments"
+    return inside if inside.is_dir() else package.parents[1] / "experiments"
+
+
+def experiment_names(folder: Path | None = None) -> list[str]:
+    """The names of all experiments."""
+    files = sorted((folder or experiment_folder()).glob("*.yaml"))
+    return [file.stem for file in files if file.stem not in NOT_PAPERS]
+
+
+def experiment(name: str, folder: Path | None = None) -> Experiment:
+    """The experiment of that name, checked; or that of a file of one's own (`mine.yaml`)."""
+    if name.endswith((".yaml", ".yml")):
+        return read_experiment(Path(name))
+    names = experiment_names(folder)
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(names)}."
+        raise SettingError(f"there is no experiment '{name}': {hint}")
+    return read_experiment((folder or experiment_folder()) / f"{name}.yaml")
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read and check a file; a mistake is named with its line."""
+    values, lines = read_yaml(path, "'title:' and 'rows:'")
+
+    def where(place: Path_) -> str:
+        line = next((lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in lines), None)
+        return f"{path}:{line}: " if line else f"{path}: "
+
+    if not NAME.fullmatch(path.stem):
+        raise SettingError(f"{path} must be named in lower case without spaces; rename it.")
+    try:
+        read: Experiment = TypeAdapter(Experiment).validate_python({**values, "name": path.stem})
+    except ValidationError as error:
+        first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
+        place = tuple(str(part) for part in first["loc"])
+        raise SettingError(where(place) + _sentence(first, place)) from None
+    for label, row in read.rows.items():
+        _check(row, ("rows", label), where)
+    if not read.rows and not read.same_run_as and not read.counts:
+        raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
+    return read
+
+
+def _sentence(error: Any, place: Path_) -> str:
+    inner = {"rows": Row, "doubts": Doubt, "quick": Quick, "counts": Counts}
+    owner: type = inner.get(place[0], Experiment) if len(place) > 1 else Experiment
+    if error["type"] in UNKNOWN:
+        return unknown(place[-1], field_names(owner), ".".join(place[:-1]))
+    return problem(error, owner, "")
+
+
+def _check(row: Row, place: Path_, where: Any) -> None:
+    """Every setting that could be tried must exist and be allowed, before anything is run."""
+    stages = [*enumerate(row.search), ("sweep", row.sweep)] if row.sweep else list(enumerate(row.search))
+    try:
+        method(row.model, {**row.settings, **({"epochs": row.epochs} if row.epochs else {})})
+    except SettingError as error:
+        raise SettingError(where(place) + str(error)) from None
+    for number, axes in stages:
+        inside = (*place, "sweep") if number == "sweep" else (*place, "search", str(number))
+        for key, values in axes.items():
+            for value in values:
+                try:
+                    method(row.model, {**row.settings, key: value})
+                except SettingError as error:
+                    raise SettingError(where((*inside, key)) + str(error)) from None
+    if len(row.sweep) > 1:
+        raise SettingError(where((*place, "sweep")) + "a sweep must vary one setting, but it varies several.")

@@ -1,0 +1,318 @@
+"""A paper's table or figure, run: settings chosen on the validation part, then the test part once.
+
+<folder>/
+  config.yaml      the experiment as it is run here
+  trials/          one file per fit on the selection split
+  choices.json     what was chosen for every row, and what was left out
+  runs/            the comparison of the chosen settings on the test part: `murmura report` reads it
+  spent.json       fits, CPU and wall seconds of every session
+
+What is finished is not repeated: a killed run goes on with the same command.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from murmura.core.errors import RunError
+from murmura.core.locks import locked
+from murmura.core.progress import SILENT
+from murmura.core.settings import as_dict, from_dict
+from murmura.data.sources.registry import load
+from murmura.engine.protocol import PreparedData, Selection, prepare, protocol
+from murmura.engine.run import Run
+from murmura.engine.sealed import FILE as OPENED
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.audits.comparison import audit_entries
+from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, run_name
+from murmura.studies.methods import method, method_class
+from murmura.studies.papers.experiments import Experiment, Row, candidates
+from murmura.studies.papers.trial_result import TrialResult, attempt
+from murmura.studies.search.trial_jobs import TrialJob
+from murmura.studies.search.trials import best_place, name_of
+from murmura.studies.sweep import FILE as SWEEP
+from murmura.studies.sweep import entry_label
+from murmura.studies.worker_pool import Steps, processes, run_steps
+
+TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
+FitListener = Callable[
+    [str, float, int, int, float], None
+]  # what, its seconds, fits done, fits in all, seconds left
+
+
+@dataclass(frozen=True)
+class ExperimentPlace:
+    """Where an experiment runs: its data and its folder."""
+
+    experiment: Experiment
+    data: str
+    folder: Path
+    data_dir: Path | None = None
+
+    @property
+    def runs(self) -> Path:
+        """The comparison on the test part."""
+        return self.folder / RUNS
+
+
+@dataclass(frozen=True)
+class ExperimentFit:
+    """One fit that a worker makes: a trial of a row, or a chosen entry with a seed."""
+
+    place: ExperimentPlace
+    label: str
+    row: Row
+    settings: dict[str, Any]
+    stage: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RowSelection:
+    """What won for a row: its entries for the test part; none when it was left out, with the reason."""
+
+    label: str
+    entries: tuple[ComparisonEntry, ...]
+    left_out: str = ""
+
+
+def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
+    """Choose, then open the test part; returns the comparison on it."""
+    with locked(place.folder):
+        folder = Run.create(place.folder, _config(place))
+        log = _Log(folder, heard, place.experiment, workers)
+        with folder.at_work(), locked(place.runs):
+            with processes(workers) as pool:
+                chosen = _choices_of(place, folder, pool, log)
+                plan = _plan(place, chosen)
+                whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
+                _write_sweep(whole, place.experiment, chosen)
+                run_steps(pool, _test, [_finals(place, plan)], log.tested)
+            list(run_entries(plan, place.runs))  # everything is there: it only adds up
+            if "audit" in place.experiment.analyses:
+                audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
+        folder.mark("done")
+    return whole
+
+
+def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) -> list[RowSelection]:
+    """What is chosen for every row; what was chosen, once the test part has been opened."""
+    if Run(place.runs).has(OPENED):
+        return _read_choices(folder)
+    rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
+    steps = [_choose(place, label, row) for label, row in rows]
+    found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
+    chosen = [found[label] for label in place.experiment.rows]
+    folder.write_json(CHOICES, _choices(chosen))
+    return chosen
+
+
+def fits(experiment: Experiment) -> int:
+    """How many fits an experiment makes in all."""
+    return sum(_fits_of(row, experiment.seeds) for row in experiment.rows.values())
+
+
+def _fits_of(row: Row, seeds: int) -> int:
+    swept = sum(len(values) for values in row.sweep.values())
+    tried = sum(len(candidates(row, axes, {})) for axes in row.search) + swept
+    alone = not tried and row.epochs is not None
+    return tried + alone + max(1, swept) * (seeds if method(row.model, row.settings).seeded else 1)
+
+
+def _config(place: ExperimentPlace) -> dict[str, Any]:
+    experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
+    kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
+    return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
+
+
+def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit, TrialResult, RowSelection]:
+    """The searches of one row, stage after stage; then one trial for every value of its sweep."""
+    experiment, tried = place.experiment, list[TrialResult]()
+    so_far: dict[str, Any] = {}
+    if not row.search and not row.sweep and row.epochs is None:
+        return RowSelection(
+            label, (ComparisonEntry(label, row.model, _whole(row.model, row.settings)),)
+        )  # nothing to choose
+    stages = row.search or (() if row.sweep else ({},))
+    for stage, axes in enumerate(stages):
+        asked = [ExperimentFit(place, label, row, one, stage) for one in candidates(row, axes, so_far)]
+        tried += yield asked
+        won = tried[best_place([one.value for one in tried], experiment.better)]
+        if won.failed:
+            return RowSelection(label, (), next(one.failed for one in tried if one.failed))
+        so_far = won.asked
+    if not row.sweep:
+        return RowSelection(label, (ComparisonEntry(label, row.model, _whole(row.model, won.settings)),))
+    (key, values), *_ = row.sweep.items()
+    asked = [
+        ExperimentFit(place, label, row, {**row.settings, **so_far, key: one}, len(stages)) for one in values
+    ]
+    kept = yield asked
+    broken = next((one.failed for one in kept if one.failed), "")
+    labels = [entry_label(label, key, value) for value in values]
+    entries = tuple(
+        ComparisonEntry(name, row.model, _whole(row.model, one.settings)) for name, one in zip(labels, kept)
+    )
+    return RowSelection(label, () if broken else entries, broken)
+
+
+def _whole(model: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Every setting of a method, those at their defaults included."""
+    return as_dict(from_dict(method_class(model), settings))
+
+
+@cache
+def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> PreparedData:
+    """The data of this process for one folder, read once; its test part is opened for one choice."""
+    dataset = load(data, data_dir)
+    return prepare(dataset, protocol(rules, dataset))
+
+
+@cache
+def _selection(data: str, data_dir: Path | None, rules: str, folder: Path) -> Selection:
+    """What a trial may see: the test rows are not in it."""
+    return _prepared(data, data_dir, rules, folder).selection()
+
+
+def _try(fit: ExperimentFit) -> TrialResult:
+    """In a worker: one trial, or the file it left before."""
+    place, row = fit.place, fit.row
+    identity = [row.model, fit.settings, row.epochs, row.patience]
+    code = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    folder, name = Run(place.folder / TRIALS), f"{row.model}-{code}.json"
+    if folder.has(name):
+        return replace(TrialResult.of(folder.read(name)), stage=fit.stage, wall=0.0, cpu=0.0)
+    experiment = place.experiment
+    selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder)
+    job = TrialJob(row.model, fit.settings, experiment.metric, patience=row.patience)
+    tried = attempt(selection, job, row.epochs)
+    tried = replace(tried, stage=fit.stage, row=fit.label)
+    if not tried.missing:  # it may be installed before the next attempt
+        folder.write_json(name, tried.plain())
+    return tried
+
+
+def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
+    """The comparison on the test part."""
+    entries = tuple(entry for one in chosen for entry in one.entries)
+    if not entries:
+        raise RunError(
+            f"{place.experiment.name} must have a row that can be run, but: {chosen[0].left_out}"
+            if chosen
+            else f"{place.experiment.name} must have rows to be run, but has none."
+        )
+    ready = _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder)
+    source = {"name": place.data, "skip_bad": False}
+    cutoffs = ready.protocol.cutoffs
+    return Comparison(
+        prepared=ready, entries=entries, seeds=place.experiment.seeds, cutoffs=cutoffs, source=source
+    )
+
+
+def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tuple[float, float], None]:
+    rows = {entry.label: entry for entry in plan.entries}
+    yield [
+        ExperimentFit(place, label, Row(model=entry.model, settings=entry.settings), entry.settings, seed=seed)
+        for label, entry in rows.items()
+        for seed in range(plan.seeds if method(entry.model, entry.settings).seeded else 1)
+    ]
+
+
+def _test(fit: ExperimentFit) -> tuple[float, float]:
+    """In a worker: one chosen setting with one seed on the test part."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    entry = ComparisonEntry(fit.label, fit.row.model, fit.settings)
+    plan = _plan(fit.place, [RowSelection(fit.label, (entry,))])
+    done = Run(fit.place.runs / run_name(fit.label, fit.seed))
+    if done.has("status.json") and done.status == "done":
+        return 0.0, 0.0
+    one_run(plan, entry, method(entry.model, entry.settings), fit.seed, fit.place.runs, 1, SILENT)
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def _choices(chosen: Sequence[RowSelection]) -> dict[str, Any]:
+    return {
+        one.label: {
+            "left out": one.left_out,
+            "entries": {entry.label: {"model": entry.model, **entry.settings} for entry in one.entries},
+        }
+        for one in chosen
+    }
+
+
+def _read_choices(folder: Run) -> list[RowSelection]:
+    """The opposite of `_choices`: what was chosen before the test part was opened."""
+    made = []
+    for label, kept in folder.read(CHOICES).items():
+        entries = tuple(
+            ComparisonEntry(name, one["model"], {key: value for key, value in one.items() if key != "model"})
+            for name, one in kept["entries"].items()
+        )
+        made.append(RowSelection(label, entries, kept["left out"]))
+    return made
+
+
+def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowSelection]) -> None:
+    """Say which entries make a curve, for the analyses of a sweep."""
+    swept = {label: next(iter(row.sweep.items())) for label, row in experiment.rows.items() if row.sweep}
+    if not swept:
+        return
+    key, values = next(iter(swept.values()))
+    curves = {one.label: [entry.label for entry in one.entries] for one in chosen if one.label in swept}
+    beside = [one.label for one in chosen if one.label not in swept and one.entries]
+    curves = {label: entries for label, entries in curves.items() if entries}
+    whole.write_json(SWEEP, {"key": key, "values": values, "curves": curves, "beside": beside})
+
+
+class _Log:
+    """Counts what is done, keeps what it cost, and tells the listener with the time that is left."""
+
+    def __init__(self, folder: Run, heard: FitListener, experiment: Experiment, workers: int) -> None:
+        self.folder, self.heard, self.workers, self.done = folder, heard, workers, 0
+        self.total = fits(experiment)
+        self.left = {label: _fits_of(row, experiment.seeds) for label, row in experiment.rows.items()}
+        self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
+        before = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
+        self.sessions: list[dict[str, float]] = [*before, {"fits": 0, "cpu": 0.0, "wall": 0.0}]
+        self.started = time.perf_counter()
+
+    def tried(self, fit: ExperimentFit, result: TrialResult) -> None:
+        """A trial is finished, now or before."""
+        changes = {k: v for k, v in result.settings.items() if fit.row.settings.get(k) != v}
+        value = "no value" if math.isnan(result.value) else f"{result.value:.4f}"
+        what = f"{fit.label} {name_of(changes)}: {value}" if changes else f"{fit.label}: {value}"
+        self._add(fit.label, what, result.cpu, result.wall)
+
+    def tested(self, fit: ExperimentFit, result: tuple[float, float]) -> None:
+        """A chosen setting is scored on the test part."""
+        wall, cpu = result
+        self._add(fit.label, f"{fit.label}, seed {fit.seed}: scored on the test part", cpu, wall)
+
+    def _add(self, label: str, what: str, cpu: float, wall: float) -> None:
+        row = next((row for row in self.left if label == row or label.startswith(f"{row} ")), label)
+        self.done += 1
+        self.left[row] -= 1
+        if wall:
+            now = self.sessions[-1]
+            now["fits"] += 1
+            now["cpu"] += cpu
+            now["wall"] = time.perf_counter() - self.started
+            self.walls[row].append(wall)
+            self.folder.write_json(SPENT, {"sessions": self.sessions})
+        self.heard(what, wall, self.done, self.total, self._seconds_left())
+
+    def _seconds_left(self) -> float:
+        """Each row's own mean for the fits it still has; the mean of all for a row without any yet."""
+        every = [wall for walls in self.walls.values() for wall in walls]
+        usual = sum(every) / max(1, len(every))
+        each = {row: sum(walls) / len(walls) if walls else usual for row, walls in self.walls.items()}
+        return sum(count * each[row] for row, count in self.left.items()) / self.workers

@@ -1,0 +1,1 @@
+"""Choosing settings on the validation part: grids, ranges, trials and their folder."""

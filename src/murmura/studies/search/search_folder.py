@@ -1,0 +1,203 @@
+"""A search and its folder: the trials, the choice, and at the end the test part, opened once for that choice.
+
+runs/<id>/
+  config.yaml      data, protocol, model, what is searched and how
+  data.json        counts and fingerprints of the parts
+  trials.csv       every trial (or the file named by --history)
+  study.db         the study of --sampler tpe
+  choice.json      what won on the validation part
+  opened.json      when the test part was opened, for which choice; from then on the search is over
+  metrics.json, per_user.csv, recommendations.tsv, …   what the choice reached on the test part
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from murmura.core.errors import RunError, SettingError
+from murmura.core.locks import locked
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import as_dict, settings
+from murmura.data.sources.registry import load
+from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
+from murmura.engine.protocol import PreparedData, Selection, prepare, protocol
+from murmura.engine.run import Run, environment
+from murmura.engine.sealed import FILE as OPENED
+from murmura.engine.sealed import refuse_opened
+from murmura.studies.config import DataConfig
+from murmura.studies.methods import method
+from murmura.studies.search.grid import grid, search
+from murmura.studies.search.space import Range, Space, corners, parse_range
+from murmura.studies.search.tpe import tpe
+from murmura.studies.search.trial_jobs import most_epochs
+from murmura.studies.search.trials import Trial, best, measured, side
+
+TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
+
+
+@settings
+class SearchConfig:
+    """A search as its folder keeps it."""
+
+    data: DataConfig
+    protocol: str = "default"
+    search: str  # the model
+    fixed: dict[str, Any] = field(default_factory=dict)
+    sampler: Literal["grid", "tpe"] = "grid"
+    space: dict[str, list[Any] | str]  # key -> values, or a range LOW:HIGH[:log][:int]
+    metric: str = "P@10"
+    patience: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    def axes(self) -> Space:
+        """The space, ranges read."""
+        return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in self.space.items()}
+
+    def candidates(self) -> list[dict[str, Any]]:
+        """Every combination of a grid; refuses ranges."""
+        lists = {key: axis for key, axis in self.axes().items() if not isinstance(axis, Range)}
+        if len(lists) < len(self.space):
+            raise SettingError(
+                "a grid must have lists of values, but --space gives a range; use --sampler tpe."
+            )
+        return [{**self.fixed, **one} for one in grid(lists)]
+
+    def check(self) -> None:
+        """Refuse what the model does not allow, before any work."""
+        side(self.metric)
+        tpe = self.sampler == "tpe"
+        for one in [{**self.fixed, **one} for one in corners(self.axes())] if tpe else self.candidates():
+            method(self.search, one)
+            if self.patience is not None:
+                most_epochs(self.search, one)
+
+
+def search_run(
+    config: SearchConfig,
+    folder: Path,
+    *,
+    trials: int = 20,
+    history: Path | None = None,
+    workers: int = 1,
+    progress: Progress = SILENT,
+) -> Iterator[Trial]:
+    """Search, and keep the choice; the same call goes on where a killed one stopped.
+
+    `trials` is how many settings tpe tries in all; a later call with more goes on. A folder whose test part has
+    been opened searches no more.
+    """
+    refuse_opened(Run(folder))
+    config.check()
+    selection, about = load_selection(config)
+    with locked(folder):
+        refuse_opened(Run(folder))  # somebody may have opened it while the data was read
+        run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
+        run.write_json("data.json", about)
+        run.write_json("environment.json", environment())
+        found: list[Trial] = []
+        with run.at_work():
+            for trial in _trials(config, selection, run, trials, history, workers, progress):
+                found.append(trial)
+                yield trial
+        run.write_json(CHOICE, _choice(config, found, history))
+        run.mark("chosen")
+
+
+def _choice(config: SearchConfig, found: list[Trial], history: Path | None) -> dict[str, Any]:
+    winner = best(found, config.metric)
+    return {
+        "model": config.search,
+        "settings": winner.settings,
+        "metric": config.metric,
+        "value": winner.value,
+        "trials": len(found),
+        "seconds": round(sum(trial.seconds for trial in found), 2),
+        "history": None if history is None else str(history),
+    }
+
+
+def _trials(
+    config: SearchConfig,
+    selection: Selection,
+    run: Run,
+    trials: int,
+    history: Path | None,
+    workers: int,
+    progress: Progress,
+) -> Iterator[Trial]:
+    kept = history or run.path / TRIALS
+    if config.sampler == "tpe":
+        return tpe(
+            selection, config.search, config.axes(), trials, kept,
+            fixed=config.fixed, study=run.path / STUDY, metric=config.metric, seed=config.seed,
+            workers=workers, patience=config.patience, progress=progress,
+        )  # fmt: skip
+    return search(
+        selection, config.search, config.candidates(), kept,
+        metric=config.metric, seed=config.seed, workers=workers, patience=config.patience, progress=progress,
+    )  # fmt: skip
+
+
+def load_selection(config: SearchConfig, data_dir: Path | None = None) -> tuple[Selection, dict[str, Any]]:
+    """What is chosen on, and counts of all parts. When it returns, no test row is left in this process."""
+    prepared = _prepared(config, data_dir)
+    return prepared.selection(), prepared.describe()
+
+
+def evaluate_search(
+    folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None, workers: int = 1
+) -> dict[str, Any]:
+    """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
+    run, config = Run.open(folder), read_search(folder)
+    with locked(folder):
+        return _evaluate(run, config, cutoffs, data_dir, workers)
+
+
+def _evaluate(
+    run: Run, config: SearchConfig, cutoffs: tuple[int, ...] | None, data_dir: Path | None, workers: int
+) -> dict[str, Any]:
+    if not run.has(CHOICE) or (run.status != "chosen" and not run.has(OPENED)):
+        raise RunError(f"{run.path} must hold a finished search, but it is {run.status}; run it to its end.")
+    chosen = run.read(CHOICE)
+    ready, prepared = method(chosen["model"], chosen["settings"]), _prepared(config, data_dir)
+    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+        raise RunError(f"the data must be what {run.path} searched on, but its fingerprint differs.")
+    split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
+    metrics = measured(config.metric)
+    outcome = experiment(
+        ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs, metrics=metrics
+    )
+    record_training(run, outcome.model)
+    record_lists(run, outcome.lists, split)
+    record_scores(run, outcome.evaluation, outcome.cost, split)
+    run.mark("done")
+    values: dict[str, Any] = run.read("metrics.json")
+    return values
+
+
+def is_search(run: Run) -> bool:
+    """Whether a folder is that of a search."""
+    return "search" in run.config
+
+
+def read_search(folder: Path) -> SearchConfig:
+    """The configuration of a search; refuses another folder."""
+    run = Run.open(folder)
+    try:
+        found: SearchConfig = TypeAdapter(SearchConfig).validate_python(run.config)
+    except ValidationError:
+        raise RunError(
+            f"{folder} must be the folder of a search, but is not; give a folder `murmura search` printed."
+        ) from None
+    return found
+
+
+def _prepared(config: SearchConfig, data_dir: Path | None = None) -> PreparedData:
+    where = data_dir or (Path(config.data.dir) if config.data.dir else None)
+    dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
+    return prepare(dataset, protocol(config.protocol, dataset))

@@ -1,0 +1,122 @@
+"""The trials of searches: one line each in a file that grows, so that what is known is not tried again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from murmura.core.errors import RunError, SettingError
+from murmura.evaluation.registry import DEFAULT_METRICS, better, is_error, metric_of
+
+COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
+DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
+
+Side = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting and what it scored on the validation part."""
+
+    settings: dict[str, Any]
+    value: float
+    seconds: float
+
+
+def name_of(settings: dict[str, Any]) -> str:
+    """A setting as one text, whatever the order of its keys."""
+    return json.dumps(settings, sort_keys=True)
+
+
+def side(metric: str) -> Side:
+    """Whether a search looks for the highest value or, where it is an error, for the lowest."""
+    found = better(metric)
+    if found == "zero":
+        raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
+    return found
+
+
+def measured(metric: str) -> tuple[str, ...]:
+    """What a search measures: the usual metrics, and the one that decides."""
+    own = () if is_error(metric) else (metric_of(metric).key,)
+    return tuple(dict.fromkeys((*DEFAULT_METRICS, *own)))
+
+
+def ranked(trials: Sequence[Trial], metric: str) -> list[Trial]:
+    """Best first by the metric; of equal ones the first, and last those without a value."""
+    sign = -1.0 if side(metric) == "higher" else 1.0
+    return sorted(trials, key=lambda trial: (math.isnan(trial.value), sign * trial.value))
+
+
+def best(trials: Sequence[Trial], metric: str) -> Trial:
+    """The first of `ranked`."""
+    return ranked(trials, metric)[0]
+
+
+def best_place(values: Sequence[float], better: Side) -> int:
+    """Where the best value is; of equal ones the first. A number beats none."""
+    sign = 1.0 if better == "higher" else -1.0
+    return max(range(len(values)), key=lambda n: -math.inf if math.isnan(values[n]) else sign * values[n])
+
+
+class TrialHistory:
+    """The trials of one model on one data set so far: in memory, and in a file when there is one."""
+
+    def __init__(self, file: Path | None, key: tuple[str, str, str], metric: str) -> None:
+        self.file, self.key, self.metric, self.model = file, key, metric, key[2]
+        rows = read_history(file) if file is not None and file.exists() else []
+        self.known = {
+            row["settings"]: Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
+            for row in rows
+            if (row["data"], row["protocol"], row["model"], row["metric"]) == (*key, metric)
+        }
+
+    def find(self, settings: dict[str, Any]) -> Trial | None:
+        """The trial of a setting; None where it has not been tried."""
+        return self.known.get(name_of(settings))
+
+    def add(self, trial: Trial) -> None:
+        """Keep a trial."""
+        self.known[name_of(trial.settings)] = trial
+        if self.file is None:
+            return
+        new = not self.file.exists()
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        with self.file.open("a+b") as file:
+            _end_line(file)
+        with self.file.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(COLUMNS)
+            value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
+            writer.writerow((*self.key, name_of(trial.settings), self.metric, value, seconds))
+
+
+def read_history(file: Path) -> list[dict[str, str]]:
+    """The lines of a history; a line cut short by a kill is left out."""
+    with file.open(encoding="utf-8", newline="") as opened:
+        reader = csv.DictReader(opened)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise RunError(
+                f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
+            )
+        return [row for row in reader if _is_whole(row)]
+
+
+def _is_whole(row: dict[str, str]) -> bool:
+    try:
+        float(row["value"]), float(row["seconds"])
+        return isinstance(json.loads(row["settings"]), dict)
+    except (TypeError, ValueError):
+        return False
+
+
+def _end_line(file: IO[bytes]) -> None:
+    """Close a line that a kill left open, so that the next one is not lost with it."""
+    if file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n":
+        file.write(b"\n")

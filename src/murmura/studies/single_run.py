@@ -1,0 +1,116 @@
+"""One run from its configuration to its folder: fit first, open the test part only when asked to evaluate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.errors import RunError
+from murmura.core.locks import locked
+from murmura.core.model import Model
+from murmura.core.progress import SILENT, Progress
+from murmura.core.settings import as_dict
+from murmura.data.sources.registry import load
+from murmura.engine.checkpoint import NAME as CHECKPOINT
+from murmura.engine.experiment import record_lists, record_outcome, record_training, score
+from murmura.engine.method import Method
+from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.engine.run import Run, environment
+from murmura.studies.config import FitConfig, check_config
+from murmura.studies.defaults import defaults
+from murmura.studies.methods import method
+
+MODEL = "model.npz"
+LISTED = 100  # items kept per user, enough for every usual cut-off
+
+
+def fit_run(
+    config: FitConfig, folder: Path, progress: Progress = SILENT, checkpoint_every: int | None = None
+) -> Run:
+    """Fit, keep the model and the lists. A finished fit in the same folder is not repeated.
+
+    A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
+    from there when the same call is made again, and ends with the same bytes.
+    """
+    prepared, settings = prepare_run(config)
+    name = str(config.model["name"])
+    ready = method(name, settings, config.workers)
+    ready.check(prepared.split.train, config.seed)
+    with locked(folder):
+        run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
+        if not run.has(MODEL):
+            _fit(run, ready, prepared, config, progress, checkpoint_every)
+    return run
+
+
+def _fit(
+    run: Run,
+    ready: Method,
+    prepared: PreparedData,
+    config: FitConfig,
+    progress: Progress,
+    checkpoint_every: int | None,
+) -> None:
+    with run.at_work():
+        run.write_json("environment.json", environment())
+        run.write_json("data.json", prepared.describe())
+        model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
+        users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+        record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
+        record_training(run, model)
+        ready.save(run.path / MODEL, model)
+    (run.path / CHECKPOINT).unlink(missing_ok=True)
+    run.mark("fitted")
+
+
+def evaluate_run(
+    folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None
+) -> dict[str, Any]:
+    """Score a fitted run on the test part and keep the result."""
+    run, config = Run.open(folder), read_config(folder)
+    prepared, model = open_run(folder, data_dir)
+    with locked(folder):
+        split = prepared.open(run, {"model": config.model})
+        outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
+        record_outcome(run, outcome, split)
+        run.mark("done")
+    values: dict[str, Any] = run.read("metrics.json")
+    return values
+
+
+def open_run(folder: Path, data_dir: Path | None = None) -> tuple[PreparedData, Model]:
+    """The model a run keeps, with the data it was fitted on; refuses data of another fingerprint."""
+    run, config = Run.open(folder), read_config(folder)
+    if not run.has(MODEL):
+        raise RunError(
+            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
+        )
+    prepared, settings = prepare_run(config, data_dir)
+    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
+        )
+    ready = method(str(config.model["name"]), settings)
+    return prepared, ready.load(run.path / MODEL, prepared.split.train)
+
+
+def read_config(folder: Path) -> FitConfig:
+    """The configuration of a run of one model."""
+    read = check_config(Run.open(folder).config, str(folder / "config.yaml"))
+    if not isinstance(read, FitConfig):
+        raise RunError(
+            f"{folder} must be the run of one model, but is a comparison; give a folder `murmura fit` wrote."
+        )
+    return read
+
+
+def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
+    """The data of a run made ready, and its model's settings made whole."""
+    where = data_dir or (Path(config.data.dir) if config.data.dir else None)
+    dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
+    rules = protocol(config.protocol, dataset)
+    name = str(config.model["name"])
+    own = {key: value for key, value in config.model.items() if key != "name"}
+    return prepare(dataset, rules), {**defaults(rules.name, dataset.name, name), **own}
