@@ -55,14 +55,14 @@ REVEALED = [
     "murmura.core.catalogue.Dataset",
     "murmura.engine.protocol.PreparedData",
     "murmura.core.interactions.Interactions",
-    "murmura.baselines.base.Model",
+    "murmura.core.model.Model",
     "murmura.engine.federated_model.FederatedModel",
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
     "murmura.core.ranked_lists.RankedLists",
     "murmura.studies.search.trials.Trial",
     "murmura.studies.compare.Comparison",
-    "Generator[murmura.studies.compare.Line, None, None]",
+    "Generator[murmura.studies.compare.EntryMeans, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
     "-> murmura.evaluation.result.Evaluation",
@@ -117,5 +117,5 @@ def test_everything_an_algorithm_needs_is_one_import() -> None:
         (name for name in vars(murmura.federated) if not name.startswith("_")), key=str.lower
     )
     contract = importlib.import_module("murmura.core.contract")
-    for name in ("Algorithm", "Phase", "Public", "History", "Call", "Total", "Letters", "ServerState"):
+    for name in ("Algorithm", "Phase", "FederationInfo", "History", "RoundContext", "Total", "ServerState"):
         assert getattr(murmura.federated, name) is getattr(contract, name)

@@ -19,7 +19,7 @@ from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.fpl.arithmetic import FplRates
 from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
-from murmura.kernels.fpl.cohorts import Sums, Visit, count_shared, merge_blocks, pass_block, run_blocks
+from murmura.kernels.fpl.cohorts import Sums, VisitRules, count_shared, merge_blocks, pass_block, run_blocks
 from murmura.kernels.fpl.parallel import run_single_triples
 from murmura.kernels.fpl.single import single_rounds
 from murmura.kernels.fpl.stochastic import stochastic_rounds
@@ -131,7 +131,7 @@ class FPLKernel:
         bounds = np.array(_cuts(len(clients), blocks))
         out, cuts = room.sums(blocks, a.factors + 1), _cuts(blocks, room.workers)
         Q, b, P = model["Q"], model["b"], states["p"]
-        visit = Visit(cohort.round, room.triples, a.warm, a.version == "equations")
+        visit = VisitRules(cohort.round, room.triples, a.warm, a.version == "equations")
         several = room.triples != 1 or a.warm > 0
 
         def work(w: int) -> int:
@@ -155,7 +155,7 @@ class FPLKernel:
         """The sum of a cohort whose updates go through a channel."""
         a, model, clients, round = self.algorithm, cohort.model, cohort.clients, cohort.round
         cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers, room.width)
-        visit = Visit(round, room.triples, a.warm, a.version == "equations")
+        visit = VisitRules(round, room.triples, a.warm, a.version == "equations")
         vector_slice, ones = chain.vector_slice("items", round), a.optimiser == "per-contributor"
         totals = np.zeros((room.workers, chain.words), np.int64)
 

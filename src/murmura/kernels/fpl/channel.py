@@ -9,7 +9,7 @@ from murmura.core.kernel import VectorSlice
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.arithmetic import FplRates, Values
-from murmura.kernels.fpl.cohorts import Visit, shares_row, visit_client
+from murmura.kernels.fpl.cohorts import VisitRules, shares_row, visit_client
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index
 from murmura.kernels.random.philox import Word
 
@@ -19,7 +19,7 @@ def run_channel_round(
     first: int,
     last: int,
     cohort: Ints,
-    visit: Visit,
+    visit: VisitRules,
     ones: bool,
     vector_slice: VectorSlice,
     P: Values,

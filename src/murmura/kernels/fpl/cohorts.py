@@ -33,7 +33,7 @@ class Sums(NamedTuple):
     used: Longs  # (blocks,)
 
 
-class Visit(NamedTuple):
+class VisitRules(NamedTuple):
     """What clients do in this round."""
 
     round: int
@@ -48,7 +48,7 @@ def run_blocks(
     last: int,
     bounds: Longs,
     cohort: Ints,
-    visit: Visit,
+    visit: VisitRules,
     P: Values,
     Q: Values,
     b: Values,
@@ -86,7 +86,7 @@ def run_blocks(
 @compiled
 def visit_client(
     u: Index,
-    visit: Visit,
+    visit: VisitRules,
     P: Values,
     Q: Values,
     b: Values,
