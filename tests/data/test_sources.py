@@ -140,6 +140,7 @@ def test_the_split_of_kgflex(
 
 SPEED = """
 import resource
+import time
 from pathlib import Path
 from murmura.data import load
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
@@ -147,21 +148,28 @@ from murmura.data.splits.registry import TemporalHoldout
 data = apply_filters(load(Path({folder!r})).interactions, (LatestPerPair(), Binarise(), MinPerUser(rows=20)))
 TemporalHoldout().apply(data)
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(used.ru_utime + used.ru_stime)
+spent = used.ru_utime + used.ru_stime
+begun = time.process_time()
+with (Path({folder!r}) / "ratings.dat").open(encoding="latin-1") as lines:
+    assert sum(len(line.split("::")) for line in lines) == 4 * 1_000_209
+print(spent / (time.process_time() - begun))
 """
 
 
-def test_ml_1m_takes_under_two_cpu_seconds(data_dir: Path) -> None:
-    """Loading, filtering and splitting, Python's start and all imports included; the best of three."""
+def test_ml_1m_takes_a_few_times_what_cutting_its_lines_takes(data_dir: Path) -> None:
+    """Loading, filtering and splitting, Python's start and all imports included; the best of three.
+
+    Measured 4.6 to 5 times, about 1.4 s; the loop over lines makes the bound hold on any machine.
+    """
     if not (data_dir / "ml-1m").is_dir():
         pytest.skip("ml-1m is not in the data folder")
     code = SPEED.format(folder=str(data_dir / "ml-1m"))
     runs = []
     for _ in range(3):
         runs.append(float(subprocess.check_output([sys.executable, "-c", code], text=True)))
-        if runs[-1] < 2.0:
+        if runs[-1] < 8.0:
             break
-    assert min(runs) < 2.0
+    assert min(runs) < 8.0
 
 
 def test_a_changed_file_is_noted_not_refused(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.transport import HttpReply
 from tests.faults.canary import WINDOW, nothing_of_one_person
-from tests.faults.federation import PEOPLE, scene
+from tests.faults.federation import LONG, PEOPLE, scene
+from tests.faults.machines import SECONDS
 
 
 @pytest.mark.process
@@ -37,8 +38,9 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
                 machine.start()
                 await machine.answers(place.send)
                 if name != "coordinator":
+                    place.machines.advance(LONG + 1)
                     assert (await place.ended(serial)).state == "abandoned"  # its shares were in memory only
-            await asyncio.wait_for(place.crowd.stay(), 60)
+            await asyncio.wait_for(place.crowd.stay(), SECONDS)
             place.check()
             tokens = [device.identity.token for device in place.crowd.devices.values()]
             needles = {

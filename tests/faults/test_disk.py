@@ -24,9 +24,9 @@ from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
 from murmura.runtimes.http.device.storage import DeviceMemory, Identity
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from tests.faults.federation import PEOPLE, Plain, book, current_model, options, scene, secret
+from tests.faults.federation import LONG, PEOPLE, Plain, book, current_model, options, scene, secret
 from tests.faults.launcher import Fate
-from tests.faults.machines import Machines
+from tests.faults.machines import SECONDS, Machines
 from tests.hypothesis_profiles import examples
 
 
@@ -90,7 +90,7 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
             assert current_model(tmp_path / "coordinator") == before
             one.kill()
             one.start()
-            await asyncio.wait_for(staying, 60)
+            await asyncio.wait_for(staying, SECONDS)
             place.check()
 
     asyncio.run(scenario())
@@ -130,14 +130,14 @@ def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_p
             assert 400 <= letter.status < 500  # the coordinator takes no update
             await asyncio.sleep(0.5)
             assert book(tmp_path / "coordinator")[0].state == "open"  # it pends
-            place.machines.advance(130)
+            place.machines.advance(2 * LONG + 10)
             ended = await place.ended(0)
             assert ended.state == "abandoned"
             assert current_model(tmp_path / "coordinator") == before
             other = {"seed": "vector", "vector": "seed"}[name]
             assert place.rows(other, "SELECT count(*) FROM rounds WHERE state = 'released'") == [(0,)]
             place.machines.by_name[name].start()
-            await asyncio.wait_for(place.crowd.stay(), 60)
+            await asyncio.wait_for(place.crowd.stay(), SECONDS)
             place.check()
 
     asyncio.run(scenario())

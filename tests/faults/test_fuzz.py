@@ -26,6 +26,7 @@ from murmura.runtimes.http.protocol.manifest import Manifest, canonical
 from murmura.runtimes.http.protocol.refusals import STATUS
 from murmura.runtimes.http.protocol.transport import HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
+from tests.faults.machines import SECONDS
 from tests.faults.payloads import Payload, fuzzed
 from tests.faults.test_liars import opened, own_key, signed
 
@@ -101,7 +102,7 @@ def ask_all(payloads: list[Payload], url: str) -> Counter[tuple[str, int]]:
     """Send them one after the other over as few connections as the server allows; what was answered."""
     host, port = url.removeprefix("http://").split(":")
     seen: Counter[tuple[str, int]] = Counter()
-    line = http.client.HTTPConnection(host, int(port), timeout=30)
+    line = http.client.HTTPConnection(host, int(port), timeout=SECONDS)
     for one in payloads:
         chunked = one.headers.get("transfer-encoding") == "chunked"
         try:
@@ -178,7 +179,7 @@ def test_endless_and_oversize_bodies_are_cut_off(tmp_path: Path) -> None:
 
     def endless(url: str, path: str, head: str) -> int:
         host, port = url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=30) as line:
+        with socket.create_connection((host, int(port)), timeout=SECONDS) as line:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
             line.sendall(f"POST {path} HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n".encode())
             sent = 0

@@ -23,7 +23,18 @@ import pytest
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from tests.faults.canary import nothing_of_one_person
-from tests.faults.federation import PEOPLE, ROUNDS, SEED, Crowd, book, current_model, likes, options, replay
+from tests.faults.federation import (
+    LONG,
+    PEOPLE,
+    ROUNDS,
+    SEED,
+    Crowd,
+    book,
+    current_model,
+    likes,
+    options,
+    replay,
+)
 from tests.faults.launcher import Fate
 from tests.faults.machines import MINIMUM, SECONDS, Machine, Machines
 
@@ -39,7 +50,7 @@ async def run(folder: Path, fates: dict[str, Fate]) -> list[Point]:
     """One federation from its first start to its end; where its machines could have been killed."""
     machines = Machines(folder, options(folder))
     async with HttpTransport() as send:
-        crowd = Crowd(machines.url, send, machines.clock)
+        crowd = Crowd(machines.url, send, machines.clock, incomplete=lambda: machines.advance(LONG + 1))
         watch = []
         try:
             await machines.start(send, fates)
@@ -105,7 +116,7 @@ async def server_dies(folder: Path, point: Point) -> None:
 
 async def device_dies(folder: Path, point: Point) -> int:
     """All devices but the last in this process, that one a process of its own; its writes."""
-    machines, last = Machines(folder, options(folder)), PEOPLE - 1
+    machines, last = Machines(folder, options(folder, 120.0)), PEOPLE - 1
     table = folder / "likes.csv"
     rows = "".join(f"{last},{item}\n" for item in likes(last).item.tolist())
     table.write_text("user,item\n" + rows, encoding="utf-8")

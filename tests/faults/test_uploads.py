@@ -13,7 +13,7 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply, bearer
-from tests.faults.federation import PEOPLE, ROUNDS, Scene, current_model, scene
+from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
 
 pytestmark = pytest.mark.process
@@ -55,7 +55,7 @@ async def dropping(folder: Path, step: str) -> None:
             assert [isinstance(one, DroppedError) for one in seen] == [n in GONE for n in range(PEOPLE)]
             complete = step == STEPS[3]  # both shares are there, so they count, though nobody was told
             if not complete:
-                place.machines.advance(61)
+                place.machines.advance(LONG + 1)
             ended = await place.ended(serial)
             assert (ended.state, ended.reports) == ("committed", PEOPLE if complete else MINIMUM), ended
             counted[serial] = set(range(PEOPLE)) - (set() if complete else set(GONE))
@@ -75,7 +75,7 @@ def test_fewer_survivors_than_the_minimum_publish_nothing_and_change_nothing(tmp
             before = current_model(tmp_path / "coordinator")
             reply = await place.manifest()
             await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(MINIMUM - 1)))
-            place.machines.advance(61)
+            place.machines.advance(LONG + 1)
             ended = await place.ended(0)
             assert (ended.state, ended.reports) == ("abandoned", MINIMUM - 1)
             assert current_model(tmp_path / "coordinator") == before
@@ -98,7 +98,7 @@ def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: P
 
             async def slowly(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
                 if url.endswith("/reports"):
-                    place.machines.advance(61)
+                    place.machines.advance(LONG + 1)
                 return await real(method, url, body, headers)
 
             slow.send = slowly

@@ -131,5 +131,5 @@ def answers(url: str, processes: Processes, name: str) -> None:
 
 
 def get(url: str, headers: dict[str, str] | None = None) -> Any:
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=30) as reply:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers or {}), timeout=PATIENCE) as reply:
         return reply.read()
