@@ -38,8 +38,8 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
     for source in every_source().values():
         here = not source.files or (data_dir is not None and source.fits(data_dir / source.place))
         if as_json:
-            told = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
-            typer.echo(json.dumps({**told, "licence": source.licence, "url": source.url}))
+            row = {"name": source.name, "title": source.title, "here": here, "owner": source.owner}
+            typer.echo(json.dumps({**row, "licence": source.licence, "url": source.url}))
         rows.append([source.name, "yes" if here else "no", source.title])
     if not as_json:
         table("data sets", ["name", "here", "title"], rows, text=True)

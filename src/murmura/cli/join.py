@@ -72,11 +72,11 @@ def join(
         simulate=_simulated(simulate),
     )
 
-    def tell(told: dict[str, object]) -> None:
+    def tell(event: dict[str, object]) -> None:
         if as_json:
-            typer.echo(json.dumps(told))
+            typer.echo(json.dumps(event))
         else:
-            say(joining.sentence(told))
+            say(joining.sentence(event))
 
     joining.run(chosen, tell)
 

@@ -112,8 +112,8 @@ async def _run(chosen: JoinOptions, tell: Printer) -> None:
         own = _Own(device, folder)
 
         def visited(outcome: VisitOutcome) -> None:
-            told: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
-            tell({name: value for name, value in told.items() if name != "kind"})
+            event: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
+            tell({name: value for name, value in event.items() if name != "kind"})
 
         try:
             await stay(device, events, visited, own.measure(tell))
@@ -148,8 +148,8 @@ class _Own:
         best, _ = await self._best(k)
         if not best:
             return
-        told = await about(self.device.send, self.device.identity.url)
-        labels = (await self.device.cache.description(str(told["description"]))).items.labels
+        federation = await about(self.device.send, self.device.identity.url)
+        labels = (await self.device.cache.description(str(federation["description"]))).items.labels
         names = self.device.identity.people or ("you",)
         for name, items in zip(names, best):
             tell({"event": "recommended", "for": name, "items": labels[items].tolist()})
@@ -157,40 +157,38 @@ class _Own:
     async def _best(self, k: int) -> tuple[list[list[int]], int]:
         """Everybody's first k items by the newest model, and the rounds it has seen; none before training."""
         d = self.device
-        told = await about(d.send, d.identity.url)
+        federation = await about(d.send, d.identity.url)
         manifest, state = await d.last_manifest(), self.folder.memory.state
-        if manifest is None or not (state or told["rounds_done"]):
+        if manifest is None or not (state or federation["rounds_done"]):
             return [], 0
-        newest = replace(manifest, model=str(told["model"]))
+        newest = replace(manifest, model=str(federation["model"]))
         info = (await d.cache.description(manifest.description)).info
         history, _ = d.history(info, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if manifest.exchange(info).returns else None
         model = await d.cache.model(newest)
         people = max(1, len(d.identity.people))
         best = recommend(newest, info, model, state, history, d.identity.secret, k, answer, people)
-        return [items.tolist() for items in best], int(told["rounds_done"])
+        return [items.tolist() for items in best], int(federation["rounds_done"])
 
 
-def sentence(told: dict[str, Any]) -> str:
+def sentence(event: dict[str, Any]) -> str:
     """One line for the owner."""
-    kind = told["event"]
+    kind = event["event"]
     if kind == "joined":
-        left_out = f"; {told['foreign']} rows are of items it does not have" if told["foreign"] else ""
-        return f"joined with {told['items']} items, kept in {told['folder']}{left_out}"
+        left_out = f"; {event['foreign']} rows are of items it does not have" if event["foreign"] else ""
+        return f"joined with {event['items']} items, kept in {event['folder']}{left_out}"
     if kind == "sent":
         return (
-            f"round {told['round']} ({told['phase']}): {told['bytes']:,} bytes left; "
-            f"{told['disclosed']:.0%} of what you like has been disclosed so far"
+            f"round {event['round']} ({event['phase']}): {event['bytes']:,} bytes left; "
+            f"{event['disclosed']:.0%} of what you like has been disclosed so far"
         )
     if kind == "measured":
-        return (
-            f"after {told['done']} rounds: {told['hits']} of {told['kept_back']} items kept back are among the "
-            f"first {FIRST}"
-        )
+        hits = f"{event['hits']} of {event['kept_back']} items kept back"
+        return f"after {event['done']} rounds: {hits} are among the first {FIRST}"
     if kind == "recommended":
-        return f"for {told['for']}: " + ", ".join(map(str, told["items"]))
+        return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
     if kind == "not-called":
-        return f"round {told['round']} ({told['phase']}): not called"
+        return f"round {event['round']} ({event['phase']}): not called"
     if kind == "finished":
         return "the federation is finished"
-    return f"stayed out: {told['why']}"
+    return f"stayed out: {event['why']}"

@@ -49,10 +49,10 @@ def load_or_create_seed(state: Path, given: int | None, fresh: int) -> int:
     path = state / "seed"
     if not path.exists():
         write_whole(path, f"{fresh if given is None else given}\n".encode(), mode=0o600)
-    kept = int(path.read_text(encoding="utf-8"))
-    if given is not None and given != kept:
-        raise SettingError(f"the seed of this folder must stay {kept}, but {given} was given.")
-    return kept
+    seed = int(path.read_text(encoding="utf-8"))
+    if given is not None and given != seed:
+        raise SettingError(f"the seed of this folder must stay {seed}, but {given} was given.")
+    return seed
 
 
 def run_coordinator(

@@ -63,11 +63,11 @@ def group(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[An
 
 def answers_as_arrays(answers: Mapping[int, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
     """What single clients were told, as {"answers.7.M": ...}."""
-    return {f"answers.{client}.{name}": a for client, told in answers.items() for name, a in told.items()}
+    return {f"answers.{client}.{name}": a for client, answer in answers.items() for name, a in answer.items()}
 
 
 def answers_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[int, dict[str, NDArray[Any]]]:
     """The opposite."""
-    told = group(arrays, "answers")
-    clients = sorted({int(name.partition(".")[0]) for name in told})
-    return {client: group(told, str(client)) for client in clients}
+    flat = group(arrays, "answers")
+    clients = sorted({int(name.partition(".")[0]) for name in flat})
+    return {client: group(flat, str(client)) for client in clients}

@@ -37,7 +37,7 @@ def describe(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
 
 def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     no = {"description": "A typed refusal.", "content": {"application/json": {"schema": _REFUSAL}}}
-    told: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
         "responses": {
@@ -48,17 +48,17 @@ def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
     }
     names = re.findall(r"{(\w+)}", endpoint.path)
     if names:
-        told["parameters"] = [
+        operation["parameters"] = [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
         ]
     if endpoint.takes:
-        told["requestBody"] = {"required": True, "content": {endpoint.takes: {}}}
+        operation["requestBody"] = {"required": True, "content": {endpoint.takes: {}}}
     if endpoint.guard in GUARDS:
-        told["security"] = [{"token": []}]
-        told["description"] = f"Needs {GUARDS[endpoint.guard]}."
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"Needs {GUARDS[endpoint.guard]}."
     elif endpoint.guard == "coordinator":
-        told["description"] = "The body carries the coordinator's signature."
-    return told
+        operation["description"] = "The body carries the coordinator's signature."
+    return operation
 
 
 _REFUSAL = {"$ref": "#/components/schemas/Refusal"}

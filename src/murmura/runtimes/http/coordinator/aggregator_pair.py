@@ -31,8 +31,8 @@ class AggregatorPair:
 
     async def count(self, send: Transport, manifest: Manifest) -> int:
         """How many reports have arrived complete."""
-        told = (await ask(send, "GET", f"{self.vector.url}/rounds/{manifest.hash.hex()}")).json()
-        return int(told.get("reports", 0))
+        reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{manifest.hash.hex()}")).json()
+        return int(reply.get("reports", 0))
 
     async def total(self, send: Transport, manifest: Manifest, ring: Ring) -> tuple[Words, int]:
         """The sum over the reports both agree on, and how many they are."""
@@ -65,9 +65,9 @@ class AggregatorPair:
 
 async def fetch_key(send: Transport, url: str) -> bytes:
     """The public key a server shows."""
-    told = (await ask(send, "GET", f"{url}/key")).json()
+    reply = (await ask(send, "GET", f"{url}/key")).json()
     try:
-        key = bytes.fromhex(str(told["key"]))
+        key = bytes.fromhex(str(reply["key"]))
     except (KeyError, ValueError):
         key = b""
     if len(key) != 32:

@@ -170,14 +170,14 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        told = self.rounds.status()
-        told.pop("open")
+        status = self.rounds.status()
+        status.pop("open")
         return {
             "protocol": PROTOCOL,
             "federation": self.rounds.store.federation,
             "key": self.key.public.hex(),
             "description": self.rounds.store.description_hash,
-            **told,
+            **status,
         }
 
     def status(self) -> dict[str, Any]:

@@ -276,8 +276,8 @@ class RoundRunner:
     def answer(self, slot: int) -> bytes:
         """What the last exchange told this device alone."""
         start = f"{slot}."
-        told = self.now.answers
-        own = {name.removeprefix(start): told[name] for name in told if name.startswith(start)}
+        answers = self.now.answers
+        own = {name.removeprefix(start): answers[name] for name in answers if name.startswith(start)}
         if not own:
             raise RefusedError("unknown", "the last exchange told this device nothing.")
         return wire.pack_arrays(own)
@@ -285,7 +285,7 @@ class RoundRunner:
     def status(self) -> dict[str, Any]:
         """Where the federation stands."""
         channel, live = self.setup.channel, self.live
-        told: dict[str, Any] = {
+        status: dict[str, Any] = {
             "state": "finished" if self.itinerary.finished(self.now.position) else self.state,
             "method": self.setup.preset.name,
             "mode": channel.channel,
@@ -297,12 +297,12 @@ class RoundRunner:
             "open": None,
         }
         if live is not None:
-            told["open"] = {
+            status["open"] = {
                 **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
                 "published": live.published,
                 "reports": live.reports,
             }
-        return told
+        return status
 
 
 def _decoded(chain: Chain, total: Words, round: int, count: int) -> Total:

@@ -97,11 +97,11 @@ class FederationSetup:
             },
             sort_keys=True,
         ).encode()
-        kept = store.fact("setup")
-        if kept is None:
+        stored = store.fact("setup")
+        if stored is None:
             store.write([put_fact("setup", text)], durable=True)
-        elif kept != text:
-            there, here = json.loads(kept), json.loads(text)
+        elif stored != text:
+            there, here = json.loads(stored), json.loads(text)
             differing = ", ".join(name for name in here if there.get(name) != here[name])
             raise RunError(
                 f"the state folder must be of this federation, but its {differing} differ; "

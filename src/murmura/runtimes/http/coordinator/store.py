@@ -148,9 +148,9 @@ class CoordinatorStore:
         rows = []
         for envelope, state, reports, ended, reason in found:
             m = Manifest.decode(bytes(envelope)[wire.SIGNATURE_BYTES :])
-            told = {name: getattr(m, name) for name in ("serial", "round", "phase", "mode", "called")}
+            row = {name: getattr(m, name) for name in ("serial", "round", "phase", "mode", "called")}
             seconds = None if ended is None else round(ended - m.opened, 3)
-            rows.append(told | {"state": state, "reports": reports, "seconds": seconds, "reason": reason})
+            rows.append(row | {"state": state, "reports": reports, "seconds": seconds, "reason": reason})
         return rows
 
     def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
@@ -159,15 +159,15 @@ class CoordinatorStore:
         downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
         content = encode_model(server.model, downloads, info.listed)
         name, described = hashlib.sha256(content).digest(), bytes.fromhex(self.description_hash)
-        kept = self._store.fact("model") or name
-        told = {f"{slot}.{key}": array for slot, own in answers.items() for key, array in own.items()}
+        before = self._store.fact("model") or name
+        flat = {f"{slot}.{key}": array for slot, own in answers.items() for key, array in own.items()}
         return [
-            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?)", (described, kept, name)),
+            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?)", (described, before, name)),
             ("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, content)),
             put_fact("model", name),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
-            put_fact("answers", wire.pack_arrays(told)),
+            put_fact("answers", wire.pack_arrays(flat)),
             put_fact("progress", position.encode()),
         ]
 

@@ -52,21 +52,21 @@ class JoinRequest:
 
 async def about(send: Transport, url: str) -> dict[str, Any]:
     """What a federation says of itself; refuses another version of the protocol."""
-    told = (await ask(send, "GET", f"{url}/federation")).json()
-    check_version(told.get("protocol"))
-    return told
+    federation = (await ask(send, "GET", f"{url}/federation")).json()
+    check_version(federation.get("protocol"))
+    return federation
 
 
 async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
     """Register and make the device's folder; how many rows are of items the federation does not have."""
-    told = await about(send, request.url)
-    key = bytes.fromhex(str(told["key"]))
+    federation = await about(send, request.url)
+    key = bytes.fromhex(str(federation["key"]))
     if request.key is not None and request.key != key:
         raise FederationError(
             f"the coordinator at {request.url} must have the key that was given, but has another; do not join "
             f"it."
         )
-    described = await DownloadCache(request.url, send).description(str(told["description"]))
+    described = await DownloadCache(request.url, send).description(str(federation["description"]))
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
     allowed = Permission(
@@ -78,8 +78,8 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     identity = Identity(
         request.url,
         key,
-        str(told["federation"]),
-        await _place(request, folder, send) if told["state"] not in OVER else "",
+        str(federation["federation"]),
+        await _place(request, folder, send) if federation["state"] not in OVER else "",
         request.secret,
         request.minimum,
         request.readable,
@@ -92,9 +92,9 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
 
 async def _place(request: JoinRequest, folder: DeviceFolder, send: Transport) -> str:
     """Register: the token that stands for the place."""
-    asked = {"token": folder.wanted_token()} | ({} if request.slot is None else {"slot": request.slot})
-    told = (await ask(send, "POST", f"{request.url}/devices", json.dumps(asked).encode())).json()
-    return str(told["token"])
+    wanted = {"token": folder.wanted_token()} | ({} if request.slot is None else {"slot": request.slot})
+    reply = (await ask(send, "POST", f"{request.url}/devices", json.dumps(wanted).encode())).json()
+    return str(reply["token"])
 
 
 def known_likes(described: FederationDescription, request: JoinRequest) -> tuple[list[LikedItem], int]:

@@ -68,9 +68,9 @@ async def register_devices(
     sleep: Sleep = asyncio.sleep,
 ) -> list[Device]:
     """Register the devices, each in its slot."""
-    told = await about(send, simulated.url)
+    federation = await about(send, simulated.url)
     cache, secrets = DownloadCache(simulated.url, send), client_secrets(simulated.seed, simulated.size)
-    described = await cache.description(str(told["description"]))
+    described = await cache.description(str(federation["description"]))
     items = described.items.index(simulated.data.items.labels.tolist(), "item")
     liked = rows_of_devices(simulated.data, simulated.groups, items)
     gate = asyncio.Semaphore(AT_ONCE)
@@ -81,8 +81,8 @@ async def register_devices(
             place = (await ask(send, "POST", f"{simulated.url}/devices", body)).json()
         identity = Identity(
             simulated.url,
-            bytes.fromhex(str(told["key"])),
-            str(told["federation"]),
+            bytes.fromhex(str(federation["key"])),
+            str(federation["federation"]),
             str(place["token"]),
             secrets[client],
             minimum=1,

@@ -53,8 +53,8 @@ class RefusedError(FederationError):
     def read(status: int, body: bytes) -> RefusedError:
         """The refusal a reply carries; anything unreadable is malformed."""
         try:
-            told = json.loads(body)
-            code, message = str(told["error"]), str(told["message"])
+            content = json.loads(body)
+            code, message = str(content["error"]), str(content["message"])
         except (ValueError, KeyError, TypeError):
             code, message = "malformed", f"the other side answered {status} without saying why."
         return RefusedError(code if code in STATUS else "malformed", message)
