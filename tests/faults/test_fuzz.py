@@ -20,8 +20,9 @@ from typing import Any
 
 import pytest
 
+from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator.aggregator import pack_pair
-from murmura.runtimes.http.protocol import endpoints, wire
+from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.manifest import Manifest, canonical
 from murmura.runtimes.http.protocol.refusals import STATUS
 from murmura.runtimes.http.protocol.transport import HttpReply, bearer

@@ -17,8 +17,8 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from murmura.runtimes.http.protocol import endpoints
-from murmura.runtimes.http.protocol.dispatch import respond
+from murmura.runtimes.http import endpoints
+from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
 from murmura.web.app import RequestLimits, make_app
 from murmura.web.events import EventStream

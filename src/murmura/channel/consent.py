@@ -68,7 +68,7 @@ def sticky_consent(record: StickyRecord, items: Ints, pi: float) -> Floats:
     return np.array([float(item in active) for item in items.tolist()])
 
 
-def client_share(
+def client_consent(
     mode: DisclosureMode, record: StickyRecord, items: Ints, pi: float, secret: Words, round: int
 ) -> tuple[Floats, StickyRecord]:
     """The consent of each row of one client in a round, and its sticky decisions after it.

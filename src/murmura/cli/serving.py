@@ -62,7 +62,7 @@ def run_coordinator(
     from murmura.core.files import write_whole
     from murmura.runtimes.http.coordinator.coordinator import Coordinator
     from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.protocol.endpoints import COORDINATOR
+    from murmura.runtimes.http.endpoints import COORDINATOR
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.web.app import RequestLimits, make_app
     from murmura.web.serving import serve
@@ -110,7 +110,7 @@ def run_aggregator(
     from murmura.runtimes.http.aggregator.aggregator import Aggregator
     from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
     from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.protocol.endpoints import AGGREGATOR
+    from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
     from murmura.web.app import RequestLimits, make_app

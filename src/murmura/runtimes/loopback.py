@@ -30,6 +30,7 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.core.settings import as_dict
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
+from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
@@ -37,8 +38,8 @@ from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices
 from murmura.runtimes.http.device.storage import InMemoryStorage
-from murmura.runtimes.http.protocol import endpoints, wire
-from murmura.runtimes.http.protocol.dispatch import respond
+from murmura.runtimes.http.dispatch import respond
+from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.http.protocol.transport import HttpReply
 

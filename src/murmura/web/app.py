@@ -17,9 +17,9 @@ from starlette.requests import Request as Incoming
 from starlette.responses import Response
 from starlette.routing import Route
 
-from murmura.runtimes.http.protocol import dispatch
-from murmura.runtimes.http.protocol.dispatch import Table
-from murmura.runtimes.http.protocol.endpoints import EVENTS, Endpoint, HttpRequest
+from murmura.runtimes.http import dispatch
+from murmura.runtimes.http.dispatch import Table
+from murmura.runtimes.http.endpoints import EVENTS, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.web.events import EventStream

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 
 from starlette.responses import StreamingResponse
 
-from murmura.runtimes.http.protocol.dispatch import event
-from murmura.runtimes.http.protocol.endpoints import EVENTS
+from murmura.runtimes.http.dispatch import event
+from murmura.runtimes.http.endpoints import EVENTS
 
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
-from murmura.runtimes.http.protocol.dispatch import check_size
+from murmura.runtimes.http.dispatch import check_size
 from murmura.runtimes.http.protocol.refusals import RefusedError
 
 ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from murmura.core.version import __version__
-from murmura.runtimes.http.protocol.endpoints import Endpoint
+from murmura.runtimes.http.endpoints import Endpoint
 from murmura.runtimes.http.protocol.refusals import STATUS
 
 GUARDS = {"device": "the device's token", "operator": "the operator's token"}

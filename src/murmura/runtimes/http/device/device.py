@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from murmura.channel.chain import Chain
-from murmura.channel.consent import StickyRecord, client_share
+from murmura.channel.consent import StickyRecord, client_consent
 from murmura.channel.journal import JournalEntry
 from murmura.channel.shares import SEED_BYTES, split
 from murmura.core.codec import encode
@@ -247,8 +247,8 @@ class Device:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
         rows, record = self.rows.offered(info.listed), StickyRecord(self.storage.memory.joined, allowed.never)
         mode, secret = self.identity.disclosure, self.identity.secret
-        share, record = client_share(mode, record, rows.item, allowed.pi, secret, round)
-        return History(rows.item, rows.value, share, rows.person), record.joined
+        consent, record = client_consent(mode, record, rows.item, allowed.pi, secret, round)
+        return History(rows.item, rows.value, consent, rows.person), record.joined
 
     def _messages(
         self, work: _Work, made: Visit, chain: Chain | None, seed: bytes

@@ -1,1 +1,1 @@
-"""What the machines of a federation say to each other: messages, manifests, signatures, refusals, addresses."""
+"""What the machines of a federation say to each other: messages, manifests, signatures, and how they travel."""

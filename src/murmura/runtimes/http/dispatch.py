@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from murmura.core.errors import MurmuraError
-from murmura.runtimes.http.protocol.endpoints import BINARY, EVENTS, JSON, TEXT, Endpoint, HttpRequest
+from murmura.runtimes.http.endpoints import BINARY, EVENTS, JSON, TEXT, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import VERSION_HEADER, HttpReply
 from murmura.runtimes.http.protocol.wire import check_version

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.channel.consent import ConsentChoices, never_share
+from murmura.channel.consent import ConsentChoices, StickyRecord, client_consent, never_share
 from murmura.core.consent import Consent, DisclosureMode
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
@@ -74,3 +74,17 @@ def test_choices_that_do_not_fit_are_refused() -> None:
         never_share(data, {99: [0]})
     with pytest.raises(DataError, match="must hold every item never to be shared"):
         never_share(data, {2: list(range(20))})
+
+
+@pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
+def test_a_device_decides_like_the_compiled_twin_of_many_clients(mode: DisclosureMode) -> None:
+    data, secrets = crowd(30, 40), client_secrets(4, 30)
+    never = np.random.default_rng(1).random(len(data)) < 0.1
+    choices = ConsentChoices.of(Consent(pi=0.4, disclosure=mode), data, secrets, never=never)
+    people, forbidden = choices.population(data, secrets), choices.excluded
+    for client in range(30):
+        rows = slice(people.start[client], people.start[client + 1])
+        record = StickyRecord(excluded=tuple(people.item[rows][forbidden[rows]].tolist()))
+        for round in (0, 3):
+            consent, record = client_consent(mode, record, people.item[rows], 0.4, secrets[client], round)
+            assert (consent == people.history(client, round).consent).all()
