@@ -34,7 +34,7 @@ from murmura.engine.visit import visit
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest
@@ -60,10 +60,10 @@ def options(folder: Path, round_seconds: float = LONG, places: int = PEOPLE) -> 
     return [*words, *chosen, *timing, "--start", "--wait-for", str(PEOPLE)]
 
 
-def likes(client: int) -> DeviceRows:
+def likes(client: int) -> History:
     rng = np.random.default_rng(client)
     item = np.sort(rng.choice(ITEMS, 6 + client % 3, replace=False)).astype(np.int32)
-    return DeviceRows(item, np.ones(len(item)))
+    return History.private(item, 1.0)
 
 
 def people() -> Interactions:
@@ -111,7 +111,7 @@ class Crowd:
             identity = Identity(self.url, key, federation, token, secret(client), minimum=MINIMUM)
             self.devices[client] = self.device(identity, likes(client))
 
-    def device(self, identity: Identity, rows: DeviceRows) -> Device:
+    def device(self, identity: Identity, rows: History) -> Device:
         cache, storage = DownloadCache(self.url, self.send), InMemoryStorage(Permission())
         return Device(identity, storage, rows, cache, self.send, self.clock, asyncio.sleep, secrets.token_bytes)
 

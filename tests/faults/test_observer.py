@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from murmura.core.consent import Permission
+from murmura.core.contract import History
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.joining import about
-from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.transport import HttpReply, ask
 from tests.faults.machines import Machines
@@ -97,7 +98,7 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
                     machines.url, key, str(told["federation"]), token, rng.integers(0, 2**32, 2, np.uint32), 7
                 )
                 item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
-                rows, seen = DeviceRows(item, np.ones(len(item))), Observer(send, OwnTime())
+                rows, seen = History.private(item, 1.0), Observer(send, OwnTime())
                 device = Device(
                     identity,
                     InMemoryStorage(Permission()),

@@ -12,7 +12,7 @@ from murmura.algorithms import algorithm
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
-from murmura.core.contract import FederationInfo
+from murmura.core.contract import FederationInfo, History
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
@@ -21,7 +21,7 @@ from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.simulated import rows_of_devices
-from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 from murmura.runtimes.http.protocol.transport import HttpReply, ask
@@ -128,7 +128,7 @@ class World:
             entropy(100 + client),
         )
 
-    def rows(self, client: int) -> DeviceRows:
+    def rows(self, client: int) -> History:
         return rows_of_devices(self.data, self.groups, np.arange(self.data.n_items, dtype=np.int32))(client)
 
     async def everyone(self) -> list[Device]:

@@ -73,10 +73,14 @@ class History:
         return History(self.item[keep], self.value[keep], self.consent[keep], person)
 
     @staticmethod
-    def private(items: Ints, value: float = 1.0) -> History:
-        """The history of someone who likes some items, each with the same value, and shares nothing."""
-        own = np.unique(np.asarray(items, np.int32))
-        return History(own, np.full(len(own), value), np.zeros(len(own)))
+    def private(
+        item: NDArray[Any], value: NDArray[Any] | float = 1.0, person: NDArray[Any] | None = None
+    ) -> History:
+        """From rows in any order, each item once for each person, of which nothing is shared."""
+        order = np.lexsort((item, np.zeros(len(item)) if person is None else person))
+        values = np.broadcast_to(np.asarray(value, np.float64), len(item))[order]
+        whose = None if person is None else np.asarray(person, np.int32)[order]
+        return History(np.asarray(item, np.int32)[order], values, np.zeros(len(item)), whose)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from murmura.engine.visit import Visit, visit
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.storage import (
     DeviceMemory,
-    DeviceRows,
     DeviceStorage,
     Identity,
     PendingUpload,
@@ -105,7 +104,7 @@ class Device:
         self,
         identity: Identity,
         storage: DeviceStorage,
-        rows: DeviceRows,
+        rows: History,
         cache: DownloadCache,
         send: Transport,
         clock: Clock,
@@ -245,10 +244,11 @@ class Device:
 
     def history(self, info: FederationInfo, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
-        rows, record = self.rows.offered(info.listed), StickyRecord(self.storage.memory.joined, allowed.never)
+        rows = self.rows.rows(np.isin(self.rows.item, info.listed))
+        record = StickyRecord(self.storage.memory.joined, allowed.never)
         mode, secret = self.identity.disclosure, self.identity.secret
         consent, record = client_consent(mode, record, rows.item, allowed.pi, secret, round)
-        return History(rows.item, rows.value, consent, rows.person), record.joined
+        return replace(rows, consent=consent), record.joined
 
     def _messages(
         self, work: _Work, made: Visit, chain: Chain | None, seed: bytes

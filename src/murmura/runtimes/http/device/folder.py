@@ -18,10 +18,11 @@ import numpy as np
 from murmura.channel import journal
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.core.consent import Permission
+from murmura.core.contract import History
 from murmura.core.errors import RunError
 from murmura.core.files import write_whole
 from murmura.core.settings import as_dict, from_dict
-from murmura.runtimes.http.device.storage import DeviceMemory, DeviceRows, Identity
+from murmura.runtimes.http.device.storage import DeviceMemory, Identity
 
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
 JOINING = "joining.token"
@@ -94,12 +95,12 @@ class DeviceFolder:
         """Everything its owner likes."""
         return [LikedItem(**like) for like in self._json(HISTORY)]
 
-    def rows(self) -> DeviceRows:
+    def rows(self) -> History:
         """What it trains on."""
         used = [like for like in self.likes() if not like.kept_back]
         person = np.array([like.person for like in used])
         items, values = np.array([like.item for like in used]), np.array([like.value for like in used])
-        return DeviceRows.of(items, values, person if self.identity().people else None)
+        return History.private(items, values, person if self.identity().people else None)
 
     @property
     def memory(self) -> DeviceMemory:

@@ -15,13 +15,14 @@ import numpy as np
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
 from murmura.core.consent import DisclosureMode, Permission
+from murmura.core.contract import History
 from murmura.core.interactions import Interactions
 from murmura.core.population import member_places
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.joining import ManifestEvents, about
-from murmura.runtimes.http.device.storage import DeviceRows, Identity, InMemoryStorage
+from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask
 
@@ -95,16 +96,16 @@ async def register_devices(
     return list(await asyncio.gather(*(one(client) for client in simulated.clients)))
 
 
-def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], DeviceRows]:
+def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], History]:
     """What each device holds; `items` are the federation's numbers of the items of `data`."""
     device = data.user if groups is None else groups[data.user]
     person = None if groups is None else member_places(groups)[data.user]
     order = np.argsort(device, kind="stable")
     start = np.searchsorted(device[order], np.arange(int(device.max(initial=-1)) + 2))
 
-    def of(client: int) -> DeviceRows:
+    def of(client: int) -> History:
         own = order[start[client] : start[client + 1]]
-        return DeviceRows.of(items[data.item[own]], data.value[own], None if person is None else person[own])
+        return History.private(items[data.item[own]], data.value[own], None if person is None else person[own])
 
     return of
 

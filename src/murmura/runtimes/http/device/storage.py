@@ -6,11 +6,9 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.journal import JournalEntry
-from murmura.core.arrays import Floats, Ints
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
@@ -102,27 +100,6 @@ class DeviceStorage(Protocol):
 
     def note(self, entry: JournalEntry) -> None:
         """Write down an upload before it leaves, once per manifest."""
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceRows:
-    """What the owner likes, or each of a household, by the numbers of the federation's items."""
-
-    item: Ints  # (rows,) ascending for each person
-    value: Floats  # (rows,)
-    person: Ints | None = None  # (rows,) ascending: whose row, in a household
-
-    @staticmethod
-    def of(item: NDArray[Any], value: NDArray[Any], person: NDArray[Any] | None = None) -> DeviceRows:
-        """From rows in any order, each item once for each person."""
-        order = np.lexsort((item, np.zeros(len(item)) if person is None else person))
-        whose = None if person is None else np.asarray(person, np.int32)[order]
-        return DeviceRows(np.asarray(item, np.int32)[order], np.asarray(value, np.float64)[order], whose)
-
-    def offered(self, listed: Ints) -> DeviceRows:
-        """The rows of items on offer."""
-        here = np.isin(self.item, listed)
-        return DeviceRows(self.item[here], self.value[here], None if self.person is None else self.person[here])
 
 
 @dataclass(eq=False)
