@@ -10,7 +10,7 @@ import pytest
 from murmura.channel.chain import chain
 from murmura.core.channel import ChannelSettings
 from murmura.kernels.channel import add_fixed_point_rows
-from murmura.testing.channel_vectors import COHORT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
+from tests.channel.channel_vectors import COHORT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "channel.json").read_text())
 

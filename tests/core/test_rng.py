@@ -14,7 +14,7 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.rng import Purpose, Rng, client_secrets, guest_secret, server_secret, standard_normal
 from murmura.kernels.random import draws, philox
-from murmura.testing.vectors import rng_vectors
+from tests.core.rng_vectors import rng_vectors
 from tests.hypothesis_profiles import examples
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "rng.json").read_text())

@@ -22,7 +22,7 @@ from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import FederationDescription, open_manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.testing import wire_vectors
+from tests.http import wire_vectors
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "wire.json").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def aggregator(role: Role, key: ServerKey, folder: Path) -> Aggregator:
 
 
 def test_the_file_is_what_the_code_writes() -> None:
-    assert wire_vectors.vectors() == VECTORS, "run python -m murmura.testing.wire_vectors vectors/wire.json"
+    assert wire_vectors.vectors() == VECTORS, "run python -m tests.http.wire_vectors vectors/wire.json"
 
 
 def test_good_messages_are_read() -> None:

@@ -1,6 +1,6 @@
 """Golden vectors of the random draws: what numpy, the compiled loops and TypeScript must all answer.
 
-`python -m murmura.testing.vectors vectors/rng.json` writes the file anew; changing it changes every result.
+`python -m tests.core.rng_vectors vectors/rng.json` writes the file anew; changing it changes every result.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Golden vectors of the channel: from an update to the words that leave a device, for every implementation.
 
-`python -m murmura.testing.channel_vectors vectors/channel.json` writes it anew. Packed bytes are hexadecimal.
+`python -m tests.channel.channel_vectors vectors/channel.json` writes it anew. Packed bytes are hexadecimal.
 """
 
 from __future__ import annotations

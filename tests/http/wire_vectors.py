@@ -1,6 +1,6 @@
 """Golden vectors of the wire: messages every implementation must read alike, and tampered ones it must refuse.
 
-`python -m murmura.testing.wire_vectors vectors/wire.json` writes the file anew. Binary is hexadecimal.
+`python -m tests.http.wire_vectors vectors/wire.json` writes the file anew. Binary is hexadecimal.
 """
 
 from __future__ import annotations
