@@ -14,7 +14,6 @@ from murmura.kernels.factorisation.cnmf import (
     Factors,
     factorise,
     newcomer,
-    objective,
     predict,
     random_factors,
     words_needed,
@@ -25,6 +24,20 @@ from tests.hypothesis_profiles import examples
 from tests.kernels.plain_philox import Stream
 
 SURPRISE = CnmfRates(0.06, 0.06, 0.02, 0.02, 0.005, 0.005)
+
+
+def objective(ratings: Sparse, factors: Factors, mu: float, rates: CnmfRates) -> float:
+    """Equation 9, every penalty weighed once per rating."""
+    users = np.repeat(np.arange(len(ratings.start) - 1, dtype=np.int32), np.diff(ratings.start))
+    error = ratings.value - predict(factors, mu, users, ratings.column)
+    per_user, per_item = np.diff(ratings.start), np.bincount(ratings.column, minlength=len(factors.b_h))
+    penalties = (
+        rates.alpha * (per_user @ (factors.W**2).sum(axis=1)),
+        rates.beta * (per_item @ (factors.H**2).sum(axis=1)),
+        rates.gamma * (per_user @ factors.b_w**2),
+        rates.delta * (per_item @ factors.b_h**2),
+    )
+    return float(error @ error + sum(penalties))
 
 
 def sparse(R: Floats) -> Sparse:

@@ -35,12 +35,6 @@ class LocalModel:
     counts: Floats  # (n,) ratings of each item
     mean_residual: Floats  # (n,) the mean of r - mu over its ratings
 
-    def only(self, items: Ints) -> LocalModel:
-        """The same without the rows of other items than these."""
-        kept = np.isin(self.items, items)
-        H, b_h, counts, residual = (part[kept] for part in (self.H, self.b_h, self.counts, self.mean_residual))
-        return LocalModel(self.W, self.b_w, self.items[kept], H, b_h, counts, residual)
-
     def everywhere(self, items: int) -> dict[str, Floats]:
         """Factors and biases of all items; zero where the group has no rating."""
         H, b_h = np.zeros((items, self.H.shape[1])), np.zeros(items)

@@ -12,7 +12,7 @@ rules go back to Luo, Zhou, Xia and Zhu, IEEE TII 2014). Where we depart from th
 - random starts are divided by sqrt(k): otherwise the first estimates grow with k, the biases fall below zero to
   make up for them, and from k = 15 on the factors diverge.
 
-With the biases and one factor held still, the rule for the other factor never raises `objective` while no
+With the biases and one factor held still, the rule for the other factor never raises equation 9 while no
 estimate is below its floor: it minimises the majorant of Lee and Seung, whose curvature the constant part
 mu + b_W + b_H >= 0 only increases. In one pass both factors move from the same old values, as in Surprise;
 theory promises nothing for that. Where the constant part is below zero they overshoot each other to and fro,
@@ -230,17 +230,3 @@ def predict(factors: Factors, mu: float, users: Ints, items: Ints) -> Floats:
     W, H, b_w, b_h = factors
     estimates: Floats = np.einsum("nf,nf->n", W[users], H[items]) + b_w[users] + b_h[items] + mu
     return estimates
-
-
-def objective(ratings: Sparse, factors: Factors, mu: float, rates: CnmfRates) -> float:
-    """Equation 9, every penalty weighed once per rating."""
-    users = np.repeat(np.arange(len(ratings.start) - 1, dtype=np.int32), np.diff(ratings.start))
-    error = ratings.value - predict(factors, mu, users, ratings.column)
-    per_user, per_item = np.diff(ratings.start), np.bincount(ratings.column, minlength=len(factors.b_h))
-    penalties = (
-        rates.alpha * (per_user @ (factors.W**2).sum(axis=1)),
-        rates.beta * (per_item @ (factors.H**2).sum(axis=1)),
-        rates.gamma * (per_user @ factors.b_w**2),
-        rates.delta * (per_item @ factors.b_h**2),
-    )
-    return float(error @ error + sum(penalties))

@@ -7,46 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Longs
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.random.philox import Word, Words, block, bounded, fill_words, word_at
+from murmura.kernels.random.philox import Word, Words, block, bounded, word_at
 
 _ZERO = np.uint64(0)
 _INIT = np.uint64(Purpose.INIT)
 _SELECT = np.uint64(Purpose.SELECT)
-
-
-@compiled
-def next_word(words: Words, at: Longs, key: Words, c1: Word, c2: Word) -> np.uint64:
-    """The next word of a stream whose `words` are drawn ahead; at = (place, words drawn, next block)."""
-    if at[0] == at[1]:
-        fill_words(key, c1, c2, _ZERO, np.uint64(at[2]), words[:4])
-        at[0] = 0
-        at[1] = 4
-        at[2] += 1
-    word = np.uint64(words[at[0]])
-    at[0] += 1
-    return word
-
-
-@compiled
-def begin_words(words: Words, at: Longs, need: int, key: Words, c1: Word, c2: Word) -> None:
-    """Start a stream, the first `need` words drawn at once as far as the buffer holds them."""
-    blocks = min((need + 3) // 4, len(words) // 4)
-    fill_words(key, c1, c2, _ZERO, _ZERO, words[: 4 * blocks])
-    at[0] = 0
-    at[1] = 4 * blocks
-    at[2] = blocks
-
-
-@compiled
-def next_below(words: Words, at: Longs, key: Words, c1: Word, c2: Word, n: Word) -> np.uint64:
-    """A whole number below n from the next fair word of a stream."""
-    while True:
-        value, fair = bounded(next_word(words, at, key, c1, c2), n)
-        if fair:
-            return value
 
 
 @compiled
@@ -105,13 +72,6 @@ def _log(x: float) -> float:
     for k in (11.0, 9.0, 7.0, 5.0, 3.0, 1.0):
         series = series * z + 1.0 / k
     return e * 0.6931471805599453 + 2.0 * s * series
-
-
-@compiled
-def fill_normals(key: Words, c1: Word, c2: Word, out: Floats) -> None:
-    """Standard normals: number n comes from word n of the stream."""
-    for n in range(len(out)):
-        out[n] = normal(word_at(key, c1, c2, _ZERO, np.uint64(n)))
 
 
 @compiled

@@ -147,8 +147,3 @@ def fill_uniform(keys: Words, c1: Word, c2: Word, c3: Word, out: Floats) -> None
         if out.shape[1] % 2:
             w0, w1, w2, w3 = block(np.uint64(half), c1, c2, c3, k0, k1)
             out[row, 2 * half] = uniform(w0, w1)
-
-
-def key_of(seed: int) -> Words:
-    """The key of a seed: its low and its high 32 bits."""
-    return np.array([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], np.uint32)
