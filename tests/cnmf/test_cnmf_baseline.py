@@ -10,7 +10,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data.filters import MinPerItem, MinPerUser, apply_filters
 from murmura.data.sources.registry import load
-from murmura.data.splits.covered_random import CoveredRandomHoldout
+from murmura.data.splits.random_holdout import CoveredRandomHoldout
 from murmura.evaluation.ratings import rating_errors
 from tests.cnmf.test_cnmf_kernel import FAR, scattered
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.core.interactions import Interactions
-from murmura.data.splits.covered_random import CoveredRandomHoldout
+from murmura.data.splits.random_holdout import CoveredRandomHoldout
 
 
 def world(n: int, m: int, rows: int, seed: int) -> Interactions:

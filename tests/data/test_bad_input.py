@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from murmura.core.errors import DataError, SettingError
-from murmura.data import load
+from murmura.data.sources.registry import load
 from murmura.data.tables import text_file as reading_room
 
 HEAD = "user,item,value,time\n"

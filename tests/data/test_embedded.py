@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from murmura.core.errors import DataError, MissingExtraError
-from murmura.data import load
 from murmura.data.sources import embedded
+from murmura.data.sources.registry import load
 
 
 @pytest.fixture

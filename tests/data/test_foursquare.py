@@ -11,10 +11,10 @@ from murmura.core.arrays import Floats
 from murmura.core.catalogue import Catalogue
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.data import load
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
 from murmura.data.sources.foursquare import clean, root_of
-from murmura.data.splits.registry import TemporalHoldout
+from murmura.data.sources.registry import load
+from murmura.data.splits.temporal import TemporalHoldout
 
 ROOTS = (
     "Arts & Entertainment", "College & University", "Food", "Nightlife Spot", "Outdoors & Recreation",

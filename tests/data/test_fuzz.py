@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.data import load
+from murmura.data.sources.registry import load
 from murmura.data.splits.npz import load_split
 from tests.hypothesis_profiles import examples
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import DataError
-from murmura.data import load
+from murmura.data.sources.registry import load
 
 REVIEWS = """reviews = {}
 reviews[('3206242', 'ann')] = {'unixtime': 1115683200, 'work': '3206242', 'flags': [], 'stars': 5.0,\

@@ -13,10 +13,10 @@ import pytest
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.data import SOURCES, load
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.sources.registry import ALIASES, every_source, source_named
-from murmura.data.splits.registry import LegacyRandomHoldout, TemporalHoldout
+from murmura.data.sources.registry import ALIASES, SOURCES, every_source, load, source_named
+from murmura.data.splits.random_holdout import LegacyRandomHoldout
+from murmura.data.splits.temporal import TemporalHoldout
 
 # rows, users, items as their owners state them
 COUNTS = {
@@ -142,9 +142,9 @@ SPEED = """
 import resource
 import time
 from pathlib import Path
-from murmura.data import load
+from murmura.data.sources.registry import load
 from murmura.data.filters import Binarise, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.splits.registry import TemporalHoldout
+from murmura.data.splits.temporal import TemporalHoldout
 data = apply_filters(load(Path({folder!r})).interactions, (LatestPerPair(), Binarise(), MinPerUser(rows=20)))
 TemporalHoldout().apply(data)
 used = resource.getrusage(resource.RUSAGE_SELF)

@@ -17,18 +17,10 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import as_dict
 from murmura.core.split import TEST, TRAIN, VALIDATION
-from murmura.data.splits.registry import (
-    SPLITS,
-    AnySplit,
-    ElliotTemporalHoldout,
-    FixedTime,
-    KFold,
-    LeaveOneOut,
-    LegacyRandomHoldout,
-    RandomHoldout,
-    TemporalHoldout,
-    split_named,
-)
+from murmura.data.splits.leave_one_out import LeaveOneOut
+from murmura.data.splits.random_holdout import KFold, LegacyRandomHoldout, RandomHoldout
+from murmura.data.splits.registry import SPLITS, AnySplit, split_named
+from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
 from tests.data.histories import Row, histories, interactions
 from tests.hypothesis_profiles import examples
 

@@ -10,9 +10,10 @@ from murmura.baselines.mostpop import MostPop
 from murmura.core.arrays import Floats
 from murmura.core.interactions import Interactions
 from murmura.core.split import Split
-from murmura.data import load
 from murmura.data.filters import Binarise, KCore, LatestPerPair, MinPerUser, apply_filters
-from murmura.data.splits.registry import LegacyRandomHoldout, TemporalHoldout
+from murmura.data.sources.registry import load
+from murmura.data.splits.random_holdout import LegacyRandomHoldout
+from murmura.data.splits.temporal import TemporalHoldout
 from murmura.evaluation import ALL_METRICS, Relevance, evaluate
 from murmura.evaluation.cut import GiniCatalogue, cut_at
 from murmura.evaluation.popularity import (

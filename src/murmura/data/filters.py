@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from pydantic import Field
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.settings import settings
+from murmura.core.settings import field_names, settings
 from murmura.data.ordering import order_by
 
 Count = Annotated[int, Field(ge=1)]
@@ -115,13 +115,8 @@ Filter = Annotated[
 
 # name on the command line -> the class, and the one number it may take
 FILTERS: dict[str, tuple[type, str | None]] = {
-    "latest-per-pair": (LatestPerPair, None),
-    "binarise": (Binarise, None),
-    "min-per-user": (MinPerUser, "rows"),
-    "min-per-item": (MinPerItem, "rows"),
-    "k-core": (KCore, "k"),
-    "min-value": (MinValue, "value"),
-    "raise-to": (RaiseTo, "value"),
+    one.step: (one, next((name for name in field_names(one) if name != "step"), None))
+    for one in get_args(get_args(Filter)[0])
 }
 
 

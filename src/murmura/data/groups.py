@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Ints, Longs
+from murmura.core.arrays import Ints
 from murmura.core.errors import DataError
 from murmura.core.grouping import Grouping
 from murmura.core.interactions import Vocabulary
@@ -29,20 +29,6 @@ class ClientGroups:
 
     def __len__(self) -> int:
         return len(self.labels)
-
-    @property
-    def sizes(self) -> Longs:
-        """How many members each group has."""
-        return np.bincount(self.of[self.of >= 0], minlength=len(self))
-
-    @property
-    def alone(self) -> Ints:
-        """The users who are in no group, ascending."""
-        return np.flatnonzero(self.of == ALONE).astype(np.int32)
-
-    def members(self, group: int) -> Ints:
-        """The users of one group, ascending."""
-        return np.flatnonzero(self.of == group).astype(np.int32)
 
 
 def random_groups(n_users: int, seed: int, smallest: int = SMALLEST, largest: int = LARGEST) -> ClientGroups:

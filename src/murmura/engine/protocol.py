@@ -25,14 +25,10 @@ from murmura.data.filters import (
     RaiseTo,
     apply_filters,
 )
-from murmura.data.splits.registry import (
-    AnySplit,
-    CoveredRandomHoldout,
-    GivenSplit,
-    LegacyRandomHoldout,
-    RandomHoldout,
-    TemporalHoldout,
-)
+from murmura.data.interchange.split_files import GivenSplit
+from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
+from murmura.data.splits.registry import AnySplit
+from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
 

@@ -21,12 +21,11 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.sources.item_features import column_for, relation_for
+from murmura.data.sources.movielens import LATEST_TERMS, NO_GENRES, OWNER, movies_of
 from murmura.data.sources.source import Source, SourceFolder
 
 ROWS, USERS, ITEMS = 100_004, 671, 9_066
 FINGERPRINT = "1e64782d1bf01074163c74f3e2b60826bf9aed05c19800d359277fcd5265965f"
-_NO_GENRES = "(no genres listed)"
 
 Columns = dict[str, NDArray[Any]]
 
@@ -50,11 +49,9 @@ def read(folder: SourceFolder) -> Dataset:
         except DataError:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")
     items, ids = interactions.items, columns["movie"]
-    listed = [text.split("|") if text != _NO_GENRES else [] for text in columns["genres"].tolist()]
-    owner = np.repeat(ids, [len(genres) for genres in listed])
-    genres = relation_for(items, owner, [genre for genres in listed for genre in genres])
+    listed = [text.split("|") if text != NO_GENRES else [] for text in columns["genres"].tolist()]
     return folder.dataset(
-        interactions, Catalogue(items, column_for(items, ids, columns["title"].tolist()), genres)
+        interactions, Catalogue(items, *movies_of(items, ids, columns["title"].tolist(), listed))
     )
 
 
@@ -110,8 +107,7 @@ def _from_cache(path: Path) -> Columns | None:
 
 EMBEDDED = Source(
     "ml-latest-small-2016", "MovieLens latest-small, 2016 edition (ships with the extra 'demo')",
-    "GroupLens Research, University of Minnesota",
-    "redistribution under the same conditions, no commercial use; cite Harper and Konstan (2015)",
+    OWNER, LATEST_TERMS,
     "https://grouplens.org/datasets/movielens/latest/",
     (), read, how="pip install 'murmura[demo]'",
 )  # fmt: skip

@@ -15,7 +15,7 @@ from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.checked_table import interactions_of
 from murmura.data.tables.text_layout import ColumnKind, TextLayout
 
-_OWNER = "GroupLens Research, University of Minnesota"
+OWNER = "GroupLens Research, University of Minnesota"
 _FILES = "https://files.grouplens.org/datasets/movielens"
 _KINDS = {
     "user": ColumnKind.NUMBER_ID,
@@ -24,7 +24,7 @@ _KINDS = {
     "time": ColumnKind.SECONDS,
 }
 _PLACES: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "time": 3}
-_NO_GENRES = "(no genres listed)"
+NO_GENRES = "(no genres listed)"
 _PROPERTIES = (
     "cinematography", "director", "distributor", "editing", "musicComposer", "producer", "starring", "writer",
 )  # fmt: skip
@@ -40,7 +40,7 @@ def read_1m(folder: SourceFolder) -> Dataset:
     if movies is not None:
         rows = list(side_rows(movies, "::", 3))
         ids = number_ids(movies, [row[0] for row in rows])
-        names, genres = _movies(items, ids, [row[1] for row in rows], [row[2].split("|") for row in rows])
+        names, genres = movies_of(items, ids, [row[1] for row in rows], [row[2].split("|") for row in rows])
     links, features = _dbpedia(folder, items)
     return folder.dataset(interactions, Catalogue(items, names, genres, features, links))
 
@@ -56,7 +56,7 @@ def read_100k(folder: SourceFolder) -> Dataset:
         rows = list(side_rows(movies, "|", 5 + len(labels)))
         ids = number_ids(movies, [row[0] for row in rows])
         flagged = [[label for label, flag in zip(labels, row[5:]) if flag == "1"] for row in rows]
-        names, genres = _movies(interactions.items, ids, [row[1] for row in rows], flagged)
+        names, genres = movies_of(interactions.items, ids, [row[1] for row in rows], flagged)
     return folder.dataset(interactions, Catalogue(interactions.items, names, genres))
 
 
@@ -70,12 +70,15 @@ def read_latest(folder: SourceFolder) -> Dataset:
     if movies is not None:
         rows = list(side_rows(movies, ",", 3, header=True, quoted=True))
         ids = number_ids(movies, [row[0] for row in rows])
-        listed = [row[2].split("|") if row[2] != _NO_GENRES else [] for row in rows]
-        titles, genres = _movies(interactions.items, ids, [row[1] for row in rows], listed)
+        listed = [row[2].split("|") if row[2] != NO_GENRES else [] for row in rows]
+        titles, genres = movies_of(interactions.items, ids, [row[1] for row in rows], listed)
     return folder.dataset(interactions, Catalogue(interactions.items, titles, genres))
 
 
-def _movies(items: Vocabulary, ids: Longs, titles: list[str], genres: list[list[str]]) -> tuple[Ids, Relation]:
+def movies_of(
+    items: Vocabulary, ids: Longs, titles: list[str], genres: list[list[str]]
+) -> tuple[Ids, Relation]:
+    """The title and the genres of every item."""
     owner = np.repeat(ids, [len(listed) for listed in genres])
     categories = relation_for(items, owner, [genre for listed in genres for genre in listed])
     return column_for(items, ids, titles), categories
@@ -105,7 +108,7 @@ def _dbpedia(folder: SourceFolder, items: Vocabulary) -> tuple[Ids | None, Relat
 _TERMS = "research use, no redistribution, no commercial use without permission; cite Harper and Konstan (2015)"
 
 ML_1M = Source(
-    "ml-1m", "MovieLens 1M", _OWNER, _TERMS, "https://grouplens.org/datasets/movielens/1m/",
+    "ml-1m", "MovieLens 1M", OWNER, _TERMS, "https://grouplens.org/datasets/movielens/1m/",
     (
         SourceFile("ratings.dat", "506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f"),
         side("movies.dat", "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9"),
@@ -115,7 +118,7 @@ ML_1M = Source(
 )  # fmt: skip
 
 ML_100K = Source(
-    "ml-100k", "MovieLens 100K", _OWNER, _TERMS, "https://grouplens.org/datasets/movielens/100k/",
+    "ml-100k", "MovieLens 100K", OWNER, _TERMS, "https://grouplens.org/datasets/movielens/100k/",
     (
         SourceFile("u.data", "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"),
         side("u.item", "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701"),
@@ -124,10 +127,10 @@ ML_100K = Source(
     read_100k, archive=f"{_FILES}/ml-100k.zip",
 )  # fmt: skip
 
-_LATEST_TERMS = "redistribution under the same conditions, no commercial use; cite Harper and Konstan (2015)"
+LATEST_TERMS = "redistribution under the same conditions, no commercial use; cite Harper and Konstan (2015)"
 
 ML_LATEST_SMALL = Source(
-    "ml-latest-small", "MovieLens latest-small, 2018 edition", _OWNER, _LATEST_TERMS,
+    "ml-latest-small", "MovieLens latest-small, 2018 edition", OWNER, LATEST_TERMS,
     "https://grouplens.org/datasets/movielens/latest/",
     (
         SourceFile("ratings.csv", "aa289ca83157595d0df6aea1be6a4ded676ddc4385472e8313a8ed9805352646"),
@@ -137,7 +140,7 @@ ML_LATEST_SMALL = Source(
 )  # fmt: skip
 
 ML_LATEST = Source(
-    "ml-latest", "MovieLens latest (full; it changes over time)", _OWNER, _LATEST_TERMS,
+    "ml-latest", "MovieLens latest (full; it changes over time)", OWNER, LATEST_TERMS,
     "https://grouplens.org/datasets/movielens/latest/",
     (SourceFile("ratings.csv"), side("movies.csv")),
     read_latest, archive=f"{_FILES}/ml-latest.zip",

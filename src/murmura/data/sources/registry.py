@@ -15,12 +15,11 @@ from murmura.core.plugins import Registry
 from murmura.data.sources import (
     amazon,
     embedded,
-    facebook_books,
     foursquare,
+    kgflex,
     librarything,
     movielens,
     synthetic,
-    yahoo_movies,
 )
 from murmura.data.sources.source import Source, SourceFolder
 from murmura.data.tables import interactions_file
@@ -46,8 +45,8 @@ SOURCES: Registry[Source] = Registry(
             foursquare.ITALY,
             foursquare.BRAZIL,
             foursquare.CANADA,
-            yahoo_movies.YAHOO_MOVIES,
-            facebook_books.FACEBOOK_BOOKS,
+            kgflex.YAHOO_MOVIES,
+            kgflex.FACEBOOK_BOOKS,
             librarything.LIBRARYTHING,
         )
     },

@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.splits.covered_random import CoveredRandomHoldout
 from murmura.data.splits.leave_one_out import LeaveOneOut
-from murmura.data.splits.random_holdout import KFold, LegacyRandomHoldout, RandomHoldout
+from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
-
-__all__ = [
-    "SPLITS",
-    "AnySplit",
-    "CoveredRandomHoldout",
-    "ElliotTemporalHoldout",
-    "FixedTime",
-    "GivenSplit",
-    "KFold",
-    "LeaveOneOut",
-    "LegacyRandomHoldout",
-    "RandomHoldout",
-    "TemporalHoldout",
-    "split_named",
-]
 
 AnySplit = Annotated[
     TemporalHoldout
@@ -42,16 +26,9 @@ AnySplit = Annotated[
     Field(discriminator="kind"),
 ]
 
-# a new split is one class, one row above and one here
+# a new split is one class and one row above; one that was made elsewhere has a path, and no name
 SPLITS: dict[str, type] = {
-    "temporal": TemporalHoldout,
-    "temporal-elliot": ElliotTemporalHoldout,
-    "random-legacy": LegacyRandomHoldout,
-    "random": RandomHoldout,
-    "random-covered": CoveredRandomHoldout,
-    "leave-one-out": LeaveOneOut,
-    "fixed-time": FixedTime,
-    "k-fold": KFold,
+    rule.kind: rule for rule in get_args(get_args(AnySplit)[0]) if rule is not GivenSplit
 }
 
 
