@@ -122,7 +122,7 @@ class ConsentChoices:
         consent = np.repeat(self.pi, np.diff(rows.start))
         consent[self.excluded] = 0.0
         if self.mode == "sticky" and not np.isin(consent, (0.0, 1.0)).all():
-            from murmura.kernels.sticky import fill_sticky
+            from murmura.kernels.random.draws import fill_sticky
 
             fill_sticky(rows.start, sticky_limit(self.pi, np.diff(rows.start)), self.excluded, secrets, consent)
         return Population(

@@ -63,7 +63,7 @@ class TopKView:
 
 def cut_at(lists: RankedLists, truth: Relevance, k: int) -> TopKView:
     """Bring the lists into the order of the evaluated users and look each item up."""
-    from murmura.kernels.hits import find_hits
+    from murmura.kernels.ranking import find_hits
 
     item = _aligned(lists, truth, k)
     entry = np.empty_like(item)

@@ -25,8 +25,15 @@ from murmura.core.rng import Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
-from murmura.kernels.fcf.channel import upload_all_rows, upload_own_rows
-from murmura.kernels.fcf.sums import COINS, CONSENT, Weights, add_shared, draw_consent
+from murmura.kernels.fcf import (
+    COINS,
+    CONSENT,
+    Weights,
+    add_shared,
+    draw_consent,
+    upload_all_rows,
+    upload_own_rows,
+)
 from murmura.kernels.random.draws import initial_rows
 from murmura.kernels.sparse import Sparse
 

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Bytes, Ints, Longs
-from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import FplRates, Values, disclose, local_passes, user_ascent
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, can_compare, draw_triples, flip_coins
+from murmura.kernels.fpl.arithmetic import FplRates, Values, disclose
+from murmura.kernels.fpl.cohorts import VisitRules, visit_client
+from murmura.kernels.fpl.triples import Draws, FlatPopulation
 from murmura.kernels.random.draws import one_of
 from murmura.kernels.random.philox import Words
-
-_TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
 
 
 @compiled
@@ -40,27 +38,13 @@ def single_rounds(
     item_rows: Longs,
 ) -> int:
     """Rounds first, first + 1, ... of one client each; changes P, Q, b and the tally, returns the rows sent."""
-    start, item, consent, per_round, everything, fractional, secrets, listed, own = people
-    row, negative, send, words = draws
-    clients, rows = len(start) - 1, 0
+    clients, rows = len(people.start) - 1, 0
     p, moved = np.empty_like(P[0]), np.empty_like(P[0])
-    send[:] = 1
+    draws.send[:] = 1
     for t in range(first, first + rounds):
-        u, round_ = np.int64(one_of(server, t, clients)), np.uint64(t)
-        if not can_compare(start, item, listed, own, u):
-            continue
-        mine = start[u + 1] - start[u]
-        n = mine if triples < 0 else triples
-        p[:] = P[u]
-        if warm:
-            draw_triples(start, item, listed, own, secrets, u, warm * mine, round_, _WARM, row, negative, words)
-            local_passes(p, warm * mine, Q, b, item, row, negative, rates)
-        draw_triples(start, item, listed, own, secrets, u, n, round_, _TRIPLES, row, negative, words)
-        if not everything:
-            flip_coins(start, consent, secrets, per_round, fractional, u, n, round_, row, send, words)
-        used = user_ascent(p, moved, n, frozen, Q, b, item, row, negative, send, rates, 0, slot, touched, sums)
-        P[u] = moved if frozen else p
-        disclose(u, n, row, send, sent, disclosed)
+        u, visit = np.int64(one_of(server, t, clients)), VisitRules(t, triples, warm, frozen)
+        n, used = visit_client(u, visit, P, Q, b, people, rates, draws, p, moved, 0, slot, touched, sums)
+        disclose(u, n, draws.row, draws.send, sent, disclosed)
         apply_rows(used, step, Q, b, slot, touched, sums, item_rows)
         rows += used
     return rows

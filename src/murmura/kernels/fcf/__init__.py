@@ -1,1 +1,0 @@
-"""FCF compiled: the sum of many clients, as it is or through a channel."""
