@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from murmura.baselines.item_knn import ItemKnn
-from murmura.baselines.user_knn import UserKnn
+from murmura.baselines.neighbours import ItemKnn, UserKnn
 from tests.baselines.kit import scattered
 from tests.kernels.test_sparse import plain_nearest
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from murmura.baselines.user_knn import UserKnn
+from murmura.baselines.neighbours import UserKnn
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.split import Split

@@ -25,8 +25,8 @@ BASELINES: Registry[type[Baseline]] = Registry(
     {
         "random": "murmura.baselines.random:Random",
         "mostpop": "murmura.baselines.mostpop:MostPop",
-        "user-knn": "murmura.baselines.user_knn:UserKnn",
-        "item-knn": "murmura.baselines.item_knn:ItemKnn",
+        "user-knn": "murmura.baselines.neighbours:UserKnn",
+        "item-knn": "murmura.baselines.neighbours:ItemKnn",
         "ease": "murmura.baselines.ease:Ease",
         "ials": "murmura.baselines.ials:Ials",
         "bpr-mf": "murmura.baselines.bpr_mf:BprMf",

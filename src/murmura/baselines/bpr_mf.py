@@ -16,19 +16,22 @@ from pydantic import Field
 
 from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
-from murmura.baselines.triples import Triples, grouped, independent
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.rng import Purpose, client_secrets, guest_secret, server_secret
+from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import settings
 from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
-from murmura.kernels.factorisation.triple_sampling import UserItems
+from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from murmura.kernels.random.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1
+Triples = tuple[Ints, Ints, Ints]  # who, her own item, another item
+
+CHUNK = 1 << 18  # triples drawn before they are trained on
+_WHO, _ROW, _OTHER = 0, 1, 2  # the streams of a chunk of independent triples
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,3 +107,45 @@ class BprMf(Baseline):
         users = able.copy()
         permute(users, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
         return grouped(owned, n_items, client_secrets(seed, len(owned.start) - 1), epoch, users)
+
+
+def grouped(
+    owned: UserItems, n_items: int, secrets: Words, epoch: int, users: Longs, purpose: Purpose = Purpose.TRIPLES
+) -> Iterator[Triples]:
+    """User after user, each with as many triples as rows, drawn from the stream of her own secret."""
+    ends = np.cumsum(owned.start[users + 1] - owned.start[users])
+    chunk_of = (ends - 1) // CHUNK
+    own, words = np.zeros(n_items, np.bool_), np.empty(1 << 13, np.uint32)
+    for chunk in np.split(users, np.flatnonzero(np.diff(chunk_of)) + 1):
+        size = int((owned.start[chunk + 1] - owned.start[chunk]).sum())
+        who, pos, neg = (np.empty(size, np.int32) for _ in range(3))
+        draw_grouped(chunk, owned, secrets, np.uint64(epoch), np.uint64(purpose), own, words, who, pos, neg)
+        yield who, pos, neg
+
+
+def independent(owned: UserItems, server: Words, epoch: int, users: Longs, by_user: bool) -> Iterator[Triples]:
+    """Triples that know nothing of each other: from a row drawn among all, or `by_user` from a user drawn."""
+    counts = np.diff(owned.start)
+    user_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    rows = np.flatnonzero(np.isin(user_of, users))
+    words = np.empty(1 << 10, np.uint32)
+    for chunk, first in enumerate(range(0, len(rows), CHUNK)):
+        size = min(CHUNK, len(rows) - first)
+
+        def draw(bounds: Longs, stream: int, chunk: int = chunk) -> Longs:
+            out = np.empty(len(bounds), np.int64)
+            draw_places(bounds, server, np.uint64(epoch), _purpose(chunk, stream), words, out)
+            return out
+
+        if by_user:
+            drawn = users[draw(np.full(size, len(users)), _WHO)]
+            row = owned.start[drawn] + draw(counts[drawn], _ROW)
+        else:
+            row = rows[draw(np.full(size, len(rows)), _ROW)]
+        who, neg = user_of[row], np.empty(size, np.int32)
+        draw_others(owned, server, np.uint64(epoch), _purpose(chunk, _OTHER), words, who, neg)
+        yield who, owned.item[row], neg
+
+
+def _purpose(chunk: int, stream: int) -> np.uint64:
+    return np.uint64(Purpose.OWN + 3 * chunk + stream)
