@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.audit.fedsplit.items import FedSplitItems
-from murmura.audit.fedsplit.members import FedSplitMembers
+from murmura.audit.fedsplit.items import FedSplitItems, FedSplitMembers
 from murmura.audit.judge import judge
 from murmura.audit.reference_attacks import PopularityReference
 from murmura.core.rng import Rng, server_secret

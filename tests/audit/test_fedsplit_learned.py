@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.audit.fedsplit.insiders import claims_of
+from murmura.audit.attack import claims_of
 from murmura.audit.fedsplit.learned_items import FedSplitLearned, logistic
 from murmura.core.rng import Rng, server_secret
 from murmura.data.sources.synthetic import synth

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
-from murmura.audit.fpl.residuals import FplResiduals, matches
-from murmura.audit.fpl.upload_rows import negatives
+from murmura.audit.fpl import FplResiduals, matches, negatives
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.observer import SentUpdate
 from murmura.core.rng import Rng, client_secrets

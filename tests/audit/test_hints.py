@@ -5,10 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.attack import (
+    AdversaryKnowledge,
+    ClientRatings,
+    ObservedUpdates,
+    RatingAttack,
+    RatingQuestion,
+)
 from murmura.audit.fedsplit.group_ratings import FedSplitRatings, HintsAlone
 from murmura.audit.known_ratings import KINDS, GuessScores, guess, ratings_of, scores
-from murmura.core.arrays import Floats, Ints
+from murmura.core.arrays import Floats
 from murmura.core.rng import Rng, server_secret
 from tests.audit.worlds import World, world
 
@@ -23,17 +29,9 @@ class Watching(RatingAttack):
     def __init__(self) -> None:
         self.told: list[tuple[int, ClientRatings]] = []
 
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
-        self.told.append((client, hints))
-        return np.full(len(item), 3.0)
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+        self.told.append((asked.client, asked.hints))
+        return np.full(len(asked.item), 3.0)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +96,6 @@ def test_without_hints_the_letter_is_read_as_mu_plus_bias(letters: World) -> Non
     none = ClientRatings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
     items = sent_update.update.tables["items"].index[:5]
     person = np.array([0, 1, 0, 1, 2], np.int32)
-    got = FedSplitRatings().estimates(letters.observed, letters.known, 2, none, person, items)
+    got = FedSplitRatings().estimates(letters.observed, letters.known, RatingQuestion(2, none, person, items))
     bias = sent_update.update.tables["items"].values[:5, -1]
     np.testing.assert_allclose(got, sent_update.model["mu"][0] + bias, rtol=1e-6)

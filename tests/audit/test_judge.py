@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.audit.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
-from murmura.audit.judge import MEASURES, auc, judge, tpr
-from murmura.audit.matched_pairs import matched_auc
+from murmura.audit.judge import MEASURES, auc, judge, matched_auc, tpr
 from murmura.audit.reference_attacks import ChanceReference, PopularityReference
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import DataError

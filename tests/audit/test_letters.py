@@ -5,13 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.attack import (
+    AdversaryKnowledge,
+    ClientRatings,
+    ObservedUpdates,
+    RatingAttack,
+    RatingQuestion,
+)
 from murmura.audit.fedsplit.group_ratings import FedSplitRatings
 from murmura.audit.fedsplit.group_updates import balanced, known_values
-from murmura.audit.fedsplit.members import FedSplitMembers
+from murmura.audit.fedsplit.items import FedSplitMembers
 from murmura.audit.fedsplit.svd_ratings import FedSplitSvdRatings
 from murmura.audit.known_ratings import ratings_of
-from murmura.core.arrays import Floats, Ints
+from murmura.core.arrays import Floats
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.update import SparseRows, Update
 from murmura.runtimes.simulation import FederatedMethod
@@ -27,17 +33,9 @@ SHORT = {"epochs": 30, "joint_epochs": 30, "patterns": 4}
 class Misled:
     """An impostor: the update of the group after this one."""
 
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
-        other = (client + 1) % known.info.clients
-        return super().estimates(observed, known, other, hints, person, item)  # type: ignore[misc, no-any-return]
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+        other = replace(asked, client=(asked.client + 1) % known.info.clients)
+        return super().estimates(observed, known, other)  # type: ignore[misc, no-any-return]
 
 
 class MisledBySvd(Misled, FedSplitSvdRatings):
@@ -143,9 +141,8 @@ def test_a_mean_that_was_cut_off_is_no_sum() -> None:
 
     def guessed(**settings: object) -> Floats:
         known = replace(updates.known, settings={**updates.known.settings, **settings})
-        return FedSplitRatings().estimates(
-            observed, known, 0, ratings.rows(nobody), ratings.person, ratings.item
-        )
+        asked = RatingQuestion(0, ratings.rows(nobody), ratings.person, ratings.item)
+        return FedSplitRatings().estimates(observed, known, asked)
 
     nobody = np.zeros(len(ratings), np.bool_)
     plain, summed = guessed(bias="all"), guessed(bias="means", clip=bound)

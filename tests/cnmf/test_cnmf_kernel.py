@@ -13,7 +13,7 @@ from murmura.kernels.factorisation.cnmf import (
     CnmfRates,
     Factors,
     factorise,
-    newcomer,
+    fit_users,
     predict,
     random_factors,
     words_needed,
@@ -154,7 +154,8 @@ def test_a_newcomer_with_a_known_history_is_predicted_like_its_owner() -> None:
     R = scattered(7, 30, 12)
     found, _ = factorise(sparse(R), start(30, 12, 3), 3.0, SURPRISE, 500)
     own = np.flatnonzero(R[8]).astype(np.int32)
-    w, b = newcomer(own, R[8][own], found, 3.0, SURPRISE, iterations=3000)
+    ratings = Sparse.of(np.array([0, len(own)]), own, R[8][own])
+    (w,), (b,) = fit_users(ratings, found.H, found.b_h, 3.0, SURPRISE, iterations=3000)
     known = predict(found, 3.0, np.full(12, 8, np.int32), np.arange(12, dtype=np.int32))
     # both are near a minimum of the same convex problem; the owner's factors stopped after 500 joint passes
     np.testing.assert_allclose(found.H @ w + b + found.b_h + 3.0, known, atol=0.1)

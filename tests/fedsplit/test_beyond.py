@@ -8,8 +8,8 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.item_means import ItemMeans
 from murmura.algorithms.fedsplit.local import solve_ridge
+from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.contract import History
 from murmura.core.observer import SentUpdate

@@ -10,11 +10,9 @@ import pytest
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.cover import FedSplitCover
+from murmura.algorithms.fedsplit.extended import FedSplitFinish, FedSplitItemBias, FedSplitJudge
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.finish import FedSplitFinish
-from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
-from murmura.algorithms.fedsplit.item_means import ItemMeans
-from murmura.algorithms.fedsplit.judging import FedSplitJudge
+from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
 from murmura.core.errors import DataError

@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fedsplit.cover import FedSplitCover
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
+from murmura.algorithms.fedsplit.extended import (
+    FedSplitExtended,
+    FedSplitFinish,
+    FedSplitItemBias,
+    FedSplitJudge,
+)
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.finish import FedSplitFinish
-from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
-from murmura.algorithms.fedsplit.judging import FedSplitJudge
 from murmura.algorithms.fedsplit.local import mark
 from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns
 from murmura.core.errors import SettingError

@@ -3,11 +3,9 @@
 from unittest import SkipTest
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
-from murmura.algorithms.fedsplit.extended import FedSplitExtended
+from murmura.algorithms.fedsplit.extended import FedSplitExtended, FedSplitFinish, FedSplitItemBias
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.finish import FedSplitFinish
-from murmura.algorithms.fedsplit.item_bias import FedSplitItemBias
-from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit

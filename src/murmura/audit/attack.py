@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.observer import SentUpdate
+from murmura.core.population import Population
 from murmura.core.rng import Stream
 
 
@@ -77,6 +78,21 @@ class ClientRatings:
         return ClientRatings(self.person[keep], self.item[keep], self.value[keep])
 
 
+@dataclass(frozen=True, eq=False)
+class RatingQuestion:
+    """How these people of a client rated these items, when the hints are known already."""
+
+    client: int
+    hints: ClientRatings
+    person: Ints
+    item: Ints
+
+    @property
+    def people(self) -> int:
+        """How many people the client has, as far as the question tells."""
+        return int(self.person.max(initial=0)) + 1
+
+
 class Attack(ABC):
     """An attack: whom it is against, and what it says it does."""
 
@@ -95,17 +111,28 @@ class ItemAttack(Attack):
         """What the updates give away; an attack without chance leaves the stream alone."""
 
 
+def claims_of(
+    attack: ItemAttack, observed: ObservedUpdates, known: AdversaryKnowledge, truth: Population, stream: Stream
+) -> ItemClaims:
+    """The claims of any attack; one that learns is told every second client, and claims about the others.
+
+    It does so twice, with either half, so that every client is claimed about by who did not know it.
+    """
+    if not attack.learns:
+        return attack.claims(observed, known, stream)
+    clients = np.arange(truth.clients)
+    halves = []
+    for told in (clients[::2], clients[1::2]):
+        inside = {int(one): np.unique(truth.history(int(one), 0).item) for one in told}
+        halves.append(attack.claims(observed, replace(known, insiders=inside), stream))
+    scores, asserted = halves[0].scores.copy(), halves[0].asserted.copy()
+    scores[::2], asserted[::2] = halves[1].scores[::2], halves[1].asserted[::2]
+    return ItemClaims(scores, asserted, halves[0].of)
+
+
 class RatingAttack(Attack):
     """How somebody rated items, when some of her ratings are known already."""
 
     @abstractmethod
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
-        """The ratings of these people of a client for these items, from its update and the hints."""
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
+        """The ratings asked for, from the client's update and the hints."""

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.attack import (
+    AdversaryKnowledge,
+    ClientRatings,
+    ObservedUpdates,
+    RatingAttack,
+    RatingQuestion,
+)
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.population import Population
 from murmura.core.rng import Stream
@@ -53,8 +59,8 @@ def guess(
                 ratings, (unit, rank) = ratings_of(truth, client), orders[client]
                 told = rank[unit] < math.floor(share * len(rank) + 1e-9)
                 for attack in attacks:
-                    hints = ratings.rows(told)
-                    estimates = attack.estimates(observed, known, client, hints, ratings.person, ratings.item)
+                    asked = RatingQuestion(client, ratings.rows(told), ratings.person, ratings.item)
+                    estimates = attack.estimates(observed, known, asked)
                     tables[attack.name][client] = scores(ratings.value, estimates, told, scale)
             for name, table in tables.items():
                 columns = {score: table[:, n] for n, score in enumerate(SCORES)}

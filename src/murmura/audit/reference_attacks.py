@@ -10,15 +10,20 @@ from murmura.audit.attack import AdversaryKnowledge, ItemAttack, ItemClaims, Obs
 from murmura.core.rng import Stream
 
 
-class PopularityReference(ItemAttack):
-    """Says of everyone that she has what is popular."""
+class Reference(ItemAttack):
+    """Claims about clients or about people, without having read anything."""
 
-    name: ClassVar[str] = "popularity"
-    title: ClassVar[str] = "no letter read: the popular items"
     against: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, of: Literal["client", "person"] = "client") -> None:
         self.of: Literal["client", "person"] = of
+
+
+class PopularityReference(Reference):
+    """Says of everyone that she has what is popular."""
+
+    name: ClassVar[str] = "popularity"
+    title: ClassVar[str] = "no letter read: the popular items"
 
     def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
         """The same for all; asserted are as many as people have on average."""
@@ -26,15 +31,11 @@ class PopularityReference(ItemAttack):
         return ItemClaims.best(scores, known.info.listed, known.usual(self.of), self.of)
 
 
-class ChanceReference(ItemAttack):
+class ChanceReference(Reference):
     """Says anything."""
 
     name: ClassVar[str] = "random"
     title: ClassVar[str] = "no letter read: a guess"
-    against: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, of: Literal["client", "person"] = "client") -> None:
-        self.of: Literal["client", "person"] = of
 
     def claims(self, observed: ObservedUpdates, known: AdversaryKnowledge, stream: Stream) -> ItemClaims:
         """A number for every client and item."""

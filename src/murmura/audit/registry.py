@@ -1,4 +1,4 @@
-"""Every attack by its name on the command line: a new one is one file and one row here.
+"""Every attack by its name on the command line: a new one is one class and one row here.
 
 docs/audit.md describes each under the same name; a test refuses a row without a description.
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 ATTACKS: dict[str, str] = {
     "fedsplit-items": "fedsplit.items:FedSplitItems",
     "fedsplit-learned": "fedsplit.learned_items:FedSplitLearned",
-    "fedsplit-members": "fedsplit.members:FedSplitMembers",
+    "fedsplit-members": "fedsplit.items:FedSplitMembers",
     "fedsplit-ratings": "fedsplit.group_ratings:FedSplitRatings",
     "fedsplit-svd-ratings": "fedsplit.svd_ratings:FedSplitSvdRatings",
-    "fpl-signs": "fpl.signs:FplSigns",
-    "fpl-absence": "fpl.absence:FplAbsence",
-    "fpl-inversion": "fpl.inversion:FplInversion",
-    "fpl-residuals": "fpl.residuals:FplResiduals",
+    "fpl-signs": "fpl:FplSigns",
+    "fpl-absence": "fpl:FplAbsence",
+    "fpl-inversion": "fpl:FplInversion",
+    "fpl-residuals": "fpl:FplResiduals",
 }
 
 

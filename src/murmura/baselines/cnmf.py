@@ -23,7 +23,7 @@ from murmura.kernels.factorisation.cnmf import (
     CnmfSettings,
     Factors,
     factorise,
-    newcomer,
+    fit_users,
     predict,
     random_factors,
     words_needed,
@@ -61,8 +61,10 @@ class CnmfModel(RankingModel):
 
     def predict_history(self, items: Ints, values: Floats) -> Floats:
         """The ratings someone unknown would give to all items, from those she gave: H, b_H and mu stay."""
-        w, b = newcomer(items, values, self.factors, self.mu, self.method.rates)
-        ratings: Floats = self.factors.H @ w + (b + self.factors.b_h + self.mu)
+        _, H, _, b_h = self.factors
+        own = Sparse.of(np.array([0, len(items)]), items, values)
+        W, b_w = fit_users(own, H, b_h, self.mu, self.method.rates)
+        ratings: Floats = H @ W[0] + (float(b_w[0]) + b_h + self.mu)
         return ratings
 
     def arrays(self) -> Arrays:

@@ -13,9 +13,10 @@ from typing import Annotated, ClassVar
 import numpy as np
 from pydantic import Field
 
+from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import open_rows, owners
-from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
+from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.core.contract import (
     Answers,
     ClientState,
@@ -78,7 +79,7 @@ class CoStatistics(PatternSettings, RidgeRater):
         items, column = np.unique(own.item, return_inverse=True)
         _, person = np.unique(owners(own), return_inverse=True)
         x, m = (np.zeros((person.max(initial=-1) + 1, len(items))) for _ in range(2))
-        x[person, column] = centred(own, person, float(context.model["mu"].reshape(-1)[0]), self.shrink_bias)
+        x[person, column] = centred(own, person, mu_of(context.model), self.shrink_bias)
         m[person, column] = 1.0
         here = np.flatnonzero((items >= first) & (items < first + self.block))
         made = {}

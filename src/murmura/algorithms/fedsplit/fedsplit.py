@@ -8,7 +8,7 @@ its own columns of M. The group's W M' then combines the global patterns into pr
 
 Algorithm 1 prints a Hadamard product in line 12 and b_W in line 10: shapes allow only equation 18 and b_H.
 Groups tune their own settings, as in the paper. What we add, and what the paper leaves open, are subclasses in
-the files beside this one; `extended` has all of them, and docs/papers/fedsplit.md what each changes, measured.
+`cover` and `extended`, which has all of them, and docs/papers/fedsplit.md what each changes, measured.
 """
 
 from __future__ import annotations

@@ -13,14 +13,12 @@ from murmura.core.rng import Purpose, Rng, Stream
 from murmura.kernels.factorisation.cnmf import (
     CnmfRates,
     CnmfSettings,
-    Factors,
     factorise,
+    fit_users,
     random_factors,
     words_needed,
 )
 from murmura.kernels.sparse import Sparse
-
-JOINING_PASSES = 100  # of someone who was not there, over her own ratings
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +117,7 @@ def join(
     The rule is for ratings above 0; others tell it nothing.
     """
     history = history.rows(history.value > 0)
-    k = patterns.shape[1]
-    start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), patterns, np.zeros(people), b)
-    ratings = by_person(history, history.item, people)
-    found, _ = factorise(ratings, start, mu, rates, JOINING_PASSES, items=False)
-    return found.W, found.b_w
+    return fit_users(by_person(history, history.item, people), patterns, b, mu, rates)
 
 
 def solve_ridge(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.extended import FedSplitExtended
-from murmura.algorithms.fedsplit.item_means import ItemMeans
+from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.algorithms.preset import GROUPS, Preset
 from murmura.core.schedule import Schedule

@@ -1,28 +1,42 @@
-"""Rating prediction by a ridge regression on each client: what several one-shot methods share.
+"""Rating prediction by a ridge regression on each client: what several one-shot methods share. Ours.
 
 The server publishes a mean, a bias and perhaps some patterns of every item. A person's bias and weights are the
 least squares of her ratings on them, with a ridge; nothing about it leaves, and a newcomer is served the same.
+
+`ItemMeans` is the baseline without patterns: summed item means, and a user bias on the client. It is what any
+exchange of factors must beat: on MovieLens 1M it predicts better than FedSPLIT as printed.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.algorithms.fedsplit.local import solve_ridge
+from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
+from murmura.algorithms.fedsplit.local import open_rows, solve_ridge
 from murmura.core.arrays import Floats
-from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext, ServerState
+from murmura.core.contract import (
+    Algorithm,
+    Answers,
+    ClientState,
+    FederationInfo,
+    History,
+    IndividualUpdates,
+    Phase,
+    RoundContext,
+    ServerState,
+    Total,
+)
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
-from murmura.core.update import Arrays
+from murmura.core.update import Arrays, SparseRows, Update
 
 Positive = Annotated[float, Field(gt=0)]
-MU = TableSpec("mu", "dense", 1, 1, "float64")
 
 
 @settings
@@ -83,9 +97,46 @@ class RidgeRater(Algorithm):
         return values
 
 
+@settings
+class ItemMeans(RidgeRater):
+    """mu + b_i + b_u from one sum of ratings and counts, which a secure sum can hide."""
+
+    name: ClassVar[str] = "item-means"
+
+    @property
+    def patterns(self) -> int:
+        """None."""
+        return 0
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """One sum: of each item its ratings added up, and how many."""
+        items = TableSpec("items", "item", info.items, 2, self.precision)
+        return (Phase("ratings", MessageSpec((items,)), repeat=1, receives=MessageSpec(), returns=True),)
+
+    def client_step(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """The shared ratings, added up by item."""
+        rows = history.rows(open_rows(history, rng))
+        summed = SparseRows.of(rows.item, np.column_stack([rows.value, np.ones(len(rows))]))
+        return state, Update({"items": SparseRows(summed.index, summed.values.astype(self.precision))})
+
+    def server_step(
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
+    ) -> tuple[ServerState, Answers]:
+        """The mean of all ratings, and every item's distance from it, shrunk."""
+        assert isinstance(received, Total)
+        rows = received.update.tables["items"]
+        total, n = rows.values.astype(np.float64).T
+        mu = total.sum() / max(n.sum(), 1.0)
+        b = server.model["b"].copy()
+        b[rows.index] = (total - n * mu) / (n + self.shrink_bias)
+        return ServerState({"b": b, "mu": np.array([mu])}), {}
+
+
 def _predictors(model: Arrays) -> tuple[Floats, Floats]:
     """The patterns of items, perhaps none, and mean plus bias, in double precision."""
-    base = model["b"].astype(np.float64).reshape(-1) + float(model["mu"].reshape(-1)[0])
+    base = model["b"].astype(np.float64).reshape(-1) + mu_of(model)
     return (model["patterns"] if "patterns" in model else np.zeros((len(base), 0))).astype(np.float64), base
 
 

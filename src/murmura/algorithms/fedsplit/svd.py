@@ -15,9 +15,10 @@ import numpy as np
 from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import open_rows, owners, people_of, unable
-from murmura.algorithms.fedsplit.ridge_rater import MU, RidgeRater, centred
+from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
@@ -75,7 +76,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
             return state, Update(scalars={"mean": mean, "groups": float(mean > 0), "people": people})
         if why:
             raise DataError(why)
-        items, numbers = self._letter(rows, float(context.model["mu"].reshape(-1)[0]))
+        items, numbers = self._letter(rows, mu_of(context.model))
         return state, Update({"items": SparseRows(items, numbers.astype(self.precision))})
 
     def _letter(self, history: History, mu: float) -> tuple[Ints, Floats]:

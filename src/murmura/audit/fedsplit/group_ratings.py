@@ -11,13 +11,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.attack import (
+    AdversaryKnowledge,
+    ClientRatings,
+    ObservedUpdates,
+    RatingAttack,
+    RatingQuestion,
+)
 from murmura.audit.fedsplit.group_updates import balanced, update_table
-from murmura.core.arrays import Floats, Ints
-from murmura.kernels.factorisation.cnmf import CnmfRates, Factors, factorise, predict
+from murmura.core.arrays import Floats
+from murmura.kernels.factorisation.cnmf import CnmfRates, Factors, fit_users, predict
 from murmura.kernels.sparse import Sparse
 
-PASSES = 100  # over the known ratings: with H held still W and b_W settle well before
 PRIOR_RATINGS = 5.0  # a person's known ratings are averaged with so many of mu
 
 
@@ -28,30 +33,21 @@ class FedSplitRatings(RatingAttack):
     title: ClassVar[str] = "ratings, from the letter and those known already"
     against: ClassVar[tuple[str, ...]] = ("fedsplit",)
 
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         """Equation 7; somebody of whom no rating is known is estimated by mu + b_H."""
-        sent_update = next(one for one in observed.phase("factors") if one.client == client)
+        sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
         k, mu = int(known.settings["factors"]), float(sent_update.model["mu"][0])
         table = update_table(sent_update, known.info.items)
-        people = int(person.max(initial=0)) + 1
-        start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), table[:, :k], np.zeros(people), table[:, k])
         rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
-        found, _ = factorise(by_person(hints, people), start, mu, rates, PASSES, items=False)
-        guesses = predict(found, mu, person, item)
+        H, b_h = table[:, :k], table[:, k]
+        W, b_w = fit_users(by_person(asked.hints, asked.people), H, b_h, mu, rates)
+        guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
         if known.settings.get("bias") != "means":
             return guesses
         counts, clip = table[:, k + 1], known.settings.get("clip")
         totals = counts * (mu + table[:, k])
         said = counts if clip is None else np.where(np.abs(table[:, k]) < clip, counts, -1)  # not a bound's
-        return balanced(guesses, person, item, hints, totals, said)
+        return balanced(guesses, asked.person, asked.item, asked.hints, totals, said)
 
 
 class HintsAlone(RatingAttack):
@@ -61,22 +57,14 @@ class HintsAlone(RatingAttack):
     title: ClassVar[str] = "no letter read: the mean of a person's known ratings"
     against: ClassVar[tuple[str, ...]] = ()
 
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         """mu, moved towards the known ratings of the person."""
         mu = float(observed.phase("factors")[0].model["mu"][0])
-        people = int(person.max(initial=0)) + 1
+        hints, people = asked.hints, asked.people
         counts = np.bincount(hints.person, minlength=people)
         sums = np.bincount(hints.person, hints.value, minlength=people)
         means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
-        return means[person]
+        return means[asked.person]
 
 
 def by_person(ratings: ClientRatings, people: int) -> Sparse:

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.audit.attack import AdversaryKnowledge, ClientRatings, ObservedUpdates, RatingAttack
+from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates, RatingAttack, RatingQuestion
 from murmura.audit.fedsplit.group_updates import known_values, update_table
 from murmura.core.arrays import Bools, Floats, Ints
 
@@ -71,23 +71,15 @@ class FedSplitSvdRatings(RatingAttack):
     title: ClassVar[str] = "ratings, from singular vectors, who rated what and those known already"
     against: ClassVar[tuple[str, ...]] = ("fedsplit-svd",)
 
-    def estimates(
-        self,
-        observed: ObservedUpdates,
-        known: AdversaryKnowledge,
-        client: int,
-        hints: ClientRatings,
-        person: Ints,
-        item: Ints,
-    ) -> Floats:
+    def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         """mu + b_u + X, as far as the update tells; mu + b_u for an item it does not speak of."""
-        sent_update = next(one for one in observed.phase("factors") if one.client == client)
+        sent_update = next(one for one in observed.phase("factors") if one.client == asked.client)
         k, mu = int(known.settings["factors"]), float(sent_update.model["mu"].reshape(-1)[0])
-        table, people = update_table(sent_update, known.info.items), int(person.max(initial=0)) + 1
-        shrink = float(known.settings["shrink_bias"])
+        table, person, item = update_table(sent_update, known.info.items), asked.person, asked.item
+        shrink, people = float(known.settings["shrink_bias"]), asked.people
         said = _GroupVectors(table[:, :k], table[:, k : 2 * k], table[:, -2], table[:, -1], shrink, people)
         spoken = said.counts[item] > 0
-        rows = _Rows(person[spoken], item[spoken], known_values(hints, person, item)[spoken] - mu)
+        rows = _Rows(person[spoken], item[spoken], known_values(asked.hints, person, item)[spoken] - mu)
         with threadpool_limits(1, "blas"):
             theta, rest = _joint(said, rows, *_alone(said, rows))
         guesses: Floats = mu + theta[person, k]

@@ -214,15 +214,14 @@ def _multiply(row: Any, sums: Any, decay: float, power: float) -> None:
         row[f] *= ratio if power == 1.0 else ratio**power
 
 
-def newcomer(
-    items: Ints, values: Floats, factors: Factors, mu: float, rates: CnmfRates, iterations: int = 100
-) -> tuple[Floats, float]:
-    """The factors and the bias of someone who gave `values` to `items`, everything about items held still."""
-    k = factors.H.shape[1]
-    own = Factors(np.full((1, k), 0.5 / np.sqrt(k)), factors.H, np.zeros(1), factors.b_h)
-    ratings = Sparse.of(np.array([0, len(items)]), items, values)
-    found, _ = factorise(ratings, own, mu, rates, iterations, items=False)
-    return found.W[0], float(found.b_w[0])
+def fit_users(
+    ratings: Sparse, H: Floats, b_h: Floats, mu: float, rates: CnmfRates, iterations: int = 100
+) -> tuple[Floats, Floats]:
+    """W and b_W of people with these ratings, everything about items held still: in 100 passes they settle."""
+    people, k = len(ratings.start) - 1, H.shape[1]
+    start = Factors(np.full((people, k), 0.5 / np.sqrt(k)), H, np.zeros(people), b_h)
+    found, _ = factorise(ratings, start, mu, rates, iterations, items=False)
+    return found.W, found.b_w
 
 
 def predict(factors: Factors, mu: float, users: Ints, items: Ints) -> Floats:

@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from murmura.audit.attack import AdversaryKnowledge, Attack, ItemAttack, ObservedUpdates, RatingAttack
+from murmura.audit.attack import (
+    AdversaryKnowledge,
+    Attack,
+    ItemAttack,
+    ObservedUpdates,
+    RatingAttack,
+    claims_of,
+)
 from murmura.audit.fedsplit.group_ratings import HintsAlone
-from murmura.audit.fedsplit.insiders import claims_of
 from murmura.audit.judge import AttackScores, judge
 from murmura.audit.known_ratings import SHARES, GuessScores, guess
 from murmura.audit.reference_attacks import ChanceReference, PopularityReference
