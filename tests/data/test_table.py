@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.data.sources.registry import load
-from murmura.data.tables.writer import write_table
+from murmura.data.tables.interactions_file import write_table
 from tests.hypothesis_profiles import examples
 
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.fedsplit.co_statistics import CoStatistics
+from murmura.algorithms.fedsplit.co_statistics import CoStatistics, PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.cover import _raters, fill_unrated, refit_user_factors, with_decoys
-from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import LocalModel
 from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd

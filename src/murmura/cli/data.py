@@ -135,7 +135,7 @@ def convert_data(
     repeats: Repeats = False,
 ) -> None:
     """Write the interactions of a data set as a table with the columns user, item, value, time."""
-    from murmura.data.tables.writer import write_table
+    from murmura.data.tables.interactions_file import write_table
 
     rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
     write_table(out, rows)
@@ -156,7 +156,7 @@ def synth_data(
 ) -> None:
     """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
     from murmura.data.sources.synthetic import synth
-    from murmura.data.tables.writer import write_table
+    from murmura.data.tables.interactions_file import write_table
 
     made = synth(users, items, interactions, skew, groups, taste, seed)
     write_table(out, made.interactions)
@@ -197,7 +197,7 @@ def _named_number(text: str) -> tuple[str, float | None]:
 
 def _write_parts(folder: Path, split: Split) -> None:
     from murmura.core.split import TEST, TRAIN, VALIDATION
-    from murmura.data.tables.writer import write_table
+    from murmura.data.tables.interactions_file import write_table
 
     for name, part in (("train", TRAIN), ("validation", VALIDATION), ("test", TEST)):
         rows = split.data.rows(split.part == part)

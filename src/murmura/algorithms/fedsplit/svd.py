@@ -4,19 +4,18 @@ Exchange 0 is the paper's: the groups' means in, their mean mu out. In exchange 
 singular vectors of [X, c M] side by side, X its ratings less mu and less each person's bias, M who rated what,
 and sends their item parts V s with every item's sum of X and number of ratings: 2 k + 2 numbers per item.
 Products of these parts add up over groups to approximate co-statistics of all people, X' X, M' M and X' M,
-exactly so when k is the size of the group. `item_patterns` says what becomes of them.
+exactly so when k is the size of the group. `co_statistics` says what becomes of them.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.fedsplit.co_statistics import Count, PatternSettings, Positive, item_patterns
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.item_patterns import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.local import open_rows, owners, people_of, unable
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
@@ -37,9 +36,6 @@ from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
-
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
 
 
 @settings

@@ -50,7 +50,7 @@ def category(name: str, pattern: str) -> Source:
 
 
 _TERMS = "research use; cite McAuley et al. (SIGIR 2015)"
-_RAW = (
+FEDBPR_FILES = (
     "https://raw.githubusercontent.com/sisinflab/FedBPR/52539e07da390f7fc5e2101e01b1dacefb348e52/raw_datasets"
 )
 _SHA256 = "f2f01d03c9f62d703f6d883ca6cd7029af09de62fbf25399e13a1c31475cab47"
@@ -60,5 +60,5 @@ DIGITAL_MUSIC = Source(
     "J. McAuley, UC San Diego", _TERMS,
     "https://github.com/sisinflab/FedBPR",
     (SourceFile("AmazonDigitalMusic.tsv", _SHA256),),
-    read, files_at=_RAW,
+    read, files_at=FEDBPR_FILES,
 )  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import DataError
+from murmura.data.sources.amazon import FEDBPR_FILES
 from murmura.data.sources.item_features import relation_of_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder
 from murmura.data.tables.checked_table import interactions_of
@@ -71,9 +72,6 @@ def _cities(folder: SourceFolder) -> list[str]:
 _OWNER = "D. Yang (check-ins), SisInfLab, Politecnico di Bari (city files)"
 _TERMS = "research use; cite Yang et al. (ACM TIST 2016)"
 _PAGE = "https://github.com/sisinflab/FedBPR"
-_RAW = (
-    "https://raw.githubusercontent.com/sisinflab/FedBPR/52539e07da390f7fc5e2101e01b1dacefb348e52/raw_datasets"
-)
 _ITALY = {
     "Bologna": "e61d8e40928cafa48ef37326839b6eeac01878fdc9bd61b24b08c264045d7b78",
     "Florence": "46c8645e78cb91fb3afa6d67f8ca4f966b98c210896004b77c00d14541c6b0e7",
@@ -86,7 +84,7 @@ _ITALY = {
 ITALY = Source(
     "foursquare-italy", "Foursquare check-ins, six Italian cities (FPL, SAC 2021)", _OWNER, _TERMS, _PAGE,
     tuple(SourceFile(f"{city}.tsv", sha256) for city, sha256 in _ITALY.items()),
-    read, files_at=_RAW,
+    read, files_at=FEDBPR_FILES,
 )  # fmt: skip
 
 
