@@ -19,10 +19,16 @@ from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.fpl.arithmetic import FplRates
 from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
-from murmura.kernels.fpl.cohorts import Sums, VisitRules, count_shared, merge_blocks, pass_block, run_blocks
-from murmura.kernels.fpl.parallel import run_single_triples
-from murmura.kernels.fpl.single import single_rounds
-from murmura.kernels.fpl.stochastic import stochastic_rounds
+from murmura.kernels.fpl.cohorts import (
+    Sums,
+    VisitRules,
+    count_shared,
+    merge_blocks,
+    pass_block,
+    run_blocks,
+    single_rounds,
+)
+from murmura.kernels.fpl.single_triples import run_single_triples, stochastic_rounds
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
 from murmura.kernels.random.draws import initial_rows
 

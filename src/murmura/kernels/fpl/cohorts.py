@@ -1,12 +1,13 @@
 """A round of FPL with many clients, compiled: blocks of clients side by side, added up in the order of blocks.
 
 The blocks of a cohort do not depend on the number of workers, each sums its own clients in their order, and the
-sums are added in the order of the blocks: any number of workers gives the same bits.
+sums are added in the order of the blocks: any number of workers gives the same bits. Where one client takes
+part in each round, many rounds are one call: no Python step per round.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.arithmetic import FplRates, Values, disclose, local_passes, user_ascent
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, flip_coins
-from murmura.kernels.random.draws import coin_at
-from murmura.kernels.random.philox import Word
+from murmura.kernels.random.draws import coin_at, one_of
+from murmura.kernels.random.philox import Word, Words
 
 _TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
 _COINS, _CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
@@ -219,3 +220,53 @@ def count_shared(
                     sent[row] = 1
                     disclosed[u] += 1
     return rows
+
+
+@compiled
+def single_rounds(
+    first: int,
+    rounds: int,
+    server: Words,
+    triples: int,  # -1: the client's own number of rows
+    warm: int,
+    frozen: bool,
+    step: Any,
+    P: Values,
+    Q: Values,
+    b: Values,
+    people: FlatPopulation,
+    rates: FplRates,
+    draws: Draws,
+    slot: Ints,  # (items,) -1: where an item's row of `sums` is
+    touched: Ints,  # (rows of sums,)
+    sums: Values,  # (rows of sums, factors + 1)
+    sent: Bytes,
+    disclosed: Longs,
+    item_rows: Longs,
+) -> int:
+    """Rounds first, first + 1, ... of one client each; changes P, Q, b and the tally, returns the rows sent."""
+    clients, rows = len(people.start) - 1, 0
+    p, moved = np.empty_like(P[0]), np.empty_like(P[0])
+    draws.send[:] = 1
+    for t in range(first, first + rounds):
+        u, visit = np.int64(one_of(server, t, clients)), VisitRules(t, triples, warm, frozen)
+        n, used = visit_client(u, visit, P, Q, b, people, rates, draws, p, moved, 0, slot, touched, sums)
+        disclose(u, n, draws.row, draws.send, sent, disclosed)
+        apply_rows(used, step, Q, b, slot, touched, sums, item_rows)
+        rows += used
+    return rows
+
+
+@compiled
+def apply_rows(
+    used: int, step: Any, Q: Values, b: Values, slot: Ints, touched: Ints, sums: Values, item_rows: Longs
+) -> None:
+    """The server's plain sum: the model climbs along the visit's rows, which are closed again."""
+    factors = Q.shape[1]
+    for k in range(used):
+        item = touched[k]
+        for f in range(factors):
+            Q[item, f] += step * sums[k, f]
+        b[item] += step * sums[k, factors]
+        item_rows[item] += 1
+        slot[item] = -1
