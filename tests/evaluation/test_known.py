@@ -7,7 +7,7 @@ import pytest
 
 from murmura.core.catalogue import Relation
 from murmura.evaluation import evaluate
-from murmura.evaluation.categories import category_bias, disparity, list_bias, source_bias
+from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
 from murmura.evaluation.popularity import popularity_groups
 from murmura.evaluation.registry import ALL_METRICS
@@ -122,9 +122,9 @@ def test_bias_by_hand_with_an_item_of_two_categories_and_one_of_none() -> None:
     times = np.array([2, 0, 2, 9])
     assert category_bias(times, FOOD) == pytest.approx([1.0, (2 / 4) / (1 / 3)])
     split = split_of({0: {0, 1, 2}, 1: {0, 3}}, {0: {3: 1.0}}, 4)
-    source = source_bias(split.train, FOOD)
+    source = category_bias(split.train.item_counts, FOOD)
     assert source == pytest.approx([1.0, (1 / 4) / (1 / 3)])
-    lists = list_bias(np.array([[2, 3], [2, -1]]), FOOD, 4)
+    lists = category_bias(np.bincount([2, 3, 2], minlength=4), FOOD)
     assert lists == pytest.approx([1.0, 3.0])
     assert disparity(source, lists) == pytest.approx([0.0, (3 - 0.75) / 0.75])
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from murmura.cli import options
 from murmura.report.pages.command_lines import FILE, rerun
-from murmura.report.result_folder import ModelRuns, ResultFolder
+from murmura.report.result_folder import ResultFolder, model_runs
 from murmura.report.tables.facts import inline
 
 plain = st.recursive(
@@ -25,7 +25,9 @@ plain = st.recursive(
 
 def folder_of(config: dict[str, Any]) -> ResultFolder:
     kind: Any = "comparison" if "models" in config else "run"
-    return ResultFolder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", (ModelRuns("a", "a", {}, ()),))
+    entries = config.get("models") or {"alone": config.get("model", {})}
+    models = tuple(model_runs(str(label), own, ()) for label, own in entries.items())
+    return ResultFolder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", models)
 
 
 def commands(config: dict[str, Any]) -> list[list[str]]:

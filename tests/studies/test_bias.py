@@ -8,7 +8,7 @@ import pytest
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Interactions
 from murmura.engine.protocol import prepare, protocol, whole_split
-from murmura.evaluation.categories import source_bias
+from murmura.evaluation.categories import category_bias
 from murmura.studies.analyses.bias import bias, printed_bias
 from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.analyses.frequency import frequencies
@@ -90,7 +90,7 @@ def test_the_training_bias_of_italy_comes_close_to_the_print(data_dir: Path) -> 
     printed = printed_bias("foursquare-italy")
     far = {}
     for name, data in (("newest", kept), ("oldest", backwards)):
-        measured = source_bias(rules.split.apply(data).train, catalogue.categories)
+        measured = category_bias(rules.split.apply(data).train.item_counts, catalogue.categories)
         wanted = np.array([printed[label] for label in catalogue.categories.labels])
         far[name] = np.abs(measured / wanted - 1)
     assert len(prepare(dataset, rules).split.train) == 54_088  # as printed in table 4.1

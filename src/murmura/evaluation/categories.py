@@ -11,25 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.arrays import Floats, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
-from murmura.core.interactions import Interactions
 from murmura.evaluation.cut import TopKView
 
 
-def source_bias(train: Interactions, categories: Relation) -> Floats:
-    """B_S of each category: what the users themselves preferred; NaN for a category without items."""
-    return category_bias(train.item_counts, categories)
-
-
-def list_bias(items: Ints, categories: Relation, n_items: int) -> Floats:
-    """B_R of each category: what these shown items prefer, in a catalogue of `n_items`."""
-    return category_bias(np.bincount(items[items >= 0], minlength=n_items), categories)
-
-
 def category_bias(times: Longs, categories: Relation) -> Floats:
-    """The bias of each category when item i occurs `times[i]` times."""
+    """The bias of each category when item i occurs `times[i]` times; NaN for a category without items."""
     n_items, n_labels = len(times), len(categories.labels)
     pairs = np.unique(categories.item.astype(np.int64) * n_labels + categories.label)
     item, label = pairs // n_labels, pairs % n_labels
@@ -54,5 +43,6 @@ def bias_disparity(cut: TopKView) -> dict[str, float]:
         raise SettingError(
             "the metric BD needs item categories, but none were given; pass categories or drop BD."
         )
-    values = disparity(source_bias(cut.truth.train, cut.categories), category_bias(cut.times, cut.categories))
+    source, shown = (category_bias(times, cut.categories) for times in (cut.truth.train.item_counts, cut.times))
+    values = disparity(source, shown)
     return dict(zip(cut.categories.labels, values.tolist()))

@@ -19,9 +19,9 @@ class Interval:
     """A mean and the bounds that hold it with probability `level`; NaN bounds where they are not defined."""
 
     mean: float
-    low: float
-    high: float
-    level: float
+    low: float = math.nan
+    high: float = math.nan
+    level: float = 0.95
 
 
 def bootstrap_interval(

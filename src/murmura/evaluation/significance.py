@@ -36,6 +36,11 @@ class PairedTest:
 
 def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wilcoxon") -> PairedTest:
     """Test first - second on the per-user values of `metric` ("nDCG@10") over their common users."""
+    return compare_values(*paired(first, second, metric), test)
+
+
+def paired(first: Evaluation, second: Evaluation, metric: str) -> tuple[Floats, Floats]:
+    """The per-user values of `metric` on both sides, of the common users."""
     for one in (first, second):
         if metric not in one.per_user:
             known = ", ".join(one.per_user) or "none"
@@ -43,7 +48,13 @@ def compare(first: Evaluation, second: Evaluation, metric: str, test: Test = "wi
                 f"a test needs a metric with a value per user, but '{metric}' is not among {known}."
             )
     _, here, there = np.intersect1d(first.users, second.users, assume_unique=True, return_indices=True)
-    return compare_values(first.per_user[metric][here], second.per_user[metric][there], test)
+    return first.per_user[metric][here], second.per_user[metric][there]
+
+
+def differences(first: Floats, second: Floats) -> Floats:
+    """first - second, aligned by user; a user with NaN on either side takes no part."""
+    difference = np.round(first - second, PLACES)
+    return difference[~np.isnan(difference)]
 
 
 def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> PairedTest:
@@ -51,8 +62,7 @@ def compare_values(first: Floats, second: Floats, test: Test = "wilcoxon") -> Pa
 
     All differences zero: p = 1. Fewer than two users: p = NaN.
     """
-    difference = np.round(first - second, PLACES)
-    difference = difference[~np.isnan(difference)]
+    difference = differences(first, second)
     if not len(difference):
         raise DataError("a paired test needs users with a value on both sides, but there are none.")
     if len(difference) < 2:

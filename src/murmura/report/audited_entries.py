@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.model_summary import Estimate, ModelSummary
-from murmura.report.plots.drawing import Picture, draw
+from murmura.report.model_summary import ModelSummary
+from murmura.report.plots.drawing import Picture, draw, panel_grid
 from murmura.report.plots.trade_offs import scatter, upwards
 from murmura.report.summary import Results, is_number
-from murmura.report.tables.audit import SUMMED, interval_cell, seeds_sentence
-from murmura.report.tables.table import NONE, Column, ReportTable, TableCell, number, text_cell
+from murmura.report.tables.audit import SUMMED, seeds_sentence
+from murmura.report.tables.table import Column, ReportTable, interval_cell, number_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
 SENT = "kB up/client"
 HEIGHT = 3.4
 PANELS = 4
-UNKNOWN = Interval(math.nan, math.nan, math.nan, 0.95)
-NOTHING = Interval(0.5, math.nan, math.nan, 0.95)  # the pm-AUC of popularity, by its definition
+UNKNOWN = Interval(math.nan)
+NOTHING = Interval(0.5)  # the pm-AUC of popularity, by its definition
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
     rows = [
         (
             text_cell(label),
-            *(_cell(lines.get(label, {}).get(key)) for key in keys),
+            *(number_cell(lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
             *(interval_cell(figure.of(audit)) for figure in figures),
         )
         for label, audit in found.items()
     ]
     most = max(found.values(), key=lambda audit: len(audit.points))
     blind = [interval_cell(figure.without(most)) for figure in figures]
-    rows.append((text_cell("no letter read"), *(_cell(None) for _ in keys), *blind))
+    rows.append((text_cell("no letter read"), *(number_cell(None) for _ in keys), *blind))
     columns = (
         Column("model", numeric=False),
         *map(Column, keys),
@@ -111,11 +111,9 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Pic
     key = accuracy[-1]
 
     def paint(figure: Figure) -> None:
-        panels = figure.subplots(1, max(2, len(shown)), squeeze=False, sharey=True)[0]
         figure.subplots_adjust(0.07, 0.14, 0.985, 0.97, wspace=0.08)
-        for axes in panels[len(shown) :]:
-            axes.set_visible(False)
-        for place, (axes, name) in enumerate(zip(panels, shown)):
+        for place, axes in enumerate(panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)):
+            name = shown[place]
             having = [line for line in lines if is_number(line.values.get(name))]
             scatter(axes, having, name, key, name_y=place == 0, lift=6)
 
@@ -137,17 +135,9 @@ def _accuracy(results: Results) -> list[str]:
 def _with(line: ModelSummary, audit: Audit) -> ModelSummary:
     """A line with what was found among its values."""
     found = {figure.name: figure.of(audit) for figure in audit_figures({line.label: audit})}
-    return replace(
-        line, values={**line.values, **{name: Estimate(v.mean, v.low, v.high) for name, v in found.items()}}
-    )
+    return replace(line, values=line.values | found)
 
 
 def _said(line: ModelSummary, keys: Sequence[str]) -> str:
     values = [f"{key} {line.values[key].mean:.3f}" for key in keys if is_number(line.values.get(key))]
     return f"{line.label}: {', '.join(values)}"
-
-
-def _cell(value: Estimate | None) -> TableCell:
-    if value is None or not is_number(value):
-        return TableCell(None, NONE)
-    return TableCell(value.mean, number(value.mean, 3))

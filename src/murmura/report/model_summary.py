@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ids, Ints
 from murmura.evaluation import Evaluation
-from murmura.evaluation.intervals import bootstrap_intervals, seed_interval
+from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.report.result_folder import ModelRuns, ordered
-
-LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds with its interval; NaN bounds where there is none."""
-
-    mean: float
-    low: float = math.nan
-    high: float = math.nan
-    seeds: tuple[float, ...] = ()  # the value of each seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,8 +17,8 @@ class ModelSummary:
     """One model with at least one finished part."""
 
     model: ModelRuns
-    values: dict[str, Estimate]  # "P@10" -> over users where it has a value per user, otherwise over seeds
-    over_seeds: dict[str, Estimate]
+    values: dict[str, Interval]  # "P@10" -> over users where it has a value per user, otherwise over seeds
+    over_seeds: dict[str, Interval]
     people: Evaluation  # per-user means over seeds
 
     @property
@@ -39,22 +26,24 @@ class ModelSummary:
         """The model's label."""
         return self.model.label
 
+    def each_seed(self, key: str) -> list[float]:
+        """The value of each seed."""
+        return [part.metrics[key] for part in self.model.done if key in part.metrics]
+
 
 def model_summary(model: ModelRuns, people: Ids) -> ModelSummary:
     """Add up the finished parts of a model; `people` are the ids of all users, ascending."""
     keys = ordered([list(part.metrics) for part in model.done])
-    over_seeds: dict[str, Estimate] = {}
-    for key in keys:
-        each = tuple(part.metrics[key] for part in model.done if key in part.metrics)
-        interval = seed_interval(each, level=LEVEL)
-        over_seeds[key] = Estimate(interval.mean, interval.low, interval.high, each)
+    over_seeds = {
+        key: seed_interval([part.metrics[key] for part in model.done if key in part.metrics]) for key in keys
+    }
     per_user = {key: _mean_over_seeds(model, key, people) for key in keys if _has_users(model, key)}
     present: Ints = np.flatnonzero(_present(model, people)).astype(np.int32)
     per_user = {key: column[present] for key, column in per_user.items()}
     values = dict(over_seeds)
-    for key, interval in bootstrap_intervals(per_user, level=LEVEL).items():
-        values[key] = Estimate(over_seeds[key].mean, interval.low, interval.high, over_seeds[key].seeds)
-    means = {key: estimate.mean for key, estimate in values.items()}
+    for key, interval in bootstrap_intervals(per_user).items():
+        values[key] = replace(interval, mean=over_seeds[key].mean)
+    means = {key: interval.mean for key, interval in values.items()}
     return ModelSummary(model, values, over_seeds, Evaluation(means, per_user, present))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from murmura.report.model_summary import Estimate, ModelSummary
+from murmura.evaluation.intervals import Interval
+from murmura.report.model_summary import ModelSummary
 from murmura.report.paired_tests import PairedDifference, tests_against
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, better, summarise
@@ -19,7 +20,7 @@ from murmura.studies.sweep import points
 
 TRAINING = "training data"
 FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE")
-Values = dict[str, dict[str, Estimate]]  # row -> metric -> mean and interval over seeds
+Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ReproducedNumber:
     row: str
     metric: str
     printed: float | None
-    ours: Estimate
+    ours: Interval
     difference: float | None  # as a fraction of the printed value
     test: (
         PairedDifference | None
@@ -46,13 +47,13 @@ def measured(place: ExperimentPlace, analyses: tuple[str, ...]) -> tuple[Values,
     comparison = ComparisonFolder.open(place.runs)
     for point in points(comparison):  # F1 and what the ledger adds up: means alone
         own = found.setdefault(point.label, {})
-        own |= {key: Estimate(value) for key, value in point.found.items() if key not in own}
+        own |= {key: Interval(value) for key, value in point.found.items() if key not in own}
     if "bias" in analyses and (shown := bias(comparison, frequencies(comparison))) is not None:
         for place_of, name in enumerate(shown.categories):
-            found.setdefault(TRAINING, {})[f"B_T {name}"] = Estimate(float(shown.train[place_of]))
+            found.setdefault(TRAINING, {})[f"B_T {name}"] = Interval(float(shown.train[place_of]))
             for label in shown.shown:
                 value = float(shown.disparity(label)[place_of])
-                found.setdefault(label, {})[f"BD {name}"] = Estimate(value)
+                found.setdefault(label, {})[f"BD {name}"] = Interval(value)
     return found, results
 
 
@@ -67,7 +68,7 @@ def numbers(
         rows = [row for row in found if metric in found[row]]
         rows += [row for row in printed if metric in printed[row] and row not in rows]
         for row in rows:
-            ours = found.get(row, {}).get(metric, Estimate(math.nan))
+            ours = found.get(row, {}).get(metric, Interval(math.nan))
             print_ = printed.get(row, {}).get(metric)
             word = verdict(
                 print_,

@@ -133,8 +133,13 @@ def read_folder(path: Path) -> ResultFolder:
 
 def _single(run: Run, config: dict[str, Any]) -> ModelRuns:
     name = str(config["model"]["name"])
-    settings = {key: value for key, value in config["model"].items() if key != "name"}
-    return ModelRuns(printable(name), name, settings, (_part(run, _whole(config.get("seed", 0))),))
+    return model_runs(name, config["model"], [_part(run, _whole(config.get("seed", 0)))])
+
+
+def model_runs(label: str, given: dict[str, Any], parts: Sequence[SeedRun]) -> ModelRuns:
+    """An entry of a configuration, the name of its method apart from its settings."""
+    settings = {key: value for key, value in given.items() if key != "name"}
+    return ModelRuns(printable(label), str(given.get("name", label)), settings, tuple(parts))
 
 
 def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison", "run"], tuple[ModelRuns, ...]]:
@@ -158,8 +163,7 @@ def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison",
         if not complete:
             there = {part.seed for part in parts}
             parts += [SeedRun(seed, "missing") for seed in range(first, first + seeds) if seed not in there]
-        settings = {key: value for key, value in own.items() if key != "name"}
-        models.append(ModelRuns(printable(label), str(own.get("name", label)), settings, tuple(parts)))
+        models.append(model_runs(label, own, parts))
     return ("run" if alone else "comparison"), tuple(models)
 
 
@@ -184,8 +188,10 @@ def _part(run: Run, seed: int) -> SeedRun:
 
 def _object(run: Run, name: str) -> dict[str, Any]:
     """A JSON object, {} where there is none."""
-    if not run.has(name):
-        return {}
+    return _present_object(run, name) if run.has(name) else {}
+
+
+def _present_object(run: Run, name: str) -> dict[str, Any]:
     found = run.read(name)
     if not isinstance(found, dict):
         raise RunError(
@@ -196,11 +202,7 @@ def _object(run: Run, name: str) -> dict[str, Any]:
 
 def _numbers(run: Run, name: str) -> dict[str, float]:
     """A JSON object of numbers; what is not a number is left out."""
-    found = run.read(name)
-    if not isinstance(found, dict):
-        raise RunError(
-            f"{run.path / name} must hold an object, but holds {type(found).__name__}; run it again."
-        )
+    found = _present_object(run, name)
     numbers = {key: value for key, value in found.items() if isinstance(value, int | float)}
     return {printable(key): float(value) for key, value in numbers.items() if not isinstance(value, bool)}
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from murmura.core.errors import SettingError
 from murmura.evaluation import metric_of, registry
-from murmura.evaluation.registry import is_error
-from murmura.report.model_summary import Estimate, ModelSummary, model_summary
+from murmura.evaluation.intervals import Interval
+from murmura.evaluation.registry import Better, is_error
+from murmura.report.model_summary import ModelSummary, model_summary
 from murmura.report.paired_tests import PairedDifference, tests_against
 from murmura.report.result_folder import ResultFolder, is_cost, ordered
 
@@ -21,7 +21,6 @@ OVER = {
     "ratings": "of all held-out ratings",
     "people": "mean over people",
 }
-Better = Literal["higher", "lower", "zero"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class Results:
         return ranked[0].values[key].mean if ranked else None
 
 
-def is_number(estimate: Estimate | None) -> bool:
+def is_number(estimate: Interval | None) -> bool:
     """Whether there is a value to show."""
     return estimate is not None and math.isfinite(estimate.mean)
 

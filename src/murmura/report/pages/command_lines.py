@@ -35,15 +35,9 @@ def _fits_a_flag(label: object) -> bool:
 
 
 def _compare(folder: ResultFolder) -> str:
-    config = folder.config
-    named = []
-    flags = []
-    for label, given in config["models"].items():
-        own = given if isinstance(given, dict) else {}
-        name = str(own.get("name", label))
-        named.append(str(label) if name == str(label) else f"{label}={name}")
-        settings = {key: value for key, value in own.items() if key != "name"}
-        flags += [_settings(str(label), settings)] if settings else []
+    config, models = folder.config, folder.models
+    named = [one.label if one.name == one.label else f"{one.label}={one.name}" for one in models]
+    flags = [_settings(one.label, one.settings) for one in models if one.settings]
     lines = [
         f"murmura compare {_data(folder)}",
         f"--models {shlex.quote(','.join(named))}",
@@ -59,12 +53,10 @@ def _settings(label: str, settings: dict[str, Any]) -> str:
 
 
 def _fit(folder: ResultFolder) -> list[str]:
-    config = folder.config
-    name = str(config["model"]["name"])
-    settings = {key: value for key, value in config["model"].items() if key != "name"}
+    config, (model,) = folder.config, folder.models
     lines = [
-        f"murmura fit --model {shlex.quote(name)} {_data(folder)}",
-        *([_settings(name, settings)] if settings else []),
+        f"murmura fit --model {shlex.quote(model.name)} {_data(folder)}",
+        *([_settings(model.name, model.settings)] if model.settings else []),
         f"--seed {config.get('seed', 0)} --out {AGAIN}",
     ]
     return [" \\\n  ".join(lines), f"murmura evaluate {AGAIN}{_cutoffs(config)}"]

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 
 from murmura.core.files import write_whole
-from murmura.report.model_summary import Estimate
+from murmura.evaluation.intervals import Interval
 from murmura.report.pages.analyses import analyses
 from murmura.report.pages.comparison import document, figures, in_page
 from murmura.report.plots.drawing import Picture, require_matplotlib
@@ -18,7 +18,14 @@ from murmura.report.plots.search_trials import search_picture
 from murmura.report.reproduced_numbers import ReproducedNumber, Values, measured, numbers
 from murmura.report.result_folder import printable, read_folder
 from murmura.report.tables.facts import environment_table
-from murmura.report.tables.reproduction import choice_table, metric_tables, read_trials, time_table, trial_table
+from murmura.report.tables.reproduction import (
+    choice_table,
+    metric_tables,
+    read_trials,
+    slug,
+    time_table,
+    trial_table,
+)
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
 from murmura.studies.analyses.costs import calculated_costs
 from murmura.studies.papers.experiments import Experiment
@@ -70,7 +77,7 @@ class _Part:
 
     def _id(self, name: str) -> str:
         """The name of a table or picture, apart from that of another data set on the same page."""
-        return f"{name}-{_slug(self.place.data)}"
+        return f"{name}-{slug(self.place.data)}"
 
     def _picture(self, picture: Picture) -> Picture:
         old, new = picture.name, self._id(picture.name)
@@ -109,14 +116,14 @@ def _page(
 ) -> str:
     says = f"<p>{escape(shown.says)}</p>" if shown.says else ""
     sections = [("says", "What the paper says", says)]
-    sections += [(_slug(part.place.data), part.place.data, part.html()) for part in parts]
+    sections += [(slug(part.place.data), part.place.data, part.html()) for part in parts]
     for some in known:
         data = some[0].data
         lead = "Calculated from the size of the data set as the paper prints it; nothing was trained."
         body = f'<p class="lead">{lead} {escape(_summary(some))}</p>' + _tables(
             metric_tables(shown, data, some)
         )
-        sections.append((_slug(data), f"{data}, calculated", body))
+        sections.append((slug(data), f"{data}, calculated", body))
     if places:
         facts = {
             table.name: table
@@ -131,7 +138,7 @@ def _page(
 def _of_counts(shown: Experiment, data: str) -> list[ReproducedNumber]:
     """What can be said about a data set that is not here but whose size is printed."""
     found: Values = {
-        row: {key: Estimate(value) for key, value in values.items()}
+        row: {key: Interval(value) for key, value in values.items()}
         for row, values in calculated_costs(shown, data).items()
     }
     return numbers(shown, data, found)
@@ -166,7 +173,3 @@ def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:
 def _tables(tables: Sequence[ReportTable]) -> str:
     named = {table.name: table for table in tables}
     return in_page(named, *named)
-
-
-def _slug(text: str) -> str:
-    return "".join(one if one.isalnum() else "-" for one in text).lower()

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from murmura.report.plots.drawing import Picture, draw
-from murmura.report.plots.palette import CurveStyle, curve_styles, legend
+from murmura.report.plots.drawing import Picture, draw, panel_grid
+from murmura.report.plots.palette import CurveStyle, curve_legend, curve_styles
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding
 
 if TYPE_CHECKING:
@@ -33,18 +33,16 @@ def hints_picture(found: Audit) -> Picture | None:
     styles = curve_styles([name for name, *_ in curves])
 
     def paint(figure: Figure) -> None:
-        from matplotlib.lines import Line2D
-
-        panels = figure.subplots(1, len(TITLES), sharey=True)
+        row = panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
         figure.subplots_adjust(0.06, 0.16, 0.985, 0.8, wspace=0.08)
-        for axes, kind in zip(panels, TITLES):
+        for axes, kind in zip(row, TITLES):
             for name, attack, score in curves:
                 _curve(axes, _points(found.points, attack, kind, score), score, styles[name])
             axes.set_title(TITLES[kind])
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
-        panels[0].set_ylabel("relative error")
-        legend(figure, [Line2D([], [], **look.line()) for look in styles.values()], list(styles), HEIGHT)
+        row[0].set_ylabel("relative error")
+        curve_legend(figure, styles, HEIGHT)
 
     return Picture(
         "audit-hints",

@@ -165,6 +165,14 @@ def short(label: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+def panel_grid(figure: Figure, count: int, down: int, across: int, **share: Any) -> list[Axes]:
+    """The first `count` panels of a grid; the others are hidden."""
+    every: list[Axes] = figure.subplots(down, across, squeeze=False, **share).ravel().tolist()
+    for axes in every[count:]:
+        axes.set_visible(False)
+    return every[:count]
+
+
 def label_space(labels: Sequence[str], width: float = WIDTH) -> float:
     """The share of a figure's width that row labels need."""
     longest = max((len(short(label)) for label in labels), default=0)

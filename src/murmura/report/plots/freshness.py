@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murmura.report.plots.drawing import MUTED, Picture, draw
-from murmura.report.plots.palette import curve_styles, legend, logarithmic, note
+from murmura.report.plots.palette import curve_legend, curve_styles, logarithmic, note
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
 from murmura.studies.analyses.freshness import EntryFreshness
@@ -29,8 +29,6 @@ def freshness_picture(found: Sequence[EntryFreshness], k: int) -> Picture | None
         return None
 
     def paint(figure: Figure) -> None:
-        from matplotlib.lines import Line2D
-
         axes = figure.subplots()
         figure.subplots_adjust(0.075, 0.13, 0.985, 0.9)
         styles = curve_styles(list(lines))
@@ -46,7 +44,7 @@ def freshness_picture(found: Sequence[EntryFreshness], k: int) -> Picture | None
         axes.margins(x=0.05, y=0.15)
         axes.set_xlabel("normalised freshness: models delivered in an epoch / training rows", labelpad=3)
         axes.set_ylabel(f"{key}: {title(key)}")
-        legend(figure, [Line2D([], [], **styles[name].line()) for name in lines], list(lines), HEIGHT)
+        curve_legend(figure, styles, HEIGHT)
 
     said = "; ".join(f"{name}: " + ", ".join(_said(one, key) for one in ones) for name, ones in lines.items())
     return Picture(

@@ -10,7 +10,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import is_error
-from murmura.report.model_summary import Estimate, ModelSummary
+from murmura.report.model_summary import ModelSummary
 from murmura.report.plots.drawing import (
     CENTRAL,
     FEDERATED,
@@ -23,6 +23,7 @@ from murmura.report.plots.drawing import (
     draw,
     label_space,
     name_rows,
+    panel_grid,
 )
 from murmura.report.summary import Results, better, is_number, title
 from murmura.report.tables.table import decimals_for, number
@@ -97,17 +98,13 @@ def _paint_dots(figure: Figure, keys: Sequence[str], lines: Sequence[ModelSummar
 
     height = 0.75 + ROW * len(lines)
     left = label_space([line.label for line in lines])
-    panels = figure.subplots(1, max(3, len(keys)), squeeze=False)[0]
     figure.subplots_adjust(left, 0.3 / height, 0.985, 1 - 0.42 / height, wspace=0.16)
-    for place, axes in enumerate(panels):
-        if place >= len(keys):
-            axes.set_visible(False)
-            continue
+    for place, axes in enumerate(panel_grid(figure, len(keys), 1, max(3, len(keys)))):
         key = keys[place]
         name_rows(axes, [line.label for line in lines], show=place == 0)
         for row, line in enumerate(lines):
             if is_number(line.values.get(key)):
-                _dot(axes, row, line, line.values[key])
+                _dot(axes, row, line, key)
         arrow = {"higher": " →", "lower": " ←", "zero": " → 0"}[better(key)]
         axes.set_title(key + arrow, fontsize=9, pad=14)
         axes.text(0, 1, _wrapped(title(key)), transform=axes.transAxes, fontsize=7, color=MUTED, va="bottom")
@@ -119,14 +116,12 @@ def _wrapped(text: str) -> str:
     return text if len(text) <= 32 else text[:31] + "…"
 
 
-def _dot(axes: Axes, row: int, line: ModelSummary, estimate: Estimate) -> None:
-    ink = colour(line)
+def _dot(axes: Axes, row: int, line: ModelSummary, key: str) -> None:
+    ink, estimate, seeds = colour(line), line.values[key], line.each_seed(key)
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         axes.hlines(row, estimate.low, estimate.high, colors=ink, linewidth=1.6)
-    if len(estimate.seeds) > 1:
-        axes.plot(
-            estimate.seeds, [row] * len(estimate.seeds), "|", color=ink, markersize=7, markeredgewidth=0.7
-        )
+    if len(seeds) > 1:
+        axes.plot(seeds, [row] * len(seeds), "|", color=ink, markersize=7, markeredgewidth=0.7)
     axes.plot([estimate.mean], [row], shape(line), color=ink, markersize=5.2, markeredgecolor=PAPER)
 
 

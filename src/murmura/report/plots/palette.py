@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,13 @@ def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], height:
         columnspacing=1.4,
         borderaxespad=0.1 / height,
     )
+
+
+def curve_legend(figure: Figure, styles: Mapping[str, CurveStyle], height: float) -> None:
+    """The legend of curves: a line of each, and its name."""
+    from matplotlib.lines import Line2D
+
+    legend(figure, [Line2D([], [], **look.line()) for look in styles.values()], list(styles), height)
 
 
 def note(

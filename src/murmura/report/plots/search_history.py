@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from murmura.report.plots.drawing import CENTRAL, INK, MUTED, Picture, draw, short
+from murmura.report.plots.drawing import CENTRAL, INK, MUTED, Picture, draw, panel_grid, short
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
 from murmura.studies.search.trials import Trial, best, best_place, ranked, side
 
@@ -61,13 +61,11 @@ def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-sett
     height = 0.4 + 1.7 * down
 
     def paint(figure: Figure) -> None:
-        panels = figure.subplots(down, ACROSS, squeeze=False, sharey=True).ravel()
         figure.subplots_adjust(0.07, 0.38 / height, 0.985, 1 - 0.1 / height, wspace=0.12, hspace=0.5)
-        for axes, key in zip(panels, keys):
+        grid = panel_grid(figure, len(keys), down, ACROSS, sharey=True)
+        for axes, key in zip(grid, keys):
             _panel(axes, key, known, chosen)
-        for axes in panels[len(keys) :]:
-            axes.set_visible(False)
-        panels[0].set_ylabel(metric)
+        grid[0].set_ylabel(metric)
 
     return Picture(
         name,

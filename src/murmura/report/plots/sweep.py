@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from murmura.report.plots.drawing import MUTED, PAPER, Picture, draw
-from murmura.report.plots.palette import CurveStyle, curve_styles, legend, note
+from murmura.report.plots.palette import CurveStyle, curve_legend, curve_styles, note
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
 from murmura.studies.sweep import Sweep, SweepPoint, value_text
@@ -52,7 +52,7 @@ def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
             note(axes, max(value_places(what).values()), level, name, left=True)
         if disclosed:
             _second_axis(axes, what, drawn)
-        legend(figure, *handles(drawn), 3.6)
+        curve_legend(figure, curve_styles(list(drawn)), 3.6)
 
     best = {name: max(points, key=lambda p: p.found[key]) for name, points in drawn.items() if points}
     said = ", ".join(
@@ -129,7 +129,7 @@ def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
         axes.set_ylabel(f"{y}: {title(y)}")
         axes.margins(x=0.06, y=0.1)
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        legend(figure, *handles(drawn), 3.6)
+        curve_legend(figure, curve_styles(list(drawn)), 3.6)
 
     last = value_text(what.values[-1])
     said = "; ".join(
@@ -158,13 +158,6 @@ def _path(axes: Axes, what: Sweep, points: Sequence[SweepPoint], look: CurveStyl
         axes.plot([last.found[x]], [last.found[y]], **hollow)
     for point in {first.label: first, last.label: last}.values():
         note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
-
-
-def handles(drawn: Curves) -> tuple[list[Any], list[str]]:
-    """What a legend shows: a line of each curve, and its name."""
-    from matplotlib.lines import Line2D
-
-    return [Line2D([], [], **look.line()) for look in curve_styles(list(drawn)).values()], list(drawn)
 
 
 def _number(point: SweepPoint, key: str) -> str:

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from murmura.report.plots.drawing import INK, MUTED, Picture, draw
-from murmura.report.plots.palette import curve_styles, legend, logarithmic, note
-from murmura.report.plots.sweep import DISCLOSED, Curves, curves, handles
+from murmura.report.plots.drawing import INK, MUTED, Picture, draw, panel_grid
+from murmura.report.plots.palette import curve_legend, curve_styles, logarithmic, note
+from murmura.report.plots.sweep import DISCLOSED, Curves, curves
 from murmura.report.summary import title
 from murmura.studies.analyses.pareto import pareto_front
 from murmura.studies.sweep import Sweep, SweepPoint, value_text
@@ -36,15 +36,12 @@ def cost_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | 
         return None
 
     def paint(figure: Figure) -> None:
-        panels = figure.subplots(1, max(2, len(costs)), squeeze=False, sharey=True)[0]
         figure.subplots_adjust(0.07, 0.145, 0.985, 0.9, wspace=0.08)
-        for place, axes in enumerate(panels):
-            if place < len(costs):
-                _cost_panel(axes, drawn, costs[place], y)
-            else:
-                axes.set_visible(False)
-        panels[0].set_ylabel(f"{y}: {title(y)}")
-        legend(figure, *handles(drawn), 3.6)
+        row = panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)
+        for axes, one in zip(row, costs):
+            _cost_panel(axes, drawn, one, y)
+        row[0].set_ylabel(f"{y}: {title(y)}")
+        curve_legend(figure, curve_styles(list(drawn)), 3.6)
 
     front = ", ".join(point.label for point in front_points(every, costs[0][0], y))
     return Picture(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murmura.report.model_summary import ModelSummary
-from murmura.report.plots.drawing import INK, MUTED, PAPER, Picture, draw, short
+from murmura.report.plots.drawing import INK, MUTED, PAPER, Picture, draw, panel_grid, short
 from murmura.report.plots.metrics import colour, kinds, metric_caption, shape
 from murmura.report.summary import Results, badness, better, is_number, title
+from murmura.studies.analyses.pareto import pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,17 +53,15 @@ def cost_plot(results: Results) -> Picture | None:
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
 
     def paint(figure: Figure) -> None:
-        panels = figure.subplots(1, max(2, len(costs)), squeeze=False, sharey=True)[0]
         figure.subplots_adjust(0.07, 0.14, 0.985, 0.97, wspace=0.08)
-        for place, axes in enumerate(panels):
-            if place >= len(costs):
-                axes.set_visible(False)
-                continue
+        for place, axes in enumerate(panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)):
             lines = both(results, key, costs[place])
-            _front(axes, front(lines, costs[place], key), costs[place], key)
+            best = [line.values for line in front(lines, costs[place], key)]
+            steps = [one[costs[place]].mean for one in best], [one[key].mean for one in best]
+            axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
             scatter(axes, lines, costs[place], key, name_y=place == 0, lift=6)
             if free:
-                _reference(axes, free[0], key)
+                axes.axhline(free[0].values[key].mean, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
 
     names = ", ".join(line.label for line in front(both(results, key, costs[0]), costs[0], key))
     compared = f" The dotted line is {free[0].label}, the best centralised model." if free else ""
@@ -95,25 +94,9 @@ def both(results: Results, key: str, other: str) -> list[ModelSummary]:
 
 def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSummary]:
     """The lines no other beats: none is at least as good in both and better in one. Cheapest first."""
-
-    def point(line: ModelSummary) -> tuple[float, float]:
-        return badness(cost, line.values[cost].mean), badness(key, line.values[key].mean)
-
-    def beaten(line: ModelSummary) -> bool:
-        x, y = point(line)
-        return any(a <= x and b <= y and (a, b) != (x, y) for a, b in map(point, lines))
-
-    return sorted((line for line in lines if not beaten(line)), key=point)
-
-
-def _front(axes: Axes, lines: Sequence[ModelSummary], cost: str, key: str) -> None:
-    x = [line.values[cost].mean for line in lines]
-    y = [line.values[key].mean for line in lines]
-    axes.plot(x, y, drawstyle="steps-post", color=MUTED, linewidth=1.2)
-
-
-def _reference(axes: Axes, line: ModelSummary, key: str) -> None:
-    axes.axhline(line.values[key].mean, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+    prices = [badness(cost, line.values[cost].mean) for line in lines]
+    gains = [-badness(key, line.values[key].mean) for line in lines]
+    return [lines[place] for place in pareto_front(prices, gains)]
 
 
 def scatter(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.report.plots.drawing import CENTRAL, FEDERATED, Picture, draw, short
+from murmura.report.plots.drawing import CENTRAL, FEDERATED, Picture, draw, panel_grid, short
 from murmura.report.result_folder import ModelRuns, ResultFolder, RoundTable
 
 if TYPE_CHECKING:
@@ -82,12 +82,9 @@ def _panels(name: str, models: Sequence[ModelRuns], paint_one: Callable[[Axes, M
     height = 0.35 + 1.45 * down
 
     def paint(figure: Figure) -> None:
-        panels = figure.subplots(down, ACROSS, squeeze=False).ravel()
         figure.subplots_adjust(0.06, 0.3 / height, 0.985, 1 - 0.25 / height, wspace=0.25, hspace=0.5)
-        for axes, model in zip(panels, models):
+        for axes, model in zip(panel_grid(figure, len(models), down, ACROSS), models):
             paint_one(axes, model)
-        for axes in panels[len(models) :]:
-            axes.set_visible(False)
 
     return draw(name, height, paint)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from murmura.report.plots.sweep_costs import cost, front_points
@@ -55,11 +54,12 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
 def frequency_table(found: Sequence[Frequencies]) -> ReportTable | None:
     """What the frequency curves say in numbers."""
     summaries = [(one.label, one.summary()) for one in found]
-    keys = sorted(dict.fromkeys(key for _, summary in summaries for key in summary), key=_updates_first)
+    every = dict.fromkeys(key for _, summary in summaries for key in summary)
+    keys = sorted(every, key=lambda key: not key.startswith("updates"))
     if not keys:
         return None
     rows = [
-        (text_cell(label), *(_cell(summary.get(key), [1.0], 3) for key in keys)) for label, summary in summaries
+        (text_cell(label), *(number_cell(summary.get(key), 3) for key in keys)) for label, summary in summaries
     ]
     note = (
         f"head: the share that falls on the most popular {100 * HEAD:g} % of the items seen in training. Gini: "
@@ -69,10 +69,6 @@ def frequency_table(found: Sequence[Frequencies]) -> ReportTable | None:
     return ReportTable(
         "frequency", "Updates and recommendations against popularity", columns, tuple(rows), (note,)
     )
-
-
-def _updates_first(key: str) -> bool:
-    return not key.startswith("updates")
 
 
 def bias_table(found: Bias) -> ReportTable:
@@ -119,6 +115,5 @@ def freshness_table(found: Sequence[EntryFreshness], k: int) -> ReportTable | No
     return ReportTable("freshness", "Freshness and accuracy", columns, tuple(rows))
 
 
-def _cell(value: float | None, among: Sequence[float | None], decimals: int | None = None) -> TableCell:
-    sizes = [one for one in among if one is not None and math.isfinite(one)]
-    return number_cell(value, decimals_for(sizes) if decimals is None else decimals)
+def _cell(value: float | None, among: Sequence[float | None]) -> TableCell:
+    return number_cell(value, decimals_for(among))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from murmura.evaluation.intervals import Interval
-from murmura.report.tables.table import NONE, Column, ReportTable, TableCell, number, text_cell
+from murmura.report.tables.table import Column, ReportTable, TableCell, interval_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit
 
 MEANINGS = {
@@ -97,14 +96,3 @@ def seeds_sentence(found: Audit) -> str:
 
 def _victims(found: Audit, of: str) -> str:
     return VICTIMS["client"] if of == "client" and found.grouped else VICTIMS["person"]
-
-
-def interval_cell(interval: Interval) -> TableCell:
-    """A mean with its interval."""
-    if not math.isfinite(interval.mean):
-        return TableCell(None, NONE)
-    low, high = interval.low, interval.high
-    if not math.isfinite(low):
-        return TableCell(interval.mean, number(interval.mean, 3))
-    text = f"{number(low, 3)} to {number(high, 3)}"
-    return TableCell(interval.mean, number(interval.mean, 3), low, high, text)

@@ -11,11 +11,11 @@ import yaml
 from murmura.report.result_folder import ModelRuns, ResultFolder, ordered
 from murmura.report.tables.results import NAME
 from murmura.report.tables.table import (
-    NONE,
     Column,
     ReportTable,
     TableCell,
     decimals_for,
+    name_columns,
     number_cell,
     text_cell,
 )
@@ -25,7 +25,7 @@ def status_table(folder: ResultFolder) -> ReportTable | None:
     """What is not finished, run by run; nothing where all is."""
     if all(model.finished for model in folder.models):
         return None
-    columns = (NAME, Column("seed"), Column("state", numeric=False), Column("what happened", numeric=False))
+    columns = (NAME, Column("seed"), *name_columns("state", "what happened"))
     words = {"missing": "not started", "new": "not started", "running": "unfinished", "fitted": "not evaluated"}
     rows = [
         (
@@ -83,7 +83,7 @@ def data_table(folder: ResultFolder) -> ReportTable:
 
 def settings_table(folder: ResultFolder) -> ReportTable:
     """Every setting of every model."""
-    columns = (NAME, Column("method", numeric=False), Column("settings", numeric=False))
+    columns = name_columns("model", "method", "settings")
     rows = [(text_cell(m.label), text_cell(m.name), text_cell(_settings(m))) for m in folder.models]
     return ReportTable("settings", "Settings of each model", columns, tuple(rows))
 
@@ -120,13 +120,11 @@ def environment_table(folder: ResultFolder) -> ReportTable | None:
 
 def _pairs(name: str, heading: str, facts: dict[str, Any]) -> ReportTable:
     rows = tuple((text_cell(key), _value_cell(value)) for key, value in facts.items())
-    return ReportTable(name, heading, (Column("what", numeric=False), Column("value", numeric=False)), rows)
+    return ReportTable(name, heading, name_columns("what", "value"), rows)
 
 
 def _value_cell(value: Any) -> TableCell:
-    if value is None:
-        return TableCell(None, NONE)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
         return text_cell(value if isinstance(value, str) else inline(value))
     return number_cell(value, 0 if isinstance(value, int) else decimals_for([value]))
 

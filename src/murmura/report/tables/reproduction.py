@@ -10,10 +10,13 @@ from murmura.engine.run import Run
 from murmura.report.paired_tests import ALPHA
 from murmura.report.reproduced_numbers import ReproducedNumber
 from murmura.report.tables.table import (
+    NONE,
     Column,
     ReportTable,
     TableCell,
     decimals_for,
+    interval_cell,
+    name_columns,
     number,
     number_cell,
     text_cell,
@@ -23,8 +26,6 @@ from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentP
 from murmura.studies.papers.trial_result import TrialResult
 from murmura.studies.papers.verdict import WIDER
 from murmura.studies.search.trials import best_place
-
-NO_WORD = "–"
 
 
 def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> list[ReportTable]:
@@ -38,13 +39,12 @@ def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber
 
 def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[ReproducedNumber]) -> ReportTable:
     reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
-    values = [value for one in found for value in (one.printed, one.ours.mean) if value is not None]
-    decimals = decimals_for([value for value in values if math.isfinite(value)])
+    decimals = decimals_for([value for one in found for value in (one.printed, one.ours.mean)])
     rows = tuple(
         (
             text_cell(one.row),
             number_cell(one.printed, decimals),
-            _ours(one, decimals),
+            interval_cell(one.ours, decimals),
             _percent(one.difference),
             _test(one),
             text_cell(_word(one, reasons)),
@@ -59,12 +59,12 @@ def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Rep
         Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"),
         Column("verdict", numeric=False),
     )
-    slug = "".join(one if one.isalnum() else "-" for one in f"{data}-{metric}").lower()
-    return ReportTable(slug, f"{metric} on {data}", columns, rows, _notes(shown, found, reasons))
+    notes = _notes(shown, found, reasons)
+    return ReportTable(slug(f"{data}-{metric}"), f"{metric} on {data}", columns, rows, notes)
 
 
 def _word(one: ReproducedNumber, reasons: list[str]) -> str:
-    word = one.verdict.word or NO_WORD
+    word = one.verdict.word or NONE
     return f"{word} ({reasons.index(one.verdict.reason) + 1})" if one.verdict.reason else word
 
 
@@ -83,25 +83,15 @@ def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[s
     return tuple(notes)
 
 
-def _ours(one: ReproducedNumber, decimals: int) -> TableCell:
-    low, high = one.ours.low, one.ours.high
-    if math.isnan(one.ours.mean):
-        return TableCell(None, NO_WORD)
-    if math.isnan(low):
-        return TableCell(one.ours.mean, number(one.ours.mean, decimals))
-    shown = f"{number(low, decimals)} to {number(high, decimals)}"
-    return TableCell(one.ours.mean, number(one.ours.mean, decimals), low, high, shown)
-
-
 def _percent(value: float | None) -> TableCell:
-    return TableCell(None, NO_WORD) if value is None else TableCell(value, f"{number(100 * value, 1)} %")
+    return TableCell(None, NONE) if value is None else TableCell(value, f"{number(100 * value, 1)} %")
 
 
 def _test(one: ReproducedNumber) -> TableCell:
     if one.reference:
         return TableCell(None, "best")
     if one.test is None or math.isnan(one.test.p_t):
-        return TableCell(None, NO_WORD)
+        return TableCell(None, NONE)
     mark = ("↑" if one.test.difference.mean > 0 else "↓") if one.test.sure else ""
     p = one.test.p_t
     return TableCell(p, "< .001" if p < 0.001 else f"{p:.3f}", mark=mark)
@@ -150,8 +140,7 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
             )
         )
     columns = (
-        Column("row", numeric=False),
-        Column("chosen", numeric=False),
+        *name_columns("row", "chosen"),
         Column(f"{experiment.metric} on validation"),
         Column("trials"),
         Column("CPU minutes"),
@@ -208,8 +197,13 @@ def time_table(places: Sequence[ExperimentPlace]) -> ReportTable:
             )
         )
     titles = ("fits", "CPU minutes", "wall minutes", "sessions")
-    columns = (Column("data", numeric=False), *(Column(one) for one in titles))
+    columns = (*name_columns("data"), *map(Column, titles))
     return ReportTable("time", "What it cost", columns, tuple(rows))
+
+
+def slug(text: str) -> str:
+    """Text as an id of a page."""
+    return "".join(one if one.isalnum() else "-" for one in text).lower()
 
 
 def settings_text(settings: dict[str, Any]) -> str:

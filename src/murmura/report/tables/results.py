@@ -5,22 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from murmura.report.model_summary import Estimate, ModelSummary
+from murmura.evaluation.intervals import Interval
+from murmura.report.model_summary import ModelSummary
 from murmura.report.paired_tests import ALPHA, PairedDifference
 from murmura.report.result_folder import ResultFolder, is_cost
 from murmura.report.summary import Results, badness, better, title
 from murmura.report.tables.table import (
-    NONE,
     Column,
     ReportTable,
     TableCell,
     decimals_for,
-    number,
+    interval_cell,
+    name_columns,
     number_cell,
     text_cell,
 )
 
 NAME = Column("model", numeric=False)
+MISSING = Interval(math.nan)
 
 
 def result_tables(folder: ResultFolder, results: Results) -> list[ReportTable]:
@@ -54,25 +56,18 @@ def _result(results: Results, line: ModelSummary | None, key: str) -> TableCell:
     found = [one.values[key] for one in results.lines if key in one.values]
     decimals = decimals_for([one.mean for one in found])
     estimate = line.values.get(key) if line else None
-    if line is None or estimate is None or not math.isfinite(estimate.mean):
-        return TableCell(None, NONE)
+    if line is None or estimate is None or not math.isfinite(estimate.mean) or is_cost(key):
+        return number_cell(estimate.mean if estimate else None, decimals)
     best = results.best(key)
-    is_best = not is_cost(key) and best is not None and badness(key, estimate.mean) == badness(key, best)
-    if is_cost(key):
-        return number_cell(estimate.mean, decimals)
+    is_best = best is not None and badness(key, estimate.mean) == badness(key, best)
     return estimate_cell(estimate, decimals, _mark(results, line, key), is_best and len(results.lines) > 1)
 
 
-def estimate_cell(estimate: Estimate, decimals: int, mark: str = "", best: bool = False) -> TableCell:
+def estimate_cell(estimate: Interval, decimals: int, mark: str = "", best: bool = False) -> TableCell:
     """A mean with its interval, where it has one."""
-    if not math.isfinite(estimate.mean):
-        return TableCell(None, NONE)
-    text = number(estimate.mean, decimals)
     if not estimate.low < estimate.high:  # none, or of no width
-        return TableCell(estimate.mean, text, mark=mark, best=best)
-    low, high = number(estimate.low, decimals), number(estimate.high, decimals)
-    between = "–" if estimate.low >= 0 else " to "
-    return TableCell(estimate.mean, text, estimate.low, estimate.high, low + between + high, mark, best)
+        estimate = Interval(estimate.mean)
+    return interval_cell(estimate, decimals, mark, best, "–" if estimate.low >= 0 else " to ")
 
 
 def _mark(results: Results, line: ModelSummary, key: str) -> str:
@@ -120,9 +115,8 @@ def category_table(results: Results) -> ReportTable | None:
     decimals = decimals_for(
         [line.values[key].mean for line in results.lines for key in keys if key in line.values]
     )
-    missing = Estimate(math.nan)
     rows = [
-        (text_cell(line.label), *(estimate_cell(line.values.get(key, missing), decimals) for key in keys))
+        (text_cell(line.label), *(estimate_cell(line.values.get(key, MISSING), decimals) for key in keys))
         for line in results.lines
     ]
     return ReportTable("categories", "By item category", (NAME, *map(_metric_column, keys)), tuple(rows))
@@ -134,8 +128,7 @@ def difference_table(results: Results) -> ReportTable | None:
     if not tests:
         return None
     columns = (
-        Column("metric", numeric=False),
-        Column("model", numeric=False),
+        *name_columns("metric", "model"),
         Column("against", "the best model; for federated models also the best centralised one", numeric=False),
         Column("difference", "mean over users, model - against, with the 95 % bootstrap interval"),
         Column("p (t)", "paired t-test, two-sided, Holm-corrected"),
@@ -165,9 +158,7 @@ def difference_table(results: Results) -> ReportTable | None:
 
 def p_cell(p: float) -> TableCell:
     """A p-value: three decimals, and a bound where it is smaller."""
-    if not math.isfinite(p):
-        return TableCell(None, NONE)
-    return TableCell(p, "< 0.001" if p < 0.001 else number(p, 3))
+    return TableCell(p, "< 0.001") if p < 0.001 else number_cell(p, 3)
 
 
 def seed_table(results: Results) -> ReportTable | None:
@@ -176,14 +167,15 @@ def seed_table(results: Results) -> ReportTable | None:
     if not lines or not results.metrics:
         return None
     keys = (*results.at(results.cutoffs[0]), *results.costs)
-    rows = []
-    for line in lines:
-        cells = []
-        for key in keys:
-            estimate = line.over_seeds.get(key, Estimate(math.nan))
-            decimals = decimals_for([one.values[key].mean for one in lines if key in one.values])
-            cells.append(estimate_cell(estimate, decimals))
-        rows.append((text_cell(line.label), number_cell(len(line.model.done)), *cells))
+    decimals = {key: decimals_for([one.values[key].mean for one in lines if key in one.values]) for key in keys}
+    rows = [
+        (
+            text_cell(line.label),
+            number_cell(len(line.model.done)),
+            *(estimate_cell(line.over_seeds.get(key, MISSING), decimals[key]) for key in keys),
+        )
+        for line in lines
+    ]
     note = "In small type the 95 % interval over seeds: mean ± t(n - 1) s / sqrt(n). Few seeds, wide intervals."
     columns = (NAME, Column("seeds"), *map(_metric_column, keys))
     return ReportTable("seeds", "Spread over seeds", columns, tuple(rows), (note,))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from murmura.evaluation.intervals import Interval
 from murmura.report.result_folder import printable
 
 NONE = "–"  # what a reader sees where there is no value
@@ -59,6 +60,11 @@ def written(table: ReportTable, form: str) -> str:
     return {"csv": to_csv, "md": to_markdown, "tex": to_latex, "json": to_json}[form](table)
 
 
+def name_columns(*titles: str) -> tuple[Column, ...]:
+    """Columns of text."""
+    return tuple(Column(title, numeric=False) for title in titles)
+
+
 def text_cell(value: object) -> TableCell:
     """A cell of text."""
     shown = printable(value)
@@ -70,6 +76,19 @@ def number_cell(value: float | int | None, decimals: int = 0) -> TableCell:
     if value is None or not math.isfinite(value):
         return TableCell(None, NONE)
     return TableCell(value, number(value, decimals))
+
+
+def interval_cell(
+    found: Interval, decimals: int = 3, mark: str = "", best: bool = False, between: str = " to "
+) -> TableCell:
+    """A mean with its interval, where it has one; a dash where the mean is undefined."""
+    if not math.isfinite(found.mean):
+        return TableCell(None, NONE)
+    text = number(found.mean, decimals)
+    if not math.isfinite(found.low):
+        return TableCell(found.mean, text, mark=mark, best=best)
+    shown = number(found.low, decimals) + between + number(found.high, decimals)
+    return TableCell(found.mean, text, found.low, found.high, shown, mark, best)
 
 
 def number(value: float, decimals: int) -> str:
