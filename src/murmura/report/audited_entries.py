@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.model_summary import ModelSummary
 from murmura.report.plots.drawing import Picture, draw, panel_grid
 from murmura.report.plots.trade_offs import scatter, upwards
-from murmura.report.summary import Results, is_number
+from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.tables.audit import SUMMED, seeds_sentence
 from murmura.report.tables.table import Column, ReportTable, interval_cell, number_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit

@@ -6,10 +6,8 @@ import math
 from dataclasses import dataclass
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.model_summary import ModelSummary
-from murmura.report.paired_tests import PairedDifference, tests_against
 from murmura.report.result_folder import read_folder
-from murmura.report.summary import Results, better, summarise
+from murmura.report.summary import ModelSummary, PairedDifference, Results, better, summarise, tests_against
 from murmura.studies.analyses.bias import bias
 from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.analyses.frequency import frequencies

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from murmura.core.arrays import Bools, Floats, Ids, Ints
 from murmura.core.errors import SettingError
-from murmura.evaluation import metric_of, registry
-from murmura.evaluation.intervals import Interval
+from murmura.evaluation import Evaluation, metric_of, registry
+from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.evaluation.registry import Better, is_error
-from murmura.report.model_summary import ModelSummary, model_summary
-from murmura.report.paired_tests import PairedDifference, tests_against
-from murmura.report.result_folder import ResultFolder, is_cost, ordered
+from murmura.evaluation.significance import compare_all, differences, paired
+from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 
 ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
 OVER = {
@@ -21,6 +22,47 @@ OVER = {
     "ratings": "of all held-out ratings",
     "people": "mean over people",
 }
+ALPHA = 0.05  # a difference is marked below this corrected p
+
+
+@dataclass(frozen=True, eq=False)
+class ModelSummary:
+    """One model with at least one finished part."""
+
+    model: ModelRuns
+    values: dict[str, Interval]  # "P@10" -> over users where it has a value per user, otherwise over seeds
+    over_seeds: dict[str, Interval]
+    people: Evaluation  # per-user means over seeds
+
+    @property
+    def label(self) -> str:
+        """The model's label."""
+        return self.model.label
+
+    def each_seed(self, key: str) -> list[float]:
+        """The value of each seed."""
+        return [part.metrics[key] for part in self.model.done if key in part.metrics]
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """One model against a reference on one metric."""
+
+    metric: str
+    label: str
+    reference: str
+    users: int
+    difference: Interval  # label - reference
+    p_t: float  # paired t-test, Holm-corrected
+    p_wilcoxon: float  # Wilcoxon signed-rank test, Holm-corrected
+    ahead: int  # users with a higher value than under the reference
+    level: int
+    behind: int
+
+    @property
+    def sure(self) -> bool:
+        """Whether the difference is more than chance, by the t-test."""
+        return self.p_t < ALPHA
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,3 +166,73 @@ def summarise(folder: ResultFolder) -> Results:
         else:
             baseline += tests_against(key, base, rivals)
     return Results(lines, metrics, results.costs, tuple(best), tuple(baseline))
+
+
+def model_summary(model: ModelRuns, people: Ids) -> ModelSummary:
+    """Add up the finished parts of a model; `people` are the ids of all users, ascending."""
+    keys = ordered([list(part.metrics) for part in model.done])
+    over_seeds = {
+        key: seed_interval([part.metrics[key] for part in model.done if key in part.metrics]) for key in keys
+    }
+    per_user = {key: _mean_over_seeds(model, key, people) for key in keys if _has_users(model, key)}
+    present: Ints = np.flatnonzero(_present(model, people)).astype(np.int32)
+    per_user = {key: column[present] for key, column in per_user.items()}
+    values = dict(over_seeds)
+    for key, interval in bootstrap_intervals(per_user).items():
+        values[key] = replace(interval, mean=over_seeds[key].mean)
+    means = {key: interval.mean for key, interval in values.items()}
+    return ModelSummary(model, values, over_seeds, Evaluation(means, per_user, present))
+
+
+def _has_users(model: ModelRuns, key: str) -> bool:
+    return all(key in part.per_user and len(part.users) for part in model.done)
+
+
+def _present(model: ModelRuns, people: Ids) -> Bools:
+    seen = np.zeros(len(people), np.bool_)
+    for part in model.done:
+        seen[np.searchsorted(people, part.users)] = True
+    return seen
+
+
+def _mean_over_seeds(model: ModelRuns, key: str, people: Ids) -> Floats:
+    """Per user the mean over the seeds in which she has a value; NaN where she has none."""
+    total, count = np.zeros(len(people)), np.zeros(len(people))
+    for part in model.done:
+        column = part.per_user[key]
+        known = ~np.isnan(column)
+        place = np.searchsorted(people, part.users[known])
+        total[place] += column[known]
+        count[place] += 1
+    mean: Floats = np.full(len(people), np.nan)
+    return np.divide(total, count, out=mean, where=count > 0)
+
+
+def tests_against(
+    key: str, reference: Sequence[ModelSummary], others: Sequence[ModelSummary]
+) -> list[PairedDifference]:
+    """Each of the others against the reference, corrected for their number; nothing where nobody is common."""
+    if not reference:
+        return []
+    first = reference[0]
+    apart = {line.label: differences(*paired(line.people, first.people, key)) for line in others}
+    apart = {label: column for label, column in apart.items() if len(column)}
+    rivals = {line.label: line.people for line in others if line.label in apart}
+    by_t = compare_all(first.people, rivals, key, "t", "holm")
+    by_rank = compare_all(first.people, rivals, key, "wilcoxon", "holm")
+    intervals = bootstrap_intervals(apart)
+    return [
+        PairedDifference(
+            key,
+            label,
+            first.label,
+            len(difference),
+            intervals[label],
+            by_t[label].adjusted,
+            by_rank[label].adjusted,
+            int((difference > 0).sum()),
+            int((difference == 0).sum()),
+            int((difference < 0).sum()),
+        )
+        for label, difference in apart.items()
+    ]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from murmura.report.paired_tests import PairedDifference
 from murmura.report.result_folder import ResultFolder, printable
-from murmura.report.summary import Results, better, title
+from murmura.report.summary import PairedDifference, Results, better, title
 from murmura.report.tables.table import decimals_for, number
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import is_error
-from murmura.report.model_summary import ModelSummary
 from murmura.report.plots.drawing import (
     CENTRAL,
     FEDERATED,
@@ -25,7 +24,7 @@ from murmura.report.plots.drawing import (
     name_rows,
     panel_grid,
 )
-from murmura.report.summary import Results, better, is_number, title
+from murmura.report.summary import ModelSummary, Results, better, is_number, title
 from murmura.report.tables.table import decimals_for, number
 
 if TYPE_CHECKING:

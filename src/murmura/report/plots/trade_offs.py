@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from murmura.report.model_summary import ModelSummary
 from murmura.report.plots.drawing import INK, MUTED, PAPER, Picture, draw, panel_grid, short
 from murmura.report.plots.metrics import colour, kinds, metric_caption, shape
-from murmura.report.summary import Results, badness, better, is_number, title
+from murmura.report.summary import ModelSummary, Results, badness, better, is_number, title
 from murmura.studies.analyses.pareto import pareto_front
 
 if TYPE_CHECKING:

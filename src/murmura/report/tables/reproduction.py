@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from murmura.engine.run import Run
-from murmura.report.paired_tests import ALPHA
 from murmura.report.reproduced_numbers import ReproducedNumber
+from murmura.report.summary import ALPHA
 from murmura.report.tables.table import (
     NONE,
     Column,

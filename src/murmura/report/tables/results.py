@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterable
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.model_summary import ModelSummary
-from murmura.report.paired_tests import ALPHA, PairedDifference
 from murmura.report.result_folder import ResultFolder, is_cost
-from murmura.report.summary import Results, badness, better, title
+from murmura.report.summary import ALPHA, ModelSummary, PairedDifference, Results, badness, better, title
 from murmura.report.tables.table import (
     Column,
     ReportTable,
