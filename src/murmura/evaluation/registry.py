@@ -12,7 +12,7 @@ from typing import Literal
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
-from murmura.evaluation import accuracy, categories, coverage, gain, popularity
+from murmura.evaluation import accuracy, categories, coverage, popularity
 from murmura.evaluation.cut import TopKView
 from murmura.evaluation.ratings import RATING_ERRORS
 
@@ -58,9 +58,9 @@ _ROWS: tuple[Row, ...] = (
     SystemMetric("F1", "F1 of the mean precision and recall", "higher", accuracy.f1_of_means),
     UserMetric("F1u", "mean of the users' F1", "higher", accuracy.f1_per_user),
     UserMetric("HR", "hit rate", "higher", accuracy.hit_rate),
-    UserMetric("nDCG", "nDCG, binary", "higher", gain.ndcg),
-    UserMetric("nDCGg", "nDCG, graded", "higher", gain.graded_ndcg),
-    UserMetric("nDCGt", "DCG: equation 2.8 of the thesis as printed", "higher", gain.thesis_ndcg),
+    UserMetric("nDCG", "nDCG, binary", "higher", accuracy.ndcg),
+    UserMetric("nDCGg", "nDCG, graded", "higher", accuracy.graded_ndcg),
+    UserMetric("nDCGt", "DCG: equation 2.8 of the thesis as printed", "higher", accuracy.thesis_ndcg),
     UserMetric("MRR", "mean reciprocal rank", "higher", accuracy.reciprocal_rank),
     UserMetric("MAP", "mean average precision", "higher", accuracy.average_precision),
     SystemMetric("IC", "item coverage (count)", "higher", coverage.item_coverage),

@@ -13,8 +13,7 @@ from murmura.report.plots.drawing import Picture
 from murmura.report.plots.frequency import panels, recommendation_picture, update_picture
 from murmura.report.plots.freshness import freshness_picture
 from murmura.report.plots.groups import gain_picture
-from murmura.report.plots.sweep import accuracy_picture, coverage_picture
-from murmura.report.plots.sweep_costs import cost_picture
+from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
 from murmura.report.tables.analyses import bias_table, frequency_table, freshness_table, sweep_table

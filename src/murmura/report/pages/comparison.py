@@ -22,7 +22,15 @@ from murmura.report.plots.trade_offs import cost_plot, coverage_plot
 from murmura.report.plots.training_curves import disclosure_curves, loss_curves
 from murmura.report.result_folder import ResultFolder, printable, read_folder
 from murmura.report.summary import Results, summarise
-from murmura.report.tables.registry import every_table
+from murmura.report.tables.facts import (
+    data_table,
+    environment_table,
+    ledger_table,
+    settings_table,
+    status_table,
+    time_table,
+)
+from murmura.report.tables.results import category_table, difference_table, result_tables, seed_table
 from murmura.report.tables.table import FORMATS, ReportTable, to_html, written
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
@@ -191,3 +199,20 @@ def _reproduce(record: ResultFolder) -> str:
         f"<pre>{script}</pre>\n<p>Data sets are looked for in the folder that --data-dir or MURMURA_DATA names."
         f"{escape(same)} The number of workers changes no result.</p>\n"
     )
+
+
+def every_table(folder: ResultFolder, results: Results) -> dict[str, ReportTable]:
+    """All tables that have something to say, by name."""
+    tables = [
+        *result_tables(folder, results),
+        category_table(results),
+        difference_table(results),
+        seed_table(results),
+        ledger_table(folder),
+        status_table(folder),
+        data_table(folder),
+        settings_table(folder),
+        time_table(folder),
+        environment_table(folder),
+    ]
+    return {table.name: table for table in tables if table is not None}

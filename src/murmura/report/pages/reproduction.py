@@ -14,7 +14,7 @@ from murmura.evaluation.intervals import Interval
 from murmura.report.pages.analyses import analyses
 from murmura.report.pages.comparison import document, figures, in_page
 from murmura.report.plots.drawing import Picture, require_matplotlib
-from murmura.report.plots.search_trials import search_picture
+from murmura.report.plots.search_history import search_picture
 from murmura.report.reproduced_numbers import ReproducedNumber, Values, measured, numbers
 from murmura.report.result_folder import printable, read_folder
 from murmura.report.tables.facts import environment_table

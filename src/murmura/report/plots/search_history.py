@@ -7,15 +7,17 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from murmura.report.plots.drawing import CENTRAL, INK, MUTED, Picture, draw, panel_grid, short
+from murmura.report.plots.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, panel_grid, short
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
-from murmura.studies.search.trials import Trial, best, best_place, ranked, side
+from murmura.studies.papers.trial_result import TrialResult
+from murmura.studies.search.trials import Side, Trial, best, best_place, ranked, side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ACROSS = 4  # panels side by side
+ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of settings, of the rows of an experiment
+TALL = 1.5  # inches of a row's panel
 LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
 
 
@@ -26,7 +28,7 @@ def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-histo
         return None
     places = range(1, len(known) + 1)
     values = [trial.value for trial in known]
-    tops = [values[best_place(values[:place], side(metric))] for place in places]
+    tops = best_so_far(values, side(metric))
 
     def paint(figure: Figure) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -49,6 +51,11 @@ def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-histo
         f"{values.index(winner.value) + 1} with {json.dumps(winner.settings)}.",
         draw(name, 2.4, paint),
     )
+
+
+def best_so_far(values: Sequence[float], better: Side) -> list[float]:
+    """After each value the best up to it."""
+    return [values[best_place(values[: place + 1], better)] for place in range(len(values))]
 
 
 def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-settings") -> Picture | None:
@@ -120,3 +127,38 @@ def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> 
 
 def _keys(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.settings))
+
+
+def search_picture(name: str, tried: Sequence[TrialResult], metric: str, better: Side) -> Picture | None:
+    """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
+    rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
+    rows = {row: mine for row, mine in rows.items() if len(mine) > 1}
+    if not rows:
+        return None
+    down = math.ceil(len(rows) / ROWS_ACROSS)
+    height = 0.35 + TALL * down
+
+    def paint(figure: Figure) -> None:
+        grid = figure.subplots(down, ROWS_ACROSS, squeeze=False).ravel()
+        figure.subplots_adjust(0.06, 0.32 / height, 0.985, 1 - 0.3 / height, wspace=0.24, hspace=0.62)
+        for axes, (row, mine) in zip(grid, rows.items()):
+            _row_panel(axes, row, [one.value for one in mine], better)
+        for axes in grid[len(rows) :]:
+            axes.set_axis_off()
+
+    reached = {row: best_so_far([one.value for one in mine], better)[-1] for row, mine in rows.items()}
+    alt = "; ".join(f"{row}: best of {len(rows[row])} trials {value:.4g}" for row, value in reached.items())
+    caption = f"{metric} on the validation part, trial by trial; the line is the best so far."
+    return Picture(name, "Search history", caption, alt, draw(name, height, paint))
+
+
+def _row_panel(axes: Axes, row: str, values: list[float], better: Side) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]
+    so_far = best_so_far(values, better)
+    axes.plot(range(1, len(values) + 1), so_far, color=CURVES[0], linewidth=1.2, drawstyle="steps-post")
+    axes.scatter([place for place, _ in known], [value for _, value in known], s=7, color=MUTED, linewidths=0)
+    axes.set_title(short(row))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.margins(x=0.04, y=0.12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from murmura.report.plots.sweep_costs import cost, front_points
+from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import title
 from murmura.report.tables.results import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
