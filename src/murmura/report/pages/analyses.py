@@ -6,19 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from murmura.engine.run import Run
-from murmura.report.audited_entries import audited_entries_picture, audited_entries_table
-from murmura.report.plots.audit import hints_picture
+from murmura.report.audits import (
+    audited_entries_picture,
+    audited_entries_table,
+    findings_table,
+    hints_picture,
+    hints_table,
+)
+from murmura.report.groups import error_table, gain_picture, improvement_table
 from murmura.report.plots.bias import disparity_picture, training_picture
 from murmura.report.plots.drawing import Picture
 from murmura.report.plots.frequency import panels, recommendation_picture, update_picture
 from murmura.report.plots.freshness import freshness_picture
-from murmura.report.plots.groups import gain_picture
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
 from murmura.report.tables.analyses import bias_table, frequency_table, freshness_table, sweep_table
-from murmura.report.tables.audit import findings_table, hints_table
-from murmura.report.tables.groups import error_table, improvement_table
 from murmura.report.tables.table import ReportTable
 from murmura.studies.analyses.bias import Bias, bias
 from murmura.studies.analyses.comparison_folder import ComparisonFolder
