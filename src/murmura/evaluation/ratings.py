@@ -22,7 +22,8 @@ def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -
     _check(predicted, actual, user)
     error = predicted - actual
     square, size = error**2, np.abs(error)
-    values = _summary(float(square.mean()), float(size.mean()))
+    mse_all, mae_all = float(square.mean()), float(size.mean())
+    values = {"RMSE": mse_all**0.5, "MSE": mse_all, "MAE": mae_all}
     if user is None:
         return Evaluation(values, {}, np.empty(0, np.int32))
     users, owner = np.unique(user, return_inverse=True)
@@ -31,10 +32,6 @@ def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -
     per_user = {"RMSE": np.sqrt(mse), "MSE": mse, "MAE": mae}
     values |= {f"{key}u": float(column.mean()) for key, column in per_user.items()}
     return Evaluation(values, per_user, users.astype(np.int32))
-
-
-def _summary(mse: float, mae: float) -> dict[str, float]:
-    return {"RMSE": mse**0.5, "MSE": mse, "MAE": mae}
 
 
 def _check(predicted: Floats, actual: Floats, user: Ints | None) -> None:

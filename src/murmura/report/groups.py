@@ -1,4 +1,4 @@
-"""What an exchange gained groups: a picture and tables beside the printed ones (FedSPLIT, figure 3, tables 2 and 3)."""
+"""What an exchange gained groups: a picture and tables beside the printed ones (FedSPLIT)."""
 
 from __future__ import annotations
 

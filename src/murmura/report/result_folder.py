@@ -119,12 +119,12 @@ def read_folder(path: Path) -> ResultFolder:
             f"{path} must be the folder of a comparison or of a run, but its config.yaml names no model; "
             "give the folder `murmura compare` or `murmura fit` printed."
         )
-    status = _object(run, "status.json")
+    status = read_object(run, "status.json")
     return ResultFolder(
         kind,
         config,
-        _object(run, "data.json"),
-        _object(run, "environment.json"),
+        read_object(run, "data.json"),
+        read_object(run, "environment.json"),
         printable(status.get("status", "new")),
         printable(status.get("at", "")),
         models,
@@ -155,7 +155,7 @@ def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison",
             places = [(seed, run.path / run_name(str(label), seed)) for seed in range(first, first + seeds)]
             parts = [_part(Run(place), seed) for seed, place in places if (place / "config.yaml").is_file()]
         found.append((str(label), own, parts))
-    closed = _object(run, "status.json").get("status") == "done"
+    closed = read_object(run, "status.json").get("status") == "done"
     models = []
     for place, (label, own, parts) in enumerate(found):
         # a method that no seed changes is run once: then a later model has begun, or the whole is done
@@ -168,7 +168,7 @@ def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison",
 
 
 def _part(run: Run, seed: int) -> SeedRun:
-    status = _object(run, "status.json")
+    status = read_object(run, "status.json")
     state, error = printable(status.get("status", "new")), printable(status.get("error", ""))
     if state != "done":
         return SeedRun(seed, state, error, rounds=_rounds(run))
@@ -182,11 +182,11 @@ def _part(run: Run, seed: int) -> SeedRun:
         per_user,
         _numbers(run, "seconds.json") if run.has("seconds.json") else {},
         _rounds(run),
-        _object(run, "ledger.json") if run.has("ledger.json") else None,
+        read_object(run, "ledger.json") if run.has("ledger.json") else None,
     )
 
 
-def _object(run: Run, name: str) -> dict[str, Any]:
+def read_object(run: Run, name: str) -> dict[str, Any]:
     """A JSON object, {} where there is none."""
     return _present_object(run, name) if run.has(name) else {}
 

@@ -86,11 +86,11 @@ def render(
     """The whole page as text; the same folder gives the same text."""
     sections = [
         ("results", "Results", _results(record, results, tables)),
-        *((one.name, one.title, _analysis(one, tables)) for one in more if one.first),
+        *((one.name, one.title, figures(one.pictures) + as_html(one.tables)) for one in more if one.first),
         ("plots", "Plots", _plots(record, results)),
         ("cost", "What left the devices", _cost(record, results, tables)),
         ("training", "Training", figures([loss_curves(record)]) if len(record.models) <= CROWD else ""),
-        *((one.name, one.title, _analysis(one, tables)) for one in more if not one.first),
+        *((one.name, one.title, figures(one.pictures) + as_html(one.tables)) for one in more if not one.first),
         ("tests", "Differences and seeds", in_page(tables, "tests", "seeds", "categories")),
         ("data", "Data", in_page(tables, "data")),
         ("configuration", "Configuration", _configuration(record, tables)),
@@ -139,10 +139,6 @@ def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTab
     return banner + said + in_page(tables, *names, "unfinished")
 
 
-def _analysis(one: Analysis, tables: dict[str, ReportTable]) -> str:
-    return figures(one.pictures) + in_page(tables, *(table.name for table in one.tables))
-
-
 def _plots(record: ResultFolder, results: Results) -> str:
     if len(record.models) > CROWD:
         return ""
@@ -156,8 +152,13 @@ def _cost(record: ResultFolder, results: Results, tables: dict[str, ReportTable]
 
 
 def in_page(tables: dict[str, ReportTable], *names: str) -> str:
-    """The tables of these names, as far as they are there, each with links that save it."""
-    return "".join(to_html(tables[name], _files(tables[name])) for name in names if name in tables)
+    """The tables of these names, as far as they are there."""
+    return as_html(tables[name] for name in names if name in tables)
+
+
+def as_html(tables: Iterable[ReportTable]) -> str:
+    """Tables one below the other, each with links that save it."""
+    return "".join(to_html(table, _files(table)) for table in tables)
 
 
 def _files(table: ReportTable) -> str:

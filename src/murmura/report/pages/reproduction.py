@@ -12,7 +12,7 @@ from pathlib import Path
 from murmura.core.files import write_whole
 from murmura.evaluation.intervals import Interval
 from murmura.report.pages.analyses import analyses
-from murmura.report.pages.comparison import document, figures, in_page
+from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
 from murmura.report.plots.search_history import search_picture
 from murmura.report.reproduced_numbers import ReproducedNumber, Values, measured, numbers
@@ -92,9 +92,9 @@ class _Part:
         return "".join(
             [
                 f'<p class="lead">{escape(_summary(self.found))}</p>\n',
-                _tables(self.metrics),
+                as_html(self.metrics),
                 figures(pictures),
-                _tables([*self.drawn, self.chosen]),
+                as_html([*self.drawn, self.chosen]),
                 figures([history]),
             ]
         )
@@ -120,17 +120,12 @@ def _page(
     for some in known:
         data = some[0].data
         lead = "Calculated from the size of the data set as the paper prints it; nothing was trained."
-        body = f'<p class="lead">{lead} {escape(_summary(some))}</p>' + _tables(
-            metric_tables(shown, data, some)
-        )
+        body = f'<p class="lead">{lead} {escape(_summary(some))}</p>'
+        body += as_html(metric_tables(shown, data, some))
         sections.append((slug(data), f"{data}, calculated", body))
     if places:
-        facts = {
-            table.name: table
-            for table in [time_table(places), environment_table(read_folder(places[0].runs))]
-            if table
-        }
-        sections.append(("cost", "Cost and environment", in_page(facts, *facts)))
+        facts = [time_table(places), environment_table(read_folder(places[0].runs))]
+        sections.append(("cost", "Cost and environment", as_html(facts)))
     sections.append(("again", "How to run it", f"<pre>{escape(_commands(shown, places))}</pre>\n"))
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)
 
@@ -168,8 +163,3 @@ def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:
     quick = [" --quick" if place.folder.name.endswith("-quick") else "" for place in places]
     lines = [f"{command} --data {place.data}{flag}" for place, flag in zip(places, quick)]
     return "\n".join(lines or [command])
-
-
-def _tables(tables: Sequence[ReportTable]) -> str:
-    named = {table.name: table for table in tables}
-    return in_page(named, *named)

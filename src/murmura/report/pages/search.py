@@ -12,6 +12,7 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report.pages.comparison import as_yaml, document, figures, in_page, write_page
 from murmura.report.plots.search_history import history_plot, settings_plot, trials_table
+from murmura.report.result_folder import read_object
 from murmura.report.tables.table import Column, ReportTable, number_cell, text_cell
 from murmura.studies.search.search_folder import CHOICE, TRIALS, SearchConfig, read_search
 from murmura.studies.search.trials import Trial, read_history
@@ -20,38 +21,30 @@ from murmura.studies.search.trials import Trial, read_history
 def build_search(folder: Path, out: Path | None = None) -> Path:
     """Write the page of a search folder, and its tables beside it."""
     run, config = Run.open(folder), read_search(folder)
-    chosen = run.read(CHOICE) if run.has(CHOICE) else None
+    chosen = read_object(run, CHOICE)
     trials = _trials(folder, config, chosen)
     tables = {"trials": trials_table(trials, config.metric)}
-    metrics = run.read("metrics.json") if run.has("metrics.json") else {}
-    if metrics:
+    if metrics := read_object(run, "metrics.json"):
         tables["test"] = _test_table(metrics, run.read(OPENED)["at"])
     pictures = [history_plot(trials, config.metric), settings_plot(trials, config.metric)]
+    said = _sentence(run, config, chosen, len(trials))
     sections = [
-        (
-            "choice",
-            "The choice",
-            f'<p class="lead">{escape(_sentence(run, config, chosen, len(trials)))}</p>\n',
-        ),
+        ("choice", "The choice", f'<p class="lead">{escape(said)}</p>\n'),
         ("test-part", "The test part", in_page(tables, "test")),
         ("history", "How it went", figures(pictures)),
         ("all-trials", "All trials", in_page(tables, "trials")),
-        ("data", "Data", as_yaml(run.read("data.json") if run.has("data.json") else {})),
+        ("data", "Data", as_yaml(read_object(run, "data.json"))),
         ("configuration", "Configuration", as_yaml(run.config)),
-        (
-            "environment",
-            "Environment",
-            as_yaml(run.read("environment.json") if run.has("environment.json") else {}),
-        ),
+        ("environment", "Environment", as_yaml(read_object(run, "environment.json"))),
     ]
     title = f"Search: {config.search} on {config.data.name}"
     subline = f"protocol {config.protocol} · {config.sampler} · {config.metric} on the validation part"
     return write_page(folder, out, document(title, subline, sections), tables)
 
 
-def _trials(folder: Path, config: SearchConfig, chosen: dict[str, Any] | None) -> list[Trial]:
+def _trials(folder: Path, config: SearchConfig, chosen: dict[str, Any]) -> list[Trial]:
     """The trials of this search, as the history keeps them; a shared history has others too."""
-    named = (chosen or {}).get("history")
+    named = chosen.get("history")
     file = Path(named) if named else folder / TRIALS
     if not file.exists():
         return []
@@ -64,8 +57,8 @@ def _trials(folder: Path, config: SearchConfig, chosen: dict[str, Any] | None) -
     ]  # fmt: skip
 
 
-def _sentence(run: Run, config: SearchConfig, chosen: dict[str, Any] | None, trials: int) -> str:
-    if chosen is None:
+def _sentence(run: Run, config: SearchConfig, chosen: dict[str, Any], trials: int) -> str:
+    if not chosen:
         return f"This search is {run.status}: {trials} trials are known, nothing has been chosen yet."
     settings = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chosen["settings"].items())
     opened = (

@@ -109,7 +109,7 @@ def time_table(folder: ResultFolder) -> ReportTable | None:
     return ReportTable("seconds", "Time per run, in seconds", columns, tuple(rows))
 
 
-def environment_table(folder: ResultFolder) -> ReportTable | None:
+def environment_table(folder: ResultFolder) -> ReportTable:
     """What the runs ran on."""
     facts = {key: value for key, value in folder.environment.items() if value is not None}
     if isinstance(facts.get("command"), list):

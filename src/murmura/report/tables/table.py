@@ -111,18 +111,14 @@ def to_csv(table: ReportTable) -> str:
     writer = csv.writer(out, lineterminator="\n")
     ranged = [any(row[c].low is not None for row in table.rows) for c in range(len(table.columns))]
     marked = [any(row[c].mark for row in table.rows) for c in range(len(table.columns))]
-    header: list[str] = []
-    for column, has_range, has_mark in zip(table.columns, ranged, marked):
-        header += [column.title]
-        header += [f"{column.title} low", f"{column.title} high"] if has_range else []
-        header += [f"{column.title} mark"] if has_mark else []
-    writer.writerow(header)
-    for row in table.rows:
+    names: list[tuple[Any, ...]] = [
+        (c.title, f"{c.title} low", f"{c.title} high", f"{c.title} mark") for c in table.columns
+    ]
+    values = [[(cell.value, cell.low, cell.high, cell.mark) for cell in row] for row in table.rows]
+    for fields in [names, *values]:
         line: list[Any] = []
-        for cell, has_range, has_mark in zip(row, ranged, marked):
-            line += [cell.value]
-            line += [cell.low, cell.high] if has_range else []
-            line += [cell.mark] if has_mark else []
+        for (value, low, high, mark), has_range, has_mark in zip(fields, ranged, marked):
+            line += [value, *([low, high] if has_range else []), *([mark] if has_mark else [])]
         writer.writerow(["" if field is None else field for field in line])
     return out.getvalue()
 
