@@ -12,8 +12,7 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.report import build
 from murmura.report.pages.analyses import TABLES, analyses
 from murmura.report.pages.comparison import OURS
-from murmura.report.plots.drawing import CURVES, VARIABLES
-from murmura.report.plots.palette import curve_styles, power, ramp
+from murmura.report.plots.drawing import CURVES, VARIABLES, curve_styles, power, ramp
 from murmura.report.plots.sweep import value_places
 from murmura.studies.compare import compare, plan
 from murmura.studies.sweep import Sweep, plan_sweep, sweep

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from murmura.cli import options
 from murmura.report.pages.command_lines import FILE, rerun
 from murmura.report.result_folder import ResultFolder, model_runs
-from murmura.report.tables.facts import inline
+from murmura.report.tables.comparison import inline
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),

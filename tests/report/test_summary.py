@@ -14,7 +14,7 @@ from murmura.report.pages.sentences import outcome
 from murmura.report.plots.trade_offs import both, front
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, summarise
-from murmura.report.tables.results import difference_table, result_tables, seed_table
+from murmura.report.tables.comparison import difference_table, result_tables, seed_table
 from murmura.report.tables.table import ReportTable, TableCell
 from tests.report.folders import Made, drawn, federation, write_comparison
 

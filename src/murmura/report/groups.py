@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from murmura.report.plots.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Picture, draw
-from murmura.report.plots.palette import legend
+from murmura.report.plots.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Picture, draw, legend
 from murmura.report.tables.table import Column, ReportTable, number_cell, text_cell
 from murmura.studies.groups.group_results import GroupTable, group_table
 

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from murmura.report.result_folder import ResultFolder, printable
-from murmura.report.tables.facts import inline
+from murmura.report.tables.comparison import inline
 
 AGAIN = "again"  # the folder the commands write
 FILE = f"{AGAIN}.yaml"

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from murmura.core.files import write_whole
-from murmura.report.pages.analyses import Analysis, analyses
+from murmura.report.pages.analyses import TABLES, Analysis, analyses
 from murmura.report.pages.command_lines import rerun
 from murmura.report.pages.sentences import headline, outcome, subline, unfinished
 from murmura.report.plots.drawing import Picture, require_matplotlib
@@ -22,23 +22,24 @@ from murmura.report.plots.trade_offs import cost_plot, coverage_plot
 from murmura.report.plots.training_curves import disclosure_curves, loss_curves
 from murmura.report.result_folder import ResultFolder, printable, read_folder
 from murmura.report.summary import Results, summarise
-from murmura.report.tables.facts import (
+from murmura.report.tables.comparison import (
+    category_table,
     data_table,
+    difference_table,
     environment_table,
     ledger_table,
+    result_tables,
+    seed_table,
     settings_table,
     status_table,
     time_table,
 )
-from murmura.report.tables.results import category_table, difference_table, result_tables, seed_table
 from murmura.report.tables.table import FORMATS, ReportTable, to_html, written
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
-OURS = re.compile(
-    r"(results(-at-\d+)?|categories|tests|seeds|ledger|unfinished|seconds|environment|sweep|freshness|frequency"
-    r"|bias|audit(-ratings)?|groups|group-errors)\.\w+"
-)
+FACTS = ("categories", "tests", "seeds", "ledger", "unfinished", "seconds", "environment")
+OURS = re.compile(rf"(results(-at-\d+)?|{'|'.join((*FACTS, *TABLES))})\.\w+")
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 

@@ -15,12 +15,15 @@ from murmura.report.pages.analyses import analyses
 from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
 from murmura.report.plots.search_history import search_picture
-from murmura.report.reproduced_numbers import ReproducedNumber, Values, measured, numbers
 from murmura.report.result_folder import printable, read_folder
-from murmura.report.tables.facts import environment_table
+from murmura.report.tables.comparison import environment_table
 from murmura.report.tables.reproduction import (
+    ReproducedNumber,
+    Values,
     choice_table,
+    measured,
     metric_tables,
+    numbers,
     read_trials,
     slug,
     time_table,

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from murmura.core.arrays import Longs
-from murmura.report.plots.drawing import CURVES, INK, Picture, draw, short
-from murmura.report.plots.palette import curve_styles, logarithmic, ramp
+from murmura.report.plots.drawing import CURVES, INK, Picture, curve_styles, draw, logarithmic, ramp, short
 from murmura.studies.analyses.frequency import Frequencies, ranked_shares
 from murmura.studies.sweep import Sweep, value_text
 

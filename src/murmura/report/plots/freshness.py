@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from murmura.report.plots.drawing import MUTED, Picture, draw
-from murmura.report.plots.palette import curve_legend, curve_styles, logarithmic, note
+from murmura.report.plots.drawing import MUTED, Picture, curve_legend, curve_styles, draw, logarithmic, note
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
 from murmura.studies.analyses.freshness import EntryFreshness

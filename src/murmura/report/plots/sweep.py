@@ -10,8 +10,19 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from murmura.report.plots.drawing import INK, MUTED, PAPER, Picture, draw, panel_grid
-from murmura.report.plots.palette import CurveStyle, curve_legend, curve_styles, logarithmic, note
+from murmura.report.plots.drawing import (
+    INK,
+    MUTED,
+    PAPER,
+    CurveStyle,
+    Picture,
+    curve_legend,
+    curve_styles,
+    draw,
+    logarithmic,
+    note,
+    panel_grid,
+)
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
 from murmura.studies.analyses.pareto import pareto_front

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import title
-from murmura.report.tables.results import NAME
+from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.studies.analyses.bias import Bias
 from murmura.studies.analyses.frequency import HEAD, Frequencies
