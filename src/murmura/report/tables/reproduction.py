@@ -22,6 +22,7 @@ from murmura.report.summary import (
 from murmura.report.tables.table import (
     NONE,
     Column,
+    Field,
     ReportTable,
     TableCell,
     decimals_for,
@@ -29,6 +30,7 @@ from murmura.report.tables.table import (
     name_columns,
     number,
     number_cell,
+    table_of,
     text_cell,
 )
 from murmura.studies.analyses.bias import bias
@@ -137,27 +139,18 @@ def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber
 def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[ReproducedNumber]) -> ReportTable:
     reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
     decimals = decimals_for([value for one in found for value in (one.printed, one.ours.mean)])
-    rows = tuple(
-        (
-            text_cell(one.row),
-            number_cell(one.printed, decimals),
-            interval_cell(one.ours, decimals),
-            _percent(one.difference),
-            _test(one),
-            text_cell(_word(one, reasons)),
-        )
-        for one in found
-    )
-    columns = (
-        Column("row", numeric=False),
-        Column("printed"),
-        Column("ours", "mean over seeds, with its 95 % interval over seeds"),
-        Column("difference", "ours - printed, in per cent of the printed value"),
-        Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"),
-        Column("verdict", numeric=False),
-    )
+    ours = Column("ours", "mean over seeds, with its 95 % interval over seeds")
+    apart = Column("difference", "ours - printed, in per cent of the printed value")
+    fields: list[Field[ReproducedNumber]] = [
+        (Column("row", numeric=False), lambda one: text_cell(one.row)),
+        (Column("printed"), lambda one: number_cell(one.printed, decimals)),
+        (ours, lambda one: interval_cell(one.ours, decimals)),
+        (apart, lambda one: _percent(one.difference)),
+        (Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"), _test),
+        (Column("verdict", numeric=False), lambda one: text_cell(_word(one, reasons))),
+    ]
     notes = _notes(shown, found, reasons)
-    return ReportTable(slug(f"{data}-{metric}"), f"{metric} on {data}", columns, rows, notes)
+    return table_of(slug(f"{data}-{metric}"), f"{metric} on {data}", found, fields, *notes)
 
 
 def _word(one: ReproducedNumber, reasons: list[str]) -> str:
@@ -253,28 +246,17 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
 
 def trial_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> ReportTable:
     """Every trial: the search that reached a value, or did not."""
-    rows = tuple(
-        (
-            text_cell(one.row),
-            number_cell(one.stage + 1),
-            text_cell(settings_text(one.asked)),
-            number_cell(one.settings.get("epochs") if one.curve else None),
-            number_cell(one.value, 5),
-            number_cell(one.cpu, 1),
-            text_cell(one.failed),
-        )
-        for one in tried
-    )
-    columns = (
-        Column("row", numeric=False),
-        Column("grid"),
-        Column("settings", numeric=False),
-        Column("best epoch"),
-        Column(f"{place.experiment.metric} on validation"),
-        Column("CPU seconds"),
-        Column("failed", numeric=False),
-    )
-    return ReportTable(f"trials-{place.data}", f"Trials on {place.data}", columns, rows)
+    row, settings, failed = name_columns("row", "settings", "failed")
+    fields: list[Field[TrialResult]] = [
+        (row, lambda one: text_cell(one.row)),
+        (Column("grid"), lambda one: number_cell(one.stage + 1)),
+        (settings, lambda one: text_cell(settings_text(one.asked))),
+        (Column("best epoch"), lambda one: number_cell(one.settings.get("epochs") if one.curve else None)),
+        (Column(f"{place.experiment.metric} on validation"), lambda one: number_cell(one.value, 5)),
+        (Column("CPU seconds"), lambda one: number_cell(one.cpu, 1)),
+        (failed, lambda one: text_cell(one.failed)),
+    ]
+    return table_of(f"trials-{place.data}", f"Trials on {place.data}", tried, fields)
 
 
 def time_table(places: Sequence[ExperimentPlace]) -> ReportTable:

@@ -7,10 +7,10 @@ import io
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from murmura.evaluation.intervals import Interval
 from murmura.report.result_folder import printable
@@ -49,6 +49,16 @@ class ReportTable:
     columns: tuple[Column, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     notes: tuple[str, ...] = ()  # what the marks and intervals mean
+
+
+T = TypeVar("T")
+Field = tuple[Column, Callable[[T], TableCell]]  # a heading, and the cell below it
+
+
+def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T]], *notes: str) -> ReportTable:
+    """A table with a row for each that was found."""
+    rows = tuple(tuple(cell(one) for _, cell in fields) for one in found)
+    return ReportTable(name, title, tuple(column for column, _ in fields), rows, notes)
 
 
 FORMATS = ("csv", "md", "tex", "json")
