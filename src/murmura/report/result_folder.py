@@ -65,6 +65,10 @@ class ModelRuns:
         """Whether every part has come to its end."""
         return len(self.done) == len(self.parts)
 
+    def each_seed(self, key: str) -> list[float]:
+        """The value of a metric in each part that has it."""
+        return [part.metrics[key] for part in self.done if key in part.metrics]
+
     @property
     def federated(self) -> bool:
         """Whether something left the devices: a ledger, or a cost beside the metrics."""

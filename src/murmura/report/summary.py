@@ -39,10 +39,6 @@ class ModelSummary:
         """The model's label."""
         return self.model.label
 
-    def each_seed(self, key: str) -> list[float]:
-        """The value of each seed."""
-        return [part.metrics[key] for part in self.model.done if key in part.metrics]
-
 
 @dataclass(frozen=True)
 class PairedDifference:
@@ -171,9 +167,7 @@ def summarise(folder: ResultFolder) -> Results:
 def model_summary(model: ModelRuns, people: Ids) -> ModelSummary:
     """Add up the finished parts of a model; `people` are the ids of all users, ascending."""
     keys = ordered([list(part.metrics) for part in model.done])
-    over_seeds = {
-        key: seed_interval([part.metrics[key] for part in model.done if key in part.metrics]) for key in keys
-    }
+    over_seeds = {key: seed_interval(model.each_seed(key)) for key in keys}
     per_user = {key: _mean_over_seeds(model, key, people) for key in keys if _has_users(model, key)}
     present: Ints = np.flatnonzero(_present(model, people)).astype(np.int32)
     per_user = {key: column[present] for key, column in per_user.items()}

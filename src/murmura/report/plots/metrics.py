@@ -116,7 +116,7 @@ def _wrapped(text: str) -> str:
 
 
 def _dot(axes: Axes, row: int, line: ModelSummary, key: str) -> None:
-    ink, estimate, seeds = colour(line), line.values[key], line.each_seed(key)
+    ink, estimate, seeds = colour(line), line.values[key], line.model.each_seed(key)
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         axes.hlines(row, estimate.low, estimate.high, colors=ink, linewidth=1.6)
     if len(seeds) > 1:
