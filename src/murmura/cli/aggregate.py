@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from murmura.cli import serving
-from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 
 
@@ -39,12 +38,7 @@ def aggregate(
 
     A federation needs two, meant for two operators: one with role seed, one with role vector.
     """
-    try:
-        key = bytes.fromhex(coordinator_key) or None
-    except ValueError:
-        key = b""
-    if key is not None and len(key) != 32:
-        raise SettingError("--coordinator-key must be 64 hexadecimal digits, but it is not.")
+    key = serving.public_key("--coordinator-key", coordinator_key)
     place = serving.address(host, port, tls_cert, tls_key)
     url = coordinator.rstrip("/")
     with locked(state):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import say, table
+from murmura.cli.console import say, table, tell
 
 
 def check_leaks(
@@ -31,10 +30,8 @@ def check_leaks(
     found = []
     for one in check(run, data_dir, trials):
         found.append(one)
-        if as_json:
-            typer.echo(json.dumps({"run": one.run, "check": one.what, "verdict": one.verdict, "why": one.why}))
-        else:
-            say(f"{one.run}: {one.what}: {one.verdict}")
+        line = {"run": one.run, "check": one.what, "verdict": one.verdict, "why": one.why}
+        tell(line, f"{one.run}: {one.what}: {one.verdict}", as_json)
     if not as_json:
         rows = [[one.run, one.what, one.verdict, one.why] for one in found]
         table(f"held-out rows in {run}", ["run", "check", "verdict", "why"], rows, text=True)

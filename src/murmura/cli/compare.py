@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import progress, say, table
+from murmura.cli.console import progress, say, table, tell
 
 if TYPE_CHECKING:
+    from murmura.core.catalogue import Dataset
+    from murmura.core.progress import Progress
     from murmura.studies.compare import Comparison, EntryMeans
 
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
@@ -20,7 +22,7 @@ DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 def compare(
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
-    models: Annotated[str, typer.Option("--models", help="Comma-separated; label=model names one twice.")] = "",
+    models: options.Models = "",
     settings: options.Set = [],  # noqa: B006
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
     seed: options.Seed = 0,
@@ -63,13 +65,20 @@ def _plan(
     cutoffs: tuple[int, ...] | None,
     **more: Any,
 ) -> Comparison:
-    from murmura.data.sources.registry import load
     from murmura.studies.compare import plan
+
+    dataset = load_data(source, data_dir)
+    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source, **more)
+
+
+def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
+    """The data of a comparison; what there is to say about it is said."""
+    from murmura.data.sources.registry import load
 
     dataset = load(source["name"], data_dir, skip_bad=bool(source.get("skip_bad")))
     for note in dataset.notes:
         say(note)
-    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source, **more)
+    return dataset
 
 
 def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
@@ -97,14 +106,16 @@ def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> 
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all
 
+    return collect(lambda bar: compare_all(plan, folder, workers=workers, progress=bar), as_json)
+
+
+def collect(start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool) -> list[EntryMeans]:
+    """The lines of a comparison under a progress bar, each told as soon as it is known."""
     lines = []
-    with progress() as listener:
-        for line in compare_all(plan, folder, workers=workers, progress=listener):
+    with progress() as bar:
+        for line in start(bar):
             lines.append(line)
-            if as_json:
-                typer.echo(json.dumps(line.flat()))
-            else:
-                say(f"{line.label}: done")
+            tell(line.flat(), f"{line.label}: done", as_json)
     return lines
 
 

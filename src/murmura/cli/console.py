@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,15 @@ def say(text: str, always: bool = False) -> None:
     """A message for the person, not part of the data."""
     if always or not CONSOLE.quiet:
         sys.stderr.write(text + "\n")
+
+
+def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:
+    """What has just become known: one JSON object on stdout, or a sentence for the person."""
+    if as_json:
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+    else:
+        say(sentence)
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False) -> None:

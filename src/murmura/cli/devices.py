@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options, serving
-from murmura.cli.console import say
+from murmura.cli.console import say, tell
 
 if TYPE_CHECKING:
     from murmura.runtimes.http.device.simulated import RoundReport
@@ -21,7 +20,7 @@ Grouped = Annotated[
 
 
 def devices(
-    url: Annotated[str, typer.Argument(help="The coordinator's address.")],
+    url: serving.Url,
     data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
     n: Annotated[int | None, typer.Option("--n", min=1, help="How many devices; default all.")] = None,
     first: Annotated[int, typer.Option("--first", min=0, help="The first user or group.")] = 0,
@@ -30,9 +29,7 @@ def devices(
     settings: Grouped = [],  # noqa: B006
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
-    readable: Annotated[
-        bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
-    ] = False,
+    readable: serving.Readable = False,
     authority: serving.Authority = None,
     as_json: options.Json = False,
 ) -> None:
@@ -65,28 +62,26 @@ def devices(
         url, rows, seed, range(first, last), lambda _: Permission(pi=pi), readable=readable, groups=groups
     )
 
-    def tell(report: RoundReport) -> None:
-        if as_json:
-            typer.echo(json.dumps(asdict(report)))
-        else:
-            what = ", ".join(f"{count} {kind}" for kind, count in sorted(report.outcomes.items()))
-            why = f" ({report.why})" if report.why else ""
-            say(
-                f"round {report.round} ({report.phase}): {what}; {report.bytes_up:,} bytes up, "
-                f"{report.seconds:.2f} s{why}"
-            )
-
     async def voyage() -> None:
         async with HttpTransport(authority, connections=64, seconds=600) as send:
             manned = await register_devices(simulated, send)
             say(f"{len(manned)} devices have joined {simulated.url}")
             events = ManifestEvents(send, simulated.url)
             try:
-                await run_devices(manned, events, send, tell)
+                await run_devices(
+                    manned, events, send, lambda report: tell(asdict(report), _sentence(report), as_json)
+                )
             finally:
                 await events.close()
 
     asyncio.run(voyage())
+
+
+def _sentence(report: RoundReport) -> str:
+    what = ", ".join(f"{count} {kind}" for kind, count in sorted(report.outcomes.items()))
+    why = f" ({report.why})" if report.why else ""
+    spent = f"{report.bytes_up:,} bytes up, {report.seconds:.2f} s"
+    return f"round {report.round} ({report.phase}): {what}; {spent}{why}"
 
 
 async def _method(url: str, authority: Path | None) -> str:

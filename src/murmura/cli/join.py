@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from murmura.cli import options, serving
-from murmura.cli.console import say
+from murmura.cli.console import tell
 from murmura.core.errors import SettingError
+from murmura.core.locks import locked
 
 Household = Annotated[bool, typer.Option("--household", help="Everyone in the file shares this device.")]
-Readable = Annotated[
-    bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
-]
 KeepBack = Annotated[
     float, typer.Option("--keep-back", min=0, max=0.9, help="Likes kept back to measure with.")
 ]
@@ -26,7 +23,7 @@ State = Annotated[Path, typer.Option("--state", help="The device's own folder; o
 
 
 def join(
-    url: Annotated[str, typer.Argument(help="The coordinator's address.")],
+    url: serving.Url,
     state: State,
     data: Annotated[str, typer.Option("--data", help="A file with what you like; needed the first time.")] = "",
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
@@ -38,7 +35,7 @@ def join(
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
-    readable: Readable = False,
+    readable: serving.Readable = False,
     keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
     key: Annotated[str, typer.Option("--key", help="The coordinator's public key, if you have it.")] = "",
@@ -51,44 +48,38 @@ def join(
     What you like stays here. The same command with the same --state goes on after an interruption.
     """
     serving.need("joining a federation")
+    import asyncio
+
     from murmura.cli import joining
+    from murmura.core.consent import Permission
+    from murmura.runtimes.http.device.folder import DeviceFolder
+    from murmura.runtimes.http.device.joining import JoinRequest
 
-    chosen = joining.JoinOptions(
-        url=url.rstrip("/"),
-        state=state,
-        data=data,
-        user=user,
-        household=household,
-        data_dir=data_dir,
-        pi=pi,
-        never=tuple(never),
-        statistics=not no_statistics,
-        minimum=minimum,
-        readable=readable,
-        keep_back=keep_back,
-        top=top,
-        key=_key(key),
-        authority=authority,
-        simulate=_simulated(simulate),
-    )
+    url, pinned, simulated = url.rstrip("/"), serving.public_key("--key", key), _simulated(simulate)
 
-    def tell(event: dict[str, object]) -> None:
-        if as_json:
-            typer.echo(json.dumps(event))
-        else:
-            say(joining.sentence(event))
+    def request() -> JoinRequest:
+        own = joining.own_rows(data, user, household, data_dir)
+        return JoinRequest(
+            url,
+            own.items.labels[own.item],
+            own.value,
+            joining.device_secret(simulated),
+            Permission(pi=pi, statistics=not no_statistics),
+            minimum,
+            readable,
+            keep_back=keep_back,
+            never=tuple(never),
+            person=own.user if household else None,
+            people=tuple(map(str, own.users.labels.tolist())) if household else (),
+            slot=simulated and simulated[1],
+            key=pinned,
+        )
 
-    joining.run(chosen, tell)
+    def listen(event: dict[str, object]) -> None:
+        tell(event, joining.sentence(event), as_json)
 
-
-def _key(text: str) -> bytes | None:
-    try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        key = b"?"
-    if key and len(key) != 32:
-        raise SettingError("--key must be 64 hexadecimal digits, but it is not.")
-    return key or None
+    with locked(state):
+        asyncio.run(joining.take_part(url, DeviceFolder(state), authority, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.consent import Permission
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
+from murmura.core.interactions import Interactions
 from murmura.core.rng import Words, client_secrets
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
@@ -25,76 +24,37 @@ from murmura.runtimes.http.device.ranking import recommend
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 FIRST = 10  # items of a list that count
-
-
-@dataclass(frozen=True)
-class JoinOptions:
-    """What was asked for."""
-
-    url: str
-    state: Path
-    data: str
-    user: str
-    household: bool
-    data_dir: Path | None
-    pi: float
-    never: tuple[str, ...]
-    statistics: bool
-    minimum: int
-    readable: bool
-    keep_back: float
-    top: int
-    key: bytes | None
-    authority: Path | None
-    simulate: tuple[int, int] | None  # seed, client
-
-    def wish(self) -> JoinRequest:
-        """The same for the state machine."""
-        if not self.data:
-            raise SettingError("--data must name a file with what you like the first time a device joins.")
-        own = (
-            household(self.data, self.data_dir)
-            if self.household
-            else one_person(self.data, self.user, self.data_dir)
-        )
-        return JoinRequest(
-            self.url,
-            own.items.labels[own.item],
-            own.value,
-            self._secret(),
-            Permission(pi=self.pi, statistics=self.statistics),
-            self.minimum,
-            self.readable,
-            keep_back=self.keep_back,
-            never=self.never,
-            person=own.user if self.household else None,
-            people=tuple(map(str, own.users.labels.tolist())) if self.household else (),
-            slot=self.simulate and self.simulate[1],
-            key=self.key,
-        )
-
-    def _secret(self) -> Words:
-        if self.simulate is not None:
-            seed, client = self.simulate
-            drawn: Words = client_secrets(seed, client + 1)[client]
-            return drawn
-        return np.frombuffer(os.urandom(8), np.uint32)
-
-
 Printer = Callable[[dict[str, object]], None]
 
 
-def run(chosen: JoinOptions, tell: Printer) -> None:
-    """Join if that has not been done, then take part."""
-    with locked(chosen.state):
-        asyncio.run(_run(chosen, tell))
+def own_rows(data: str, user: str, together: bool, data_dir: Path | None) -> Interactions:
+    """What the file says of its owner, or of everyone who shares the device."""
+    if not data:
+        raise SettingError("--data must name a file with what you like the first time a device joins.")
+    return household(data, data_dir) if together else one_person(data, user, data_dir)
 
 
-async def _run(chosen: JoinOptions, tell: Printer) -> None:
-    folder = DeviceFolder(chosen.state)
-    async with HttpTransport(chosen.authority) as send:
+def device_secret(simulate: tuple[int, int] | None) -> Words:
+    """Fresh randomness; that of a simulation's client where (seed, client) says so."""
+    if simulate is not None:
+        seed, client = simulate
+        drawn: Words = client_secrets(seed, client + 1)[client]
+        return drawn
+    return np.frombuffer(os.urandom(8), np.uint32)
+
+
+async def take_part(
+    url: str,
+    folder: DeviceFolder,
+    authority: Path | None,
+    request: Callable[[], JoinRequest],
+    top: int,
+    tell: Printer,
+) -> None:
+    """Join if that has not been done, stay until the federation is finished, then recommend `top` items."""
+    async with HttpTransport(authority) as send:
         if not folder.exists:
-            foreign = await join(chosen.wish(), folder, send)
+            foreign = await join(request(), folder, send)
             tell(
                 {
                     "event": "joined",
@@ -104,8 +64,8 @@ async def _run(chosen: JoinOptions, tell: Printer) -> None:
                 }
             )
         identity = folder.identity()
-        if identity.url != chosen.url:
-            raise SettingError(f"{folder.path} must be of {chosen.url}, but its device joined {identity.url}.")
+        if identity.url != url:
+            raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
         cache = DownloadCache(identity.url, send)
         device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
         events = ManifestEvents(send, identity.url)
@@ -117,8 +77,8 @@ async def _run(chosen: JoinOptions, tell: Printer) -> None:
 
         try:
             await stay(device, events, visited, own.measure(tell))
-            if chosen.top:
-                await own.recommend(chosen.top, tell)
+            if top:
+                await own.recommend(top, tell)
         finally:
             await events.close()
 

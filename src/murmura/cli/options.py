@@ -27,6 +27,7 @@ Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A YAML file; flags given here come on top.")]
+Models = Annotated[str, typer.Option("--models", help="Comma-separated; label=model names one twice.")]
 Cutoffs = Annotated[
     str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
 ]

@@ -12,7 +12,6 @@ from murmura.cli import options, serving
 from murmura.cli.console import table
 
 rounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
 Token = Annotated[
     Path, typer.Option("--token-file", help="The operator's token; it is in the coordinator's folder.")
 ]
@@ -20,7 +19,7 @@ Token = Annotated[
 
 @rounds_app.command("list")
 def list_rounds(
-    url: Url, token_file: Token, authority: serving.Authority = None, as_json: options.Json = False
+    url: serving.Url, token_file: Token, authority: serving.Authority = None, as_json: options.Json = False
 ) -> None:
     """Show where a federation stands and its last rounds."""
     status = _ask("GET", url, "/status", token_file, authority)
@@ -34,23 +33,28 @@ def list_rounds(
         f"{status['rounds_in_all']} rounds, {status['devices']} devices"
     )
     columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
-    table(title, columns, [[_cell(one[name]) for name in columns] for one in rounds], text=True)
+    table(
+        title,
+        columns,
+        [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
+        text=True,
+    )
 
 
 @rounds_app.command("start")
-def start(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+def start(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
     """Open rounds from now on."""
     _order(url, "start", token_file, authority)
 
 
 @rounds_app.command("pause")
-def pause(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+def pause(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
     """Open no new round; the open one goes on."""
     _order(url, "pause", token_file, authority)
 
 
 @rounds_app.command("stop")
-def stop(url: Url, token_file: Token, authority: serving.Authority = None) -> None:
+def stop(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
     """End the federation for good; the open round is given up."""
     _order(url, "stop", token_file, authority)
 
@@ -79,7 +83,3 @@ def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | N
             return (await ask(send, method, url.rstrip("/") + path, headers=bearer(token))).json()
 
     return asyncio.run(once())
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)

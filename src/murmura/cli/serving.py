@@ -1,4 +1,4 @@
-"""What the commands that serve have in common: where they listen, whom they trust, how they start."""
+"""What the commands of a federation have in common: where they listen, whom they trust, how they start."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from murmura.runtimes.http.aggregator.aggregator import Role
     from murmura.runtimes.http.coordinator.setup import FederationSetup
 
+Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
+Readable = Annotated[
+    bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
+]
 Host = Annotated[str, typer.Option("--host", help="The address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
 Certificate = Annotated[Path | None, typer.Option("--tls-cert", help="A certificate file: serve HTTPS.")]
@@ -40,6 +44,17 @@ def address(host: str, port: int, certificate: Path | None, private_key: Path | 
     made = ListenAddress(host, port, certificate, private_key)
     made.check()
     return made
+
+
+def public_key(flag: str, text: str) -> bytes | None:
+    """The key a flag gives; None where it gives none."""
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b"?"
+    if key and len(key) != 32:
+        raise SettingError(f"{flag} must be 64 hexadecimal digits, but it is not.")
+    return key or None
 
 
 def load_or_create_seed(state: Path, given: int | None, fresh: int) -> int:

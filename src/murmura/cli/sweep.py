@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,8 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.analyse import page, show
-from murmura.cli.console import progress, say
+from murmura.cli.compare import collect, load_data
+from murmura.cli.console import say
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -25,9 +25,7 @@ DEFAULT_VALUES = "0,0.1,...,1"
 def sweep(
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "fpl",
-    models: Annotated[
-        str, typer.Option("--models", help="Comma-separated; label=model names one twice.")
-    ] = DEFAULT_MODELS,
+    models: options.Models = DEFAULT_MODELS,
     key: Annotated[str, typer.Option("--key", help="The setting that is varied.")] = "pi",
     values: Annotated[
         str, typer.Option("--values", metavar="V,V", help="Its values; 0,0.1,...,1 counts on by itself.")
@@ -50,30 +48,22 @@ def sweep(
     An interrupted sweep goes on with the same flags and --out; finished runs are not repeated. -S without a
     model's name sets it for every swept model.
     """
+    from murmura.studies.sweep import plan_sweep
+
     swept = options.parse_models(models)
     others = options.parse_models(beside) if beside.strip() else {}
     for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
         (swept if label in swept else others)[label] |= own
     found = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
     source = {"name": data, "skip_bad": skip_bad}
-    plan, what = _plan(
-        source, data_dir, protocol, swept, key, found, beside=others,
-        seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at),
+    plan, what = plan_sweep(
+        load_data(source, data_dir), protocol, swept, key, found, beside=others,
+        seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source,
     )  # fmt: skip
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
     _run(plan, what, folder, workers, as_json)
     say(f"run folder: {folder}")
     page(folder)
-
-
-def _plan(source: dict[str, Any], data_dir: Path | None, *what: Any, **more: Any) -> tuple[Comparison, Sweep]:
-    from murmura.data.sources.registry import load
-    from murmura.studies.sweep import plan_sweep
-
-    dataset = load(source["name"], data_dir, skip_bad=bool(source["skip_bad"]))
-    for note in dataset.notes:
-        say(note)
-    return plan_sweep(dataset, *what, source=source, **more)
 
 
 def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:
@@ -82,12 +72,7 @@ def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: boo
     from murmura.studies.sweep import points
     from murmura.studies.sweep import sweep as run
 
-    with progress() as listener:
-        for line in run(plan, what, folder, workers=workers, progress=listener):
-            if as_json:
-                typer.echo(json.dumps(line.flat()))
-            else:
-                say(f"{line.label}: done")
+    collect(lambda bar: run(plan, what, folder, workers=workers, progress=bar), as_json)
     comparison = ComparisonFolder.open(folder)
     table = sweep_table(what, points(comparison), comparison.cutoff)
     if table is not None and not as_json:
