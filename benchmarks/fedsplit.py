@@ -15,11 +15,10 @@ from murmura.core.catalogue import Dataset
 from murmura.core.split import Split
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.rating_scores import score_ratings
-from murmura.studies.defaults import defaults
 from murmura.studies.groups.group_results import GroupTable, read_groups
 from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
 from murmura.studies.groups.tuning import Tuning
-from murmura.studies.methods import method
+from murmura.studies.methods import defaults, method
 
 WORKERS = 2
 Grouping = tuple[float, int, float, float]  # CPU seconds, groups, MSE over groups, RMSE over ratings

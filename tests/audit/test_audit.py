@@ -12,8 +12,7 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError, RunError, SettingError
 from murmura.engine.run import Run
 from murmura.report import build
-from murmura.studies.audits.audit import audit_run, read_audits
-from murmura.studies.audits.comparison import audit_folder
+from murmura.studies.audits.audit import audit_folder, audit_run, read_audits
 
 pytestmark = pytest.mark.slow
 

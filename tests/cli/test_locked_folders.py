@@ -17,8 +17,7 @@ from murmura.core.errors import RunError
 from murmura.core.locks import NAME, locked
 from murmura.data.sources.registry import load
 from murmura.engine.run import Run
-from murmura.studies.audits.audit import audit_run
-from murmura.studies.audits.comparison import audit_folder
+from murmura.studies.audits.audit import audit_folder, audit_run
 from murmura.studies.compare import compare, plan
 from murmura.studies.config import DataConfig, FitConfig, check_config
 from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table

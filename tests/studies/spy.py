@@ -14,7 +14,7 @@ from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run import Run
 from murmura.studies.config import DataConfig
-from murmura.studies.search.search_folder import CHOICE, SearchConfig, _prepared, search_run
+from murmura.studies.search.search_folder import CHOICE, SearchConfig, search_run
 
 SEEN: list[tuple[int, int]] = []  # tables met, tables that hold a test pair
 FILE = Path(sys.argv[1])
@@ -61,7 +61,7 @@ UserKnn.fit = with_eyes  # type: ignore[method-assign,assignment]  # in workers 
 def main() -> None:
     config = SearchConfig(data=DataConfig(name=str(FILE)), search="user-knn", space={"k": [1, 2, 5]})
     list(search_run(config, Path(sys.argv[2]), workers=int(sys.argv[3])))
-    run, prepared = Run.open(Path(sys.argv[2])), _prepared(config)
+    run, prepared = Run.open(Path(sys.argv[2])), config.data.prepare(config.protocol)
     before = look() if int(sys.argv[3]) > 1 else SEEN[-1]
     split = prepared.open(run, {"model": {"name": "user-knn", **run.read(CHOICE)["settings"]}})
     control = look()[1]

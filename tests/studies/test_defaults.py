@@ -10,8 +10,7 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
-from murmura.studies.defaults import defaults
-from murmura.studies.methods import method
+from murmura.studies.methods import defaults, method
 from murmura.studies.search.grid import curve_of, grid, name_of
 from murmura.studies.search.plan_file import read_plan
 from murmura.studies.search.trials import TrialHistory, side

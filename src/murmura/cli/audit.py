@@ -49,8 +49,7 @@ def audit(
     from murmura.cli.analyse import page, show
     from murmura.engine.run import Run
     from murmura.report.pages.analyses import audit_section
-    from murmura.studies.audits.audit import audit_run
-    from murmura.studies.audits.comparison import audit_folder, keeps_attacks
+    from murmura.studies.audits.audit import audit_folder, audit_run, keeps_attacks
 
     if (folder is None) == (not data):
         raise SettingError(

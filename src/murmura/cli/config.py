@@ -23,8 +23,7 @@ def show(
 ) -> None:
     """Show a model's settings: what each may be, its default, and what `compare` takes where."""
     from murmura.studies.config import describe_settings
-    from murmura.studies.defaults import defaults
-    from murmura.studies.methods import names
+    from murmura.studies.methods import defaults, names
 
     if model:
         chosen = defaults(protocol, data, model)

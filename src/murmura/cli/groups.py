@@ -64,7 +64,7 @@ def _print(found: GroupTable, as_json: bool) -> None:
     lines = found.summaries()
     if as_json:
         for line in lines:
-            typer.echo(json.dumps({**line.flat(), "central": found.central.get("MSE")}))
+            typer.echo(json.dumps({**vars(line), "central": found.central.get("MSE")}))
         return
     rows = [
         [

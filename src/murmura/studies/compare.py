@@ -13,7 +13,7 @@ from typing import Any
 from murmura.core.catalogue import Dataset
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict, from_dict
+from murmura.core.settings import as_dict
 from murmura.core.split import Split
 from murmura.engine.experiment import (
     experiment,
@@ -26,8 +26,7 @@ from murmura.engine.method import Method
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
-from murmura.studies.defaults import defaults
-from murmura.studies.methods import method, method_class
+from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
 
 
 @dataclass(frozen=True)
@@ -172,12 +171,10 @@ def plan(
     rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
     entries = []
     for label, given in models.items():
-        name = str(given.get("name", label))
-        own = {key: value for key, value in given.items() if key != "name"}
-        whole = from_dict(method_class(name), {**defaults(rules.name, dataset.name, name), **own})
-        entries.append(
-            ComparisonEntry(label, name, as_dict(whole))
-        )  # a bad setting is refused before the data is cut
+        name, own = name_and_settings(given, label)
+        # a bad setting is refused before the data is cut
+        whole = whole_settings(name, {**defaults(rules.name, dataset.name, name), **own})
+        entries.append(ComparisonEntry(label, name, whole))
     return Comparison(
         prepared=prepare(dataset, rules),
         entries=tuple(entries),

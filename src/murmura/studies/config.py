@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
-from murmura.core.errors import SettingError
-from murmura.core.settings import UNKNOWN, as_dict, field_names, problem, settings, unknown
+from murmura.core.errors import RunError, SettingError
+from murmura.core.settings import UNKNOWN, as_dict, field_names, from_dict, problem, settings, unknown
+from murmura.data.sources.registry import load
+from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
+from murmura.engine.run import Run
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.studies.methods import method, method_class
+from murmura.studies.methods import method, method_class, name_and_settings
 
 Count = Annotated[int, Field(ge=1)]
+T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
@@ -33,6 +37,18 @@ class DataConfig:
     name: str
     dir: str | None = None  # the folder that holds the data sets; default: MURMURA_DATA
     skip_bad: bool = False  # keep the good rows of a file and report the others
+
+    def place(self, data_dir: Path | None = None) -> Path | None:
+        """The folder that holds the data sets: the one given here comes before the configuration's."""
+        return data_dir or (Path(self.dir) if self.dir else None)
+
+    def prepare(self, rules: Any, data_dir: Path | None = None) -> PreparedData:
+        """The data made ready by a protocol: by its name, or as a comparison writes it out."""
+        dataset = load(self.name, self.place(data_dir), skip_bad=self.skip_bad)
+        written = isinstance(rules, dict)
+        named = protocol(str(rules["name"] if written else rules), dataset)
+        same = not written or as_dict(named) == rules
+        return prepare(dataset, named if same else from_dict(Protocol, rules))
 
 
 @settings
@@ -62,6 +78,21 @@ class CompareConfig:
 
 
 Config = FitConfig | CompareConfig
+
+
+def named_data(config: dict[str, Any]) -> DataConfig:
+    """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
+    given = config.get("data")
+    data = given if isinstance(given, dict) else {"name": given}
+    return DataConfig(name=str(data.get("name")), dir=data.get("dir"), skip_bad=bool(data.get("skip_bad")))
+
+
+def refuse_other_data(prepared: PreparedData, run: Run) -> None:
+    """Refuse data of another fingerprint than the run's."""
+    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+        raise RunError(
+            f"the data must be what {run.path} was made from, but its fingerprint differs; fix --data-dir."
+        )
 
 
 def load_config(path: Path) -> Config:
@@ -98,38 +129,45 @@ def check_config(values: dict[str, Any], file: str = "", lines: dict[Path_, int]
     if isinstance(values.get("data"), str):
         values = {**values, "data": {"name": values["data"]}}
     cls: type[Config] = CompareConfig if "models" in values else FitConfig
-    try:
-        config: Config = TypeAdapter(cls).validate_python(values)
-    except ValidationError as error:
-        raise SettingError(_sentence(error, cls, where)) from None
+    config = checked(cls, values, where, {"data": DataConfig})
     if isinstance(config, FitConfig):
         if "name" not in config.model:
             raise SettingError(where(("model",)) + "model.name must be given: which model is meant?")
-        _check_model(("model",), config.model, str(config.model["name"]), where)
+        _check_model(("model",), *name_and_settings(config.model), where)
     else:
         for label, chosen in config.models.items():
-            _check_model(("models", label), chosen, str(chosen.get("name", label)), where)
+            _check_model(("models", label), *name_and_settings(chosen, label), where)
     return config
 
 
-def _sentence(error: ValidationError, cls: type, where: Where) -> str:
-    # a key that does not exist explains a key that is missing, so it is named first
-    first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
-    path = tuple(str(part) for part in first["loc"])
-    inner = DataConfig if len(path) > 1 and path[0] == "data" else cls
-    if first["type"] in UNKNOWN:
-        return where(path) + unknown(path[-1], field_names(inner), ".".join(path[:-1]))
-    return where(path) + problem(first, cls, "")
+def checked(cls: type[T], values: Any, where: Where, parts: Mapping[str, type] | None = None) -> T:
+    """Settings from the values of a file; a mistake is one sentence that begins with `where` it is.
+
+    `parts` are the classes of what is nested under a key.
+    """
+    try:
+        made: T = TypeAdapter(cls).validate_python(values)
+    except ValidationError as error:
+        # a key that does not exist explains a key that is missing, so it is named first
+        first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
+        path = tuple(str(part) for part in first["loc"])
+        owner = (parts or {}).get(path[0], cls) if len(path) > 1 else cls
+        if first["type"] in UNKNOWN:
+            sentence = unknown(path[-1], field_names(owner), ".".join(path[:-1]))
+        else:
+            sentence = problem(first, owner, "")
+        raise SettingError(where(path) + sentence) from None
+    return made
 
 
-def _check_model(path: Path_, chosen: dict[str, Any], name: str, where: Where) -> None:
+def _check_model(path: Path_, name: str, chosen: dict[str, Any], where: Where) -> None:
     try:
         known = field_names(method_class(name))
         for key in chosen:
-            if key != "name" and key not in known:
+            if key not in known:
                 path = (*path, key)
                 raise SettingError(unknown(key, known, ".".join(path[:-1])))
-        method(name, {key: value for key, value in chosen.items() if key != "name"})
+        method(name, chosen)
     except SettingError as error:
         raise SettingError(where(path) + str(error)) from None
 

@@ -15,9 +15,7 @@ from murmura.core.settings import as_dict
 from murmura.data.interchange.formats import format_named
 from murmura.data.interchange.list_files import read_lists, write_lists
 from murmura.data.interchange.split_files import write_split
-from murmura.data.sources.registry import load
 from murmura.engine.experiment import record_lists, record_scores
-from murmura.engine.protocol import prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation import evaluate
 from murmura.evaluation.measure import check_cutoffs
@@ -75,9 +73,8 @@ def evaluate_lists(
 
     The file is the choice the test part is opened for: another file needs another folder.
     """
-    dataset = load(data.name, Path(data.dir) if data.dir else None, skip_bad=data.skip_bad)
-    rules = protocol(protocol_name, dataset)
-    prepared = prepare(dataset, rules)
+    prepared = data.prepare(protocol_name)
+    rules = prepared.protocol
     lists = read_lists(file, prepared.split.data, form)
     check_cutoffs(cutoffs or rules.cutoffs, lists)  # before anything is written
     digest = hashlib.sha256(file.read_bytes()).hexdigest()

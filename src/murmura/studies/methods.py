@@ -1,8 +1,12 @@
-"""A model by its name on the command line, centralised or federated."""
+"""A model by its name on the command line, centralised or federated, and the settings it takes by default."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import resources
 from typing import Any
+
+import yaml
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.baselines import BASELINES, baseline
@@ -10,7 +14,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
-from murmura.core.settings import from_dict
+from murmura.core.settings import as_dict, from_dict
 from murmura.engine.method import Method
 
 
@@ -31,6 +35,31 @@ def method_class(name: str) -> type[Any]:
     if name in ALGORITHMS:
         return algorithm(name).settings
     raise SettingError(unknown_name("model", name, names()))
+
+
+def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
+    """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
+
+    {} where the class's own settings are meant.
+    """
+    by_data = _all_defaults().get(protocol) or {}
+    return dict((by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model) or {})
+
+
+@cache
+def _all_defaults() -> dict[str, Any]:
+    text = resources.files("murmura.studies").joinpath("defaults.yaml").read_text(encoding="utf-8")
+    return yaml.safe_load(text) or {}
+
+
+def name_and_settings(entry: dict[str, Any], label: str = "") -> tuple[str, dict[str, Any]]:
+    """A configuration's entry taken apart; where it has no name, its label is the model's."""
+    return str(entry.get("name", label)), {key: value for key, value in entry.items() if key != "name"}
+
+
+def whole_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """Every setting of a method as plain values, those at their defaults included."""
+    return as_dict(from_dict(method_class(name), settings))
 
 
 def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:

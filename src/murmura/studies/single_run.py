@@ -12,15 +12,12 @@ from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.data.sources.registry import load
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_training, score
-from murmura.engine.method import Method
-from murmura.engine.protocol import PreparedData, prepare, protocol
+from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
-from murmura.studies.config import FitConfig, check_config
-from murmura.studies.defaults import defaults
-from murmura.studies.methods import method
+from murmura.studies.config import FitConfig, check_config, refuse_other_data
+from murmura.studies.methods import defaults, method, name_and_settings
 
 MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
@@ -40,29 +37,19 @@ def fit_run(
     ready.check(prepared.split.train, config.seed)
     with locked(folder):
         run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
-        if not run.has(MODEL):
-            _fit(run, ready, prepared, config, progress, checkpoint_every)
+        if run.has(MODEL):
+            return run
+        with run.at_work():
+            run.write_json("environment.json", environment())
+            run.write_json("data.json", prepared.describe())
+            model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
+            users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+            record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
+            record_training(run, model)
+            ready.save(run.path / MODEL, model)
+        (run.path / CHECKPOINT).unlink(missing_ok=True)
+        run.mark("fitted")
     return run
-
-
-def _fit(
-    run: Run,
-    ready: Method,
-    prepared: PreparedData,
-    config: FitConfig,
-    progress: Progress,
-    checkpoint_every: int | None,
-) -> None:
-    with run.at_work():
-        run.write_json("environment.json", environment())
-        run.write_json("data.json", prepared.describe())
-        model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
-        users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
-        record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
-        record_training(run, model)
-        ready.save(run.path / MODEL, model)
-    (run.path / CHECKPOINT).unlink(missing_ok=True)
-    run.mark("fitted")
 
 
 def evaluate_run(
@@ -88,10 +75,7 @@ def open_run(folder: Path, data_dir: Path | None = None) -> tuple[PreparedData, 
             f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
         )
     prepared, settings = prepare_run(config, data_dir)
-    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
-        raise RunError(
-            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
-        )
+    refuse_other_data(prepared, run)
     ready = method(str(config.model["name"]), settings)
     return prepared, ready.load(run.path / MODEL, prepared.split.train)
 
@@ -108,9 +92,5 @@ def read_config(folder: Path) -> FitConfig:
 
 def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
     """The data of a run made ready, and its model's settings made whole."""
-    where = data_dir or (Path(config.data.dir) if config.data.dir else None)
-    dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
-    rules = protocol(config.protocol, dataset)
-    name = str(config.model["name"])
-    own = {key: value for key, value in config.model.items() if key != "name"}
-    return prepare(dataset, rules), {**defaults(rules.name, dataset.name, name), **own}
+    prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
+    return prepared, {**defaults(prepared.protocol.name, prepared.data, name), **own}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +78,13 @@ def sweep(
     """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
     with locked(folder):
         whole = Run.create(folder, chosen.config(chosen.entries, chosen.seeds, chosen.seed))
-        curves = {label: list(entries) for label, entries in what.curves.items()}
-        whole.write_json(
-            FILE, {"key": what.key, "values": list(what.values), "curves": curves, "beside": list(what.beside)}
-        )
+        write_sweep(whole, what)
         yield from run_entries(chosen, folder, workers, progress)
+
+
+def write_sweep(whole: Run, what: Sweep) -> None:
+    """Say in a comparison's folder which entries make a curve."""
+    whole.write_json(FILE, asdict(what))
 
 
 def entry_label(label: str, key: str, value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.studies.compare import run_name
+from murmura.studies.config import named_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,7 @@ class ComparisonFolder:
     @property
     def data(self) -> str:
         """The name of the data."""
-        data = self.config.get("data")
-        return str(data.get("name")) if isinstance(data, dict) else str(data)
+        return named_data(self.config).name
 
     @property
     def cutoff(self) -> int:

@@ -1,7 +1,8 @@
 """An audit: a federation is trained again with every update recorded, attacked, and judged.
 
 Training is a function of its settings and seed, so a run that kept no individual update can still be audited:
-the same updates leave again, are read in memory, and are forgotten. Only what was found is written down.
+the same updates leave again, are read in memory, and are forgotten. Only what was found is written down. Of a
+comparison every federated entry is audited: what its updates give away, beside what it is worth.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ import numpy as np
 
 from murmura.algorithms import ALGORITHMS
 from murmura.audit.fedsplit.group_ratings import HintsAlone
+from murmura.audit.registry import attack, attacks_on
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
+from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import FederatedMethod, simulated
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.audits.attacked_training import attack_training, chosen_attacks
+from murmura.studies.config import named_data, refuse_other_data
+from murmura.studies.methods import name_and_settings
 from murmura.studies.single_run import prepare_run, read_config
 
 FILE = "audit.json"
@@ -71,17 +77,8 @@ class Audit:
 
     def plain(self) -> dict[str, Any]:
         """As the run folder keeps it."""
-        return {
-            "method": self.method,
-            "seed": self.seed,
-            "seeds": self.seeds,
-            "clients": self.clients,
-            "letters": self.letters,
-            "grouped": self.grouped,
-            "summed": self.summed,
-            "findings": [_flat(one) for one in self.findings],
-            "points": [_flat(one) for one in self.points],
-        }
+        findings, points = [_flat(one) for one in self.findings], [_flat(one) for one in self.points]
+        return {**vars(self), "findings": findings, "points": points}
 
 
 def audit_run(
@@ -96,10 +93,8 @@ def audit_run(
     name = str(config.model["name"])
     require_attackable(name)
     run, (prepared, settings) = Run.open(folder), prepare_run(config, data_dir)
-    if run.has("data.json") and prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
-        raise RunError(
-            f"the data must be what {folder} was fitted on, but its fingerprint differs; fix --data-dir."
-        )
+    if run.has("data.json"):
+        refuse_other_data(prepared, run)
     ready = simulated(name, settings, config.workers)
     with locked(folder):
         found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
@@ -170,6 +165,69 @@ def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, In
     return bootstrap_intervals(made)
 
 
+def audit_folder(
+    folder: Path, names: Sequence[str] = (), data_dir: Path | None = None, progress: Progress = SILENT
+) -> dict[str, Audit]:
+    """Audit the entries of the comparison in a folder, on its data and with its seeds."""
+    comparison = ComparisonFolder.open(folder)
+    rules = comparison.config.get("protocol")
+    if not comparison.run.has("data.json") or not isinstance(rules, dict):
+        raise RunError(
+            f"{folder} must be a comparison that has begun, but has no data.json or no protocol; "
+            "run `murmura compare` with this --out."
+        )
+    prepared = named_data(comparison.config).prepare(rules, data_dir)
+    refuse_other_data(prepared, comparison.run)
+    with locked(folder):
+        return audit_entries(comparison, prepared, names, progress)
+
+
+def audit_entries(
+    comparison: ComparisonFolder, prepared: PreparedData, names: Sequence[str] = (), progress: Progress = SILENT
+) -> dict[str, Audit]:
+    """Audit every entry there is an attack against, and keep each in the folder, whose lock the caller holds.
+
+    Those the folder has already are not repeated. Where it has an audit with other attacks, that one is kept.
+    """
+    chosen = [(label, *_attackable(label, given, names)) for label, given in comparison.models.items()]
+    if not any(attacks for *_, attacks in chosen):
+        those = f"the attacks {', '.join(names)}" if names else "an attack"
+        raise SettingError(
+            f"a comparison must have an entry that {those} can be made on to be audited, "
+            f"but has {', '.join(comparison.models)}."
+        )
+    run, before = comparison.run, read_audits(comparison.run)  # refuses a damaged file
+    keeps = not before or keeps_attacks(run, names)
+    found = before if before and keeps else {}
+    for label, ready, attacks in chosen:
+        if ready is not None and attacks and label not in found:
+            seed, seeds = int(comparison.config["seed"]), int(comparison.config["seeds"])
+            found[label] = audit(ready, prepared.split.train, seed, attacks, progress, seeds)
+            if keeps:
+                entries = {each: one.plain() for each, one in found.items()}
+                run.write_json(FILE, {"attacks": sorted(names), ENTRIES: entries})
+    return found
+
+
+def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
+    """Whether what a comparison's folder keeps is an audit with these attacks; none named: with all."""
+    return bool(run.has(FILE) and run.read(FILE).get("attacks") == sorted(names))
+
+
+def _attackable(
+    label: str, given: dict[str, Any], names: Sequence[str]
+) -> tuple[FederatedMethod | None, list[str]]:
+    """An entry's method, and which of these attacks (none named: of all) are against it."""
+    name, settings = name_and_settings(given, label)
+    if name not in ALGORITHMS:
+        return None, []
+    ready = simulated(name, settings)
+    algorithm = ready.preset.algorithm().name
+    if names:
+        return ready, [one for one in names if algorithm in attack(one).against]
+    return ready, [one.name for one in attacks_on(algorithm)]
+
+
 def read_audits(run: Run) -> dict[str, Audit]:
     """What a folder keeps of audits: of its method, or of every entry of a comparison by its label."""
     if not run.has(FILE):
@@ -196,7 +254,7 @@ def _flat(one: Finding | HintFinding) -> dict[str, Any]:
         key: [None if math.isnan(x) else x for x in (found.mean, found.low, found.high)]
         for key, found in one.values.items()
     }
-    return {**one.__dict__, "values": values}
+    return {**vars(one), "values": values}
 
 
 def _intervals(values: dict[str, list[float | None]]) -> dict[str, Interval]:

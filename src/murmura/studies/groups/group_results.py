@@ -51,10 +51,6 @@ class GroupSummary:
     alone: float  # MSE, mean over the groups of all groupings
     after: float
 
-    def flat(self) -> dict[str, Any]:
-        """As --json prints it."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class MethodErrors:

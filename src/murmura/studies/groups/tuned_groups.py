@@ -32,7 +32,7 @@ from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import is_empty, locked
 from murmura.core.observer import SentUpdate
-from murmura.core.settings import as_dict, from_dict
+from murmura.core.settings import as_dict
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.factorisation.cnmf import CnmfSettings
@@ -50,7 +50,7 @@ from murmura.studies.groups.tuning import (
     stored_choices,
     tune_all,
 )
-from murmura.studies.methods import method_class
+from murmura.studies.methods import whole_settings
 from murmura.studies.worker_pool import processes
 
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
@@ -79,38 +79,34 @@ def tuned_table(
     """Tune everything on training rows, then open the test part once and compare; the comparison's folder."""
     _refuse_other(folder)
     with locked(folder):
-        return _tuned_table(dataset, request, folder, heard, source)
+        plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
+        train = plan.prepared.split.train
+        everyone = _everyone(train)
+        groupings = [_groups(train, number) for number in range(request.groupings)]
+        own = [_ratings(train, groups) for groups in groupings]
+        tuned = _choices(
+            [everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", heard
+        )
 
+        def chosen(one: GroupRatings) -> CnmfSettings:
+            return tuned[one.key(request.tuning)].settings
 
-def _tuned_table(
-    dataset: Dataset, request: TuningRequest, folder: Path, heard: StatusListener, source: dict[str, Any]
-) -> Path:
-    plan = plan_comparison(dataset, "fedsplit", {"cnmf": {}}, source=source)
-    train = plan.prepared.split.train
-    everyone = _everyone(train)
-    groupings = [_groups(train, number) for number in range(request.groupings)]
-    own = [_ratings(train, groups) for groups in groupings]
-    tuned = _choices([everyone, *(one for ratings in own for one in ratings)], request, folder / "tuned", heard)
-
-    def chosen(one: GroupRatings) -> CnmfSettings:
-        return tuned[one.key(request.tuning)].settings
-
-    chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
-    ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers)
-    heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
-    entries = [ComparisonEntry("cnmf", "cnmf", as_dict(chosen(everyone)))]
-    for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
-        given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
-        entries += [
-            ComparisonEntry(f"{label}-{number}", name, as_dict(from_dict(method_class(name), {**given, **own})))
-            for label, (name, own) in ROWS.items()
-        ]
-    whole = replace(plan, entries=tuple(entries))
-    key = _key(whole.config(whole.entries, whole.seeds, whole.seed), whole.prepared.describe())
-    runs = folder / f"runs-{request.groupings}-{key}"
-    for line in compare(whole, runs, workers=request.workers):
-        heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
-    return runs
+        chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
+        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers)
+        heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
+        entries = [ComparisonEntry("cnmf", "cnmf", as_dict(chosen(everyone)))]
+        for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
+            given = {"grouping_seed": number, "factors": MOST, "patterns": K, "tuned": settings}
+            entries += [
+                ComparisonEntry(f"{label}-{number}", name, whole_settings(name, {**given, **own}))
+                for label, (name, own) in ROWS.items()
+            ]
+        whole = replace(plan, entries=tuple(entries))
+        key = _key(whole.config(whole.entries, whole.seeds, whole.seed), whole.prepared.describe())
+        runs = folder / f"runs-{request.groupings}-{key}"
+        for line in compare(whole, runs, workers=request.workers):
+            heard(f"{line.label}: MSE {line.values['MSE']:.4f}")
+        return runs
 
 
 def _refuse_other(folder: Path) -> None:

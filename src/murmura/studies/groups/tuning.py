@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass
@@ -144,9 +143,7 @@ def _study(seed: int) -> Any:
     except ImportError:
         raise MissingExtraError("tuning groups", "search") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # multivariate is called experimental
-        return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
 
 
 def _axes(most: int) -> dict[str, BaseDistribution]:

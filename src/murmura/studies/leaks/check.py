@@ -26,12 +26,14 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.tails import chance_of
-from murmura.studies.leaks.evidence import Evidence, StoredFit, StoredLists, StoredTrial
+from murmura.studies.leaks.evidence import Evidence, StoredFit, StoredLists
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
+from murmura.studies.papers.trial_result import TrialResult
 from murmura.studies.search.trial_jobs import TrialJob, run_job
 
 LeakVerdict = Literal["clean", "leak", "unproven"]
+Found = tuple[LeakVerdict, str]  # and why
 UNLIKELY = 1e-6  # a clean sampler is called leaky in at most this share of checks
 ENOUGH = 60.0  # expected held-out draws: then drawing none has a chance of 2 e^-60
 MOST_DRAWS = 2_000_000
@@ -50,96 +52,85 @@ class LeakCheck:
 def check_leaks(folder: Path, data_dir: Path | None = None, trials: int = 3) -> Iterator[LeakCheck]:
     """Check a folder of fit, compare, sweep, search or reproduce; some `trials` of a search are redone."""
     evidence = Evidence.of(folder, data_dir)
-    same = _data(evidence)
-    yield same
-    if same.verdict != "clean":
+    name, same = evidence.run.path.name, _data(evidence)
+    yield LeakCheck(name, "data", *same)
+    if same[0] != "clean":
         return  # of other data nothing can be said
-    yield from _parts(evidence)
+    yield LeakCheck(name, "positives", *_positives(evidence.prepared))
+    if evidence.choice is not None:
+        yield LeakCheck(name, "opening", *_opening(evidence.run, evidence.choice))
     with isolated(evidence.files) as call:
         for one in evidence.trained:
             yield from _trained(one, evidence.prepared, call)
         if evidence.trials:
-            yield _argmax(evidence)
+            yield LeakCheck(name, "selection", *_argmax(evidence))
             selection = evidence.prepared.selection()
             for trial in evidence.some_trials(trials):
-                yield _redone(evidence, trial, selection, call)
+                again = f"{trial.model} {json.dumps(trial.settings)}"
+                yield LeakCheck(again, "trial", *_redone(evidence, trial, selection, call))
 
 
-def _data(evidence: Evidence) -> LeakCheck:
+def _data(evidence: Evidence) -> Found:
     run, now = evidence.run, evidence.prepared.describe()
     told = run.read("data.json") if run.has("data.json") else {}
     if told and all(told.get(key, now[key]) == now[key] for key in ("fingerprint", "parts")):
-        return LeakCheck(
-            run.path.name, "data", "clean", f"the data and its cut are those of the run ({now['split']})"
-        )
-    why = "the data or its cut is not that of the run; fix --data-dir"
-    return LeakCheck(run.path.name, "data", "unproven", why)
+        return "clean", f"the data and its cut are those of the run ({now['split']})"
+    return "unproven", "the data or its cut is not that of the run; fix --data-dir"
 
 
-def _parts(evidence: Evidence) -> Iterator[LeakCheck]:
-    prepared, whole = evidence.prepared, evidence.run
-    name, now = whole.path.name, prepared.describe()
+def _positives(prepared: PreparedData) -> Found:
     both = prepared.sealed.overlap
     if both:
-        yield LeakCheck(name, "positives", "leak", f"{both} held-out pairs are training rows too")
-    else:
-        yield LeakCheck(
-            name, "positives", "clean", f"none of {now['test rows']} held-out pairs is a training row"
-        )
-    if evidence.choice is not None:
-        yield _opening(whole, evidence.choice)
+        return "leak", f"{both} held-out pairs are training rows too"
+    return "clean", f"none of {prepared.describe()['test rows']} held-out pairs is a training row"
 
 
-def _opening(run: Run, choice: dict[str, Any]) -> LeakCheck:
+def _opening(run: Run, choice: dict[str, Any]) -> Found:
     if not run.has(OPENED):
-        return LeakCheck(run.path.name, "opening", "clean", "the test part has not been opened here")
+        return "clean", "the test part has not been opened here"
     kept = run.read(OPENED)
     if kept.get("choice") != json.loads(json.dumps(choice)):
-        return LeakCheck(
-            run.path.name, "opening", "leak", "the test part was opened for another choice than this one"
-        )
-    return LeakCheck(run.path.name, "opening", "clean", f"opened once, at {kept.get('at')}, for this choice")
+        return "leak", "the test part was opened for another choice than this one"
+    return "clean", f"opened once, at {kept.get('at')}, for this choice"
 
 
 def _trained(one: StoredFit, prepared: PreparedData, call: Call) -> Iterator[LeakCheck]:
     try:
         ready = method(one.model, one.settings)
-        yield _refit(one, ready, prepared, call)
-        yield from _negatives(one.name, ready, prepared, one.seed)
+        yield LeakCheck(one.name, "refit", *_refit(one, ready, prepared, call))
+        negatives = _negatives(ready, prepared, one.seed)
+        if negatives is not None:
+            yield LeakCheck(one.name, "negatives", *negatives)
     except MissingExtraError as error:
         yield LeakCheck(one.name, "refit", "unproven", str(error))
 
 
-def _refit(one: StoredFit, ready: Method, prepared: PreparedData, call: Call) -> LeakCheck:
+def _refit(one: StoredFit, ready: Method, prepared: PreparedData, call: Call) -> Found:
     """The kept lists, and those of a process without held-out rows."""
     train = prepared.split.train
     users, k = one.kept.users(train), one.kept.k
     reply = call(fitted_lists, ready, train, one.seed, users, k)
     if reply.touched:
-        return LeakCheck(one.name, "refit", "leak", f"the method opens {reply.touched[0]} while it is fitted")
+        return "leak", f"the method opens {reply.touched[0]} while it is fitted"
     if reply.error:
         return _judge_failure(one, ready, train, users, reply.error)
     alone: RankedLists = reply.value
     if one.kept.rows == _text(alone, train):
-        return LeakCheck(
-            one.name, "refit", "clean", f"{len(users)} lists come out the same without held-out rows"
-        )
+        return "clean", f"{len(users)} lists come out the same without held-out rows"
     with_data = fitted_lists(ready, train, one.seed, users, k)
     if _text(with_data, train) == one.kept.rows or not _equal(alone, with_data):
-        return LeakCheck(one.name, "refit", "leak", "the lists change when the held-out rows are taken away")
+        return "leak", "the lists change when the held-out rows are taken away"
     if one.kept.same_versions:
-        return LeakCheck(one.name, "refit", "leak", "the kept lists are not what the training rows give")
-    return LeakCheck(
-        one.name, "refit", "unproven", "the kept lists cannot be made again: other versions made them"
-    )
+        return "leak", "the kept lists are not what the training rows give"
+    return "unproven", "the kept lists cannot be made again: other versions made them"
 
 
-def _judge_failure(one: StoredFit, ready: Method, train: Interactions, users: Ints, error: str) -> LeakCheck:
+def _judge_failure(one: StoredFit, ready: Method, train: Interactions, users: Ints, error: str) -> Found:
     try:
         fitted_lists(ready, train, one.seed, users, one.kept.k)
     except Exception:
-        return LeakCheck(one.name, "refit", "unproven", f"the fit cannot be repeated: {error}")
-    return LeakCheck(one.name, "refit", "leak", f"the fit fails when the held-out rows are taken away: {error}")
+        return "unproven", f"the fit cannot be repeated: {error}"
+    return "leak", f"the fit fails when the held-out rows are taken away: {error}"
 
 
 def fitted_lists(ready: Method, train: Interactions, seed: int, users: Ints, k: int) -> RankedLists:
@@ -155,11 +146,11 @@ def _equal(one: RankedLists, other: RankedLists) -> bool:
     return np.array_equal(one.item, other.item) and np.array_equal(one.score, other.score)
 
 
-def _negatives(name: str, ready: Method, prepared: PreparedData, seed: int) -> Iterator[LeakCheck]:
-    """Draw epochs of negatives until held-out items must have come up, and count them."""
+def _negatives(ready: Method, prepared: PreparedData, seed: int) -> Found | None:
+    """Draw epochs of negatives until held-out items must have come up, and count them; None: it draws none."""
     draw = getattr(ready, "drawn_negatives", None)
     if draw is None or draw(prepared.split.train, seed, 1) is None:
-        return
+        return None
     hits, n, p = 0, np.zeros(prepared.split.train.n_users, np.int64), np.zeros(prepared.split.train.n_users)
     epoch = 0
     while float(n @ p) < ENOUGH and int(n.sum()) < MOST_DRAWS:
@@ -171,36 +162,30 @@ def _negatives(name: str, ready: Method, prepared: PreparedData, seed: int) -> I
     chance, expected = chance_of(hits, n, p), float(n @ p)
     said = f"{hits} of {int(n.sum()):,} drawn negatives are held out, {expected:.1f} are expected"
     if chance < UNLIKELY:
-        yield LeakCheck(name, "negatives", "leak", f"{said}: chance at most {chance:.1g}")
-    elif chance_of(0, n, p) >= UNLIKELY:
-        yield LeakCheck(name, "negatives", "unproven", f"{said}: too few to tell")
-    else:
-        yield LeakCheck(name, "negatives", "clean", said)
+        return "leak", f"{said}: chance at most {chance:.1g}"
+    return ("unproven", f"{said}: too few to tell") if chance_of(0, n, p) >= UNLIKELY else ("clean", said)
 
 
-def _argmax(evidence: Evidence) -> LeakCheck:
+def _argmax(evidence: Evidence) -> Found:
     """The choice is what the trials say."""
-    name = evidence.run.path.name
-    chosen = evidence.chosen_trials()
-    wrong = [label for label, (value, top) in chosen.items() if value < top]
+    wrong = [label for label, (value, top) in evidence.chosen_trials().items() if value < top]
     if wrong:
-        return LeakCheck(name, "selection", "leak", f"{wrong[0]} is not the best of its trials on validation")
-    return LeakCheck(
-        name, "selection", "clean", f"the best of {len(evidence.trials)} trials on validation was chosen"
-    )
+        return "leak", f"{wrong[0]} is not the best of its trials on validation"
+    return "clean", f"the best of {len(evidence.trials)} trials on validation was chosen"
 
 
-def _redone(evidence: Evidence, trial: StoredTrial, selection: Selection, call: Call) -> LeakCheck:
+def _redone(evidence: Evidence, trial: TrialResult, selection: Selection, call: Call) -> Found:
     """One trial, again, where there is nothing but the selection."""
-    name = f"{trial.model} {json.dumps(trial.settings)}"
     reply = call(run_job, selection, TrialJob(trial.model, trial.settings, evidence.metric, evidence.seed))
     if reply.touched:
-        return LeakCheck(name, "trial", "leak", f"the method opens {reply.touched[0]} while it is fitted")
+        return "leak", f"the method opens {reply.touched[0]} while it is fitted"
     if reply.error:
-        return LeakCheck(name, "trial", "unproven", f"it cannot be repeated: {reply.error}")
+        return "unproven", f"it cannot be repeated: {reply.error}"
     value = reply.value[0].value
     if abs(value - trial.value) <= 0.5e-6:
-        return LeakCheck(name, "trial", "clean", f"scores {trial.value:.6f} without the test part as well")
-    said = f"kept as {trial.value:.6f}, but the validation part gives {value:.6f}"
+        return "clean", f"scores {trial.value:.6f} without the test part as well"
     same = StoredLists(evidence.run).same_versions
-    return LeakCheck(name, "trial", "leak" if same else "unproven", said)
+    return (
+        "leak" if same else "unproven",
+        f"kept as {trial.value:.6f}, but the validation part gives {value:.6f}",
+    )

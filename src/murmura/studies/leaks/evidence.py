@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.core.settings import as_dict, from_dict
 from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.sources.registry import data_folder, find_source, load
-from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
+from murmura.data.sources.registry import data_folder, find_source
+from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
-from murmura.studies.compare import run_name
+from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.config import named_data
+from murmura.studies.methods import name_and_settings
+from murmura.studies.papers.trial_result import TrialResult
 from murmura.studies.search.search_folder import CHOICE, TRIALS
-from murmura.studies.search.trials import read_history, side
+from murmura.studies.search.trials import TrialHistory, side
 
 LISTS = "recommendations.tsv"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
@@ -69,16 +69,6 @@ class StoredFit:
 
 
 @dataclass(frozen=True)
-class StoredTrial:
-    """One trial a folder keeps."""
-
-    label: str
-    model: str
-    settings: dict[str, Any]
-    value: float
-
-
-@dataclass(frozen=True)
 class Evidence:
     """Everything that is checked."""
 
@@ -87,10 +77,9 @@ class Evidence:
     files: tuple[Path, ...]  # of the data
     trained: tuple[StoredFit, ...]
     choice: dict[str, Any] | None  # what the test part was to be opened for
-    trials: tuple[StoredTrial, ...] = ()
-    chosen: tuple[StoredTrial, ...] = ()  # what won, one for each label that was searched
+    trials: tuple[TrialResult, ...] = ()
+    chosen: tuple[TrialResult, ...] = ()  # what won, one for each label that was searched
     metric: str = "P@10"
-    lower: bool = False  # lower is better
     seed: int = 0  # of the trials
 
     @staticmethod
@@ -107,8 +96,7 @@ class Evidence:
             trained = tuple(_comparison(run, config))
             return Evidence(run, prepared, files, trained, {"models": config["models"]})
         if isinstance(config.get("model"), dict):
-            name = str(config["model"]["name"])
-            fitted = (_trained(run, name, config["model"], int(config.get("seed", 0))),)
+            fitted = (_trained(run, config["model"], int(config.get("seed", 0))),)
             return Evidence(run, prepared, files, fitted if run.has(LISTS) else (), {"model": config["model"]})
         raise RunError(
             f"{folder} must be the folder of a fit, comparison, sweep, search or reproduction, but is none; "
@@ -117,14 +105,14 @@ class Evidence:
 
     def chosen_trials(self) -> dict[str, tuple[float, float]]:
         """What each label's choice scored and the best there was, with signs so that higher is better."""
-        sign = -1.0 if self.lower else 1.0
+        sign = -1.0 if side(self.metric) == "lower" else 1.0
         found = {}
         for won in self.chosen:
-            values = [sign * one.value for one in self.trials if one.label == won.label]
-            found[won.label] = (sign * won.value, max(values, default=sign * won.value))
+            values = [sign * one.value for one in self.trials if one.row == won.row]
+            found[won.row] = (sign * won.value, max(values, default=sign * won.value))
         return found
 
-    def some_trials(self, most: int) -> list[StoredTrial]:
+    def some_trials(self, most: int) -> list[TrialResult]:
         """What won, then others spread over the search, `most` in all."""
         rest = [one for one in self.trials if one not in self.chosen]
         spread = (
@@ -134,26 +122,12 @@ class Evidence:
 
 
 def _prepared(config: dict[str, Any], data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
-    given = config.get("data")
-    data: dict[str, Any] = given if isinstance(given, dict) else {"name": given}
-    where = data_dir or _folder(data.get("dir"))
-    dataset = load(str(data["name"]), where, skip_bad=bool(data.get("skip_bad")))
-    rules, files = _rules(config.get("protocol", "default"), dataset), _files(str(data["name"]), where)
-    if isinstance(rules.split, GivenSplit):
-        files = (*files, Path(rules.split.path))  # it tells which rows are held out
-    return prepare(dataset, rules), files
-
-
-def _rules(given: Any, dataset: Dataset) -> Protocol:
-    """The protocol by its name, or as a comparison writes it out."""
-    if not isinstance(given, dict):
-        return protocol(str(given), dataset)
-    named = protocol(str(given["name"]), dataset)
-    return named if as_dict(named) == given else from_dict(Protocol, given)
-
-
-def _folder(named: Any) -> Path | None:
-    return Path(str(named)) if named else None
+    data = named_data(config)
+    prepared = data.prepare(config.get("protocol", "default"), data_dir)
+    files, cut = _files(data.name, data.place(data_dir)), prepared.protocol.split
+    if isinstance(cut, GivenSplit):
+        files = (*files, Path(cut.path))  # it tells which rows are held out
+    return prepared, files
 
 
 def _files(name: str, where: Path | None) -> tuple[Path, ...]:
@@ -164,21 +138,15 @@ def _files(name: str, where: Path | None) -> tuple[Path, ...]:
 
 
 def _comparison(run: Run, config: dict[str, Any]) -> Iterator[StoredFit]:
-    first, seeds = int(config.get("seed", 0)), int(config.get("seeds", 1))
     for label, given in config["models"].items():
-        name = str(given.get("name", label))
-        if run.has(LISTS):  # one run of a comparison
-            yield _trained(run, name, given, first)
-            continue
-        for seed in range(first, first + seeds):
-            one = Run(run.path / run_name(str(label), seed))
-            if one.has(LISTS) and one.status == "done":
-                yield _trained(one, name, given, seed)
+        alone = run.has(LISTS)  # one run of a comparison
+        for one in [run] if alone else ComparisonFolder(run, config).finished(str(label)):
+            if one.has(LISTS):
+                yield _trained(one, given, int(one.config.get("seed", 0)), str(label))
 
 
-def _trained(run: Run, model: str, given: dict[str, Any], seed: int) -> StoredFit:
-    settings = {key: value for key, value in given.items() if key != "name"}
-    return StoredFit(run.path.name, model, settings, seed, StoredLists(run))
+def _trained(run: Run, given: dict[str, Any], seed: int, label: str = "") -> StoredFit:
+    return StoredFit(run.path.name, *name_and_settings(given, label), seed, StoredLists(run))
 
 
 def _search(run: Run, config: dict[str, Any], prepared: PreparedData, files: tuple[Path, ...]) -> Evidence:
@@ -186,17 +154,13 @@ def _search(run: Run, config: dict[str, Any], prepared: PreparedData, files: tup
     won = run.read(CHOICE) if run.has(CHOICE) else None
     named = (won or {}).get("history")
     file = Path(named) if named else run.path / TRIALS
-    mine = (prepared.data, prepared.protocol.name, model, metric)
-    trials = tuple(
-        StoredTrial(model, model, json.loads(row["settings"]), float(row["value"]))
-        for row in (read_history(file) if file.exists() else [])
-        if (row["data"], row["protocol"], row["model"], row["metric"]) == mine
-    )
+    log = TrialHistory(file, (prepared.data, prepared.protocol.name, model), metric)
+    trials = tuple(TrialResult(model, one.settings, one.value, row=model) for one in log.known.values())
     if won is None:
         return Evidence(run, prepared, files, (), None, trials, (), metric, seed=seed)
     choice = {"name": model, **won["settings"]}
-    trained = (_trained(run, model, choice, seed),) if run.has(LISTS) else ()
-    kept = (StoredTrial(model, model, won["settings"], float(won["value"])),)
+    trained = (_trained(run, choice, seed),) if run.has(LISTS) else ()
+    kept = (TrialResult(model, won["settings"], float(won["value"]), row=model),)
     return Evidence(run, prepared, files, trained, {"model": choice}, trials, kept, metric, seed=seed)
 
 
@@ -205,14 +169,10 @@ def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Ev
     stated = config["experiment"]
     if not (run.path / "runs" / "config.yaml").is_file():
         raise RunError(f"{run.path} must have come to its test part, but has not; run it to its end.")
-    inner = Evidence.of(run.path / "runs", data_dir or _folder(config["data"].get("dir")))
-    trials = []
-    for path in sorted((run.path / "trials").glob("*.json")):
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told.get("value") is not None and math.isfinite(told["value"]):
-            trials.append(
-                StoredTrial(str(told.get("row")), told["model"], told["settings"], float(told["value"]))
-            )
+    inner = Evidence.of(run.path / "runs", named_data(config).place(data_dir))
+    files = sorted((run.path / "trials").glob("*.json"))
+    kept = [TrialResult.of(Run(path.parent).read(path.name)) for path in files]
+    trials = [one for one in kept if math.isfinite(one.value)]
     entries = {
         label: list(one["entries"].values())
         for label, one in (run.read("choices.json") if run.has("choices.json") else {}).items()
@@ -220,22 +180,12 @@ def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Ev
     won = [
         best_of[0]
         for label, found in entries.items()
-        if len(found) == 1 and (best_of := [one for one in trials if one.label == label and _is(one, found[0])])
+        if len(found) == 1 and (best_of := [one for one in trials if one.row == label and _is(one, found[0])])
     ]
     metric = str(stated.get("metric", "P@10"))
-    return Evidence(
-        inner.run,
-        inner.prepared,
-        inner.files,
-        inner.trained,
-        inner.choice,
-        tuple(trials),
-        tuple(won),
-        metric,
-        side(metric) == "lower",
-    )
+    return replace(inner, trials=tuple(trials), chosen=tuple(won), metric=metric)
 
 
-def _is(trial: StoredTrial, entry: dict[str, Any]) -> bool:
+def _is(trial: TrialResult, entry: dict[str, Any]) -> bool:
     """Whether an entry has the settings of a trial; it has the model's defaults beside them."""
     return entry.get("model") == trial.model and all(entry.get(k) == v for k, v in trial.settings.items())

@@ -11,11 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from murmura.core.errors import SettingError
-from murmura.core.settings import UNKNOWN, changed, field_names, problem, settings, unknown
-from murmura.studies.config import Path_, read_yaml
+from murmura.core.settings import changed, settings
+from murmura.studies.config import Path_, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import grid
 from murmura.studies.search.trials import Side, side
@@ -166,25 +166,13 @@ def read_experiment(path: Path) -> Experiment:
 
     if not NAME.fullmatch(path.stem):
         raise SettingError(f"{path} must be named in lower case without spaces; rename it.")
-    try:
-        read: Experiment = TypeAdapter(Experiment).validate_python({**values, "name": path.stem})
-    except ValidationError as error:
-        first = min(error.errors(), key=lambda one: one["type"] not in UNKNOWN)
-        place = tuple(str(part) for part in first["loc"])
-        raise SettingError(where(place) + _sentence(first, place)) from None
+    parts = {"rows": Row, "doubts": Doubt, "quick": Quick, "counts": Counts}
+    read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label, row in read.rows.items():
         _check(row, ("rows", label), where)
     if not read.rows and not read.same_run_as and not read.counts:
         raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
     return read
-
-
-def _sentence(error: Any, place: Path_) -> str:
-    inner = {"rows": Row, "doubts": Doubt, "quick": Quick, "counts": Counts}
-    owner: type = inner.get(place[0], Experiment) if len(place) > 1 else Experiment
-    if error["type"] in UNKNOWN:
-        return unknown(place[-1], field_names(owner), ".".join(place[:-1]))
-    return problem(error, owner, "")
 
 
 def _check(row: Row, place: Path_, where: Any) -> None:

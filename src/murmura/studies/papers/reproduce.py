@@ -26,21 +26,20 @@ from typing import Any
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT
-from murmura.core.settings import as_dict, from_dict
-from murmura.data.sources.registry import load
-from murmura.engine.protocol import PreparedData, Selection, prepare, protocol
+from murmura.core.settings import as_dict
+from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.audits.comparison import audit_entries
+from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, run_name
-from murmura.studies.methods import method, method_class
+from murmura.studies.config import DataConfig
+from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, candidates
 from murmura.studies.papers.trial_result import TrialResult, attempt
 from murmura.studies.search.trial_jobs import TrialJob
 from murmura.studies.search.trials import best_place, name_of
-from murmura.studies.sweep import FILE as SWEEP
-from murmura.studies.sweep import entry_label
+from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
@@ -140,7 +139,7 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     so_far: dict[str, Any] = {}
     if not row.search and not row.sweep and row.epochs is None:
         return RowSelection(
-            label, (ComparisonEntry(label, row.model, _whole(row.model, row.settings)),)
+            label, (ComparisonEntry(label, row.model, whole_settings(row.model, row.settings)),)
         )  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
@@ -151,7 +150,9 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
             return RowSelection(label, (), next(one.failed for one in tried if one.failed))
         so_far = won.asked
     if not row.sweep:
-        return RowSelection(label, (ComparisonEntry(label, row.model, _whole(row.model, won.settings)),))
+        return RowSelection(
+            label, (ComparisonEntry(label, row.model, whole_settings(row.model, won.settings)),)
+        )
     (key, values), *_ = row.sweep.items()
     asked = [
         ExperimentFit(place, label, row, {**row.settings, **so_far, key: one}, len(stages)) for one in values
@@ -160,21 +161,16 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     broken = next((one.failed for one in kept if one.failed), "")
     labels = [entry_label(label, key, value) for value in values]
     entries = tuple(
-        ComparisonEntry(name, row.model, _whole(row.model, one.settings)) for name, one in zip(labels, kept)
+        ComparisonEntry(name, row.model, whole_settings(row.model, one.settings))
+        for name, one in zip(labels, kept)
     )
     return RowSelection(label, () if broken else entries, broken)
-
-
-def _whole(model: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Every setting of a method, those at their defaults included."""
-    return as_dict(from_dict(method_class(model), settings))
 
 
 @cache
 def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> PreparedData:
     """The data of this process for one folder, read once; its test part is opened for one choice."""
-    dataset = load(data, data_dir)
-    return prepare(dataset, protocol(rules, dataset))
+    return DataConfig(name=data).prepare(rules, data_dir)
 
 
 @cache
@@ -192,7 +188,7 @@ def _try(fit: ExperimentFit) -> TrialResult:
     if folder.has(name):
         return replace(TrialResult.of(folder.read(name)), stage=fit.stage, wall=0.0, cpu=0.0)
     experiment = place.experiment
-    selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder)
+    selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder.resolve())
     job = TrialJob(row.model, fit.settings, experiment.metric, patience=row.patience)
     tried = attempt(selection, job, row.epochs)
     tried = replace(tried, stage=fit.stage, row=fit.label)
@@ -210,7 +206,7 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
             if chosen
             else f"{place.experiment.name} must have rows to be run, but has none."
         )
-    ready = _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder)
+    ready = _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
     source = {"name": place.data, "skip_bad": False}
     cutoffs = ready.protocol.cutoffs
     return Comparison(
@@ -267,10 +263,10 @@ def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowSelecti
     if not swept:
         return
     key, values = next(iter(swept.values()))
-    curves = {one.label: [entry.label for entry in one.entries] for one in chosen if one.label in swept}
+    curves = {one.label: tuple(entry.label for entry in one.entries) for one in chosen if one.label in swept}
     beside = [one.label for one in chosen if one.label not in swept and one.entries]
     curves = {label: entries for label, entries in curves.items() if entries}
-    whole.write_json(SWEEP, {"key": key, "values": values, "curves": curves, "beside": beside})
+    write_sweep(whole, Sweep(key, tuple(values), curves, tuple(beside)))
 
 
 class _Log:

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import UNKNOWN, field_names, problem, settings, unknown
-from murmura.data.sources.registry import load
-from murmura.engine.protocol import prepare, protocol
+from murmura.core.settings import settings
+from murmura.studies.config import DataConfig, checked
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Trial, best, grid, search
 
@@ -45,15 +44,10 @@ class SearchWinner:
 def read_plan(path: Path) -> SearchPlan:
     """Read and check a plan: every model and every setting of it must exist."""
     try:
-        plan: SearchPlan = TypeAdapter(SearchPlan).validate_python(yaml.safe_load(path.read_text("utf-8")))
+        values = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingError(f"{path} must be a readable YAML file, but: {error}.") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        names = field_names(SearchPlan)
-        known = first["type"] not in UNKNOWN
-        sentence = problem(first, SearchPlan, "") if known else unknown(str(first["loc"][-1]), names, "")
-        raise SettingError(f"{path}: {sentence}") from None
+    plan = checked(SearchPlan, values, lambda _: f"{path}: ")
     for by_data in plan.grids.values():
         for models in by_data.values():
             for model, axes in models.items():
@@ -69,8 +63,7 @@ def run_plan(
     for rules, by_data in plan.grids.items():
         metric = plan.metric[rules]
         for name, models in by_data.items():
-            dataset = load(name, data_dir)
-            selection = prepare(dataset, protocol(rules, dataset)).selection()
+            selection = DataConfig(name=name).prepare(rules, data_dir).selection()
             for model, axes in models.items():
                 candidates = grid(axes)
                 trials = list(

@@ -23,13 +23,12 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, settings
-from murmura.data.sources.registry import load
 from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
-from murmura.engine.protocol import PreparedData, Selection, prepare, protocol
+from murmura.engine.protocol import Selection
 from murmura.engine.run import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.engine.sealed import refuse_opened
-from murmura.studies.config import DataConfig
+from murmura.studies.config import DataConfig, refuse_other_data
 from murmura.studies.methods import method
 from murmura.studies.search.grid import grid, search
 from murmura.studies.search.space import Range, Space, corners, parse_range
@@ -93,7 +92,7 @@ def search_run(
     """
     refuse_opened(Run(folder))
     config.check()
-    selection, about = load_selection(config)
+    selection, about = _load_selection(config)
     with locked(folder):
         refuse_opened(Run(folder))  # somebody may have opened it while the data was read
         run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
@@ -143,9 +142,9 @@ def _trials(
     )  # fmt: skip
 
 
-def load_selection(config: SearchConfig, data_dir: Path | None = None) -> tuple[Selection, dict[str, Any]]:
+def _load_selection(config: SearchConfig) -> tuple[Selection, dict[str, Any]]:
     """What is chosen on, and counts of all parts. When it returns, no test row is left in this process."""
-    prepared = _prepared(config, data_dir)
+    prepared = config.data.prepare(config.protocol)
     return prepared.selection(), prepared.describe()
 
 
@@ -155,29 +154,25 @@ def evaluate_search(
     """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
     run, config = Run.open(folder), read_search(folder)
     with locked(folder):
-        return _evaluate(run, config, cutoffs, data_dir, workers)
-
-
-def _evaluate(
-    run: Run, config: SearchConfig, cutoffs: tuple[int, ...] | None, data_dir: Path | None, workers: int
-) -> dict[str, Any]:
-    if not run.has(CHOICE) or (run.status != "chosen" and not run.has(OPENED)):
-        raise RunError(f"{run.path} must hold a finished search, but it is {run.status}; run it to its end.")
-    chosen = run.read(CHOICE)
-    ready, prepared = method(chosen["model"], chosen["settings"]), _prepared(config, data_dir)
-    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
-        raise RunError(f"the data must be what {run.path} searched on, but its fingerprint differs.")
-    split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
-    metrics = measured(config.metric)
-    outcome = experiment(
-        ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs, metrics=metrics
-    )
-    record_training(run, outcome.model)
-    record_lists(run, outcome.lists, split)
-    record_scores(run, outcome.evaluation, outcome.cost, split)
-    run.mark("done")
-    values: dict[str, Any] = run.read("metrics.json")
-    return values
+        if not run.has(CHOICE) or (run.status != "chosen" and not run.has(OPENED)):
+            raise RunError(
+                f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
+            )
+        chosen = run.read(CHOICE)
+        ready = method(chosen["model"], chosen["settings"])
+        prepared = config.data.prepare(config.protocol, data_dir)
+        refuse_other_data(prepared, run)
+        split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
+        metrics = measured(config.metric)
+        outcome = experiment(
+            ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs, metrics=metrics
+        )
+        record_training(run, outcome.model)
+        record_lists(run, outcome.lists, split)
+        record_scores(run, outcome.evaluation, outcome.cost, split)
+        run.mark("done")
+        values: dict[str, Any] = run.read("metrics.json")
+        return values
 
 
 def is_search(run: Run) -> bool:
@@ -195,9 +190,3 @@ def read_search(folder: Path) -> SearchConfig:
             f"{folder} must be the folder of a search, but is not; give a folder `murmura search` printed."
         ) from None
     return found
-
-
-def _prepared(config: SearchConfig, data_dir: Path | None = None) -> PreparedData:
-    where = data_dir or (Path(config.data.dir) if config.data.dir else None)
-    dataset = load(config.data.name, where, skip_bad=config.data.skip_bad)
-    return prepare(dataset, protocol(config.protocol, dataset))
