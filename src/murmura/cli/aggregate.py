@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from murmura.cli import serving
+from murmura.cli.console import say
 from murmura.core.locks import locked
 
 
-class AggregatorRole(StrEnum):
-    """Which shares an aggregator takes."""
-
-    seed = "seed"
-    vector = "vector"
-
-
 def aggregate(
-    role: Annotated[AggregatorRole, typer.Argument(help="Which shares it takes: seed or vector.")],
+    role: Annotated[Literal["seed", "vector"], typer.Argument(help="Which shares it takes: seed or vector.")],
     state: Annotated[Path, typer.Option("--state", help="The folder of this aggregator.")],
     coordinator: Annotated[str, typer.Option("--coordinator", metavar="URL", help="Whose rounds.")],
     coordinator_key: Annotated[
@@ -40,6 +34,29 @@ def aggregate(
     """
     key = serving.public_key("--coordinator-key", coordinator_key)
     place = serving.address(host, port, tls_cert, tls_key)
-    url = coordinator.rstrip("/")
+    from murmura.runtimes.http.aggregator.aggregator import Aggregator
+    from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
+    from murmura.runtimes.http.database import ServerDatabase
+    from murmura.runtimes.http.protocol.endpoints import AGGREGATOR
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+    from murmura.web.app import RequestLimits, make_app
+    from murmura.web.serving import serve
+
     with locked(state):
-        serving.run_aggregator(role.value, state, minimum, url, key, place, rate, authority)
+        database = ServerDatabase(state / "aggregator.db", "aggregator")
+        aggregator = Aggregator(role, database, time.time, minimum, key)
+        say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
+        transport = HttpTransport(authority)
+
+        async def find_coordinator() -> None:
+            if aggregator.coordinator is None:
+                try:
+                    found = await fetch_key(transport, coordinator.rstrip("/"))
+                except (UnreachableError, RefusedError):
+                    return
+                aggregator.pin(found)
+                say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
+
+        limits = RequestLimits(rate, 10 * rate)
+        serve(make_app(aggregator, AGGREGATOR, limits, find_coordinator, serving.TICK), place)

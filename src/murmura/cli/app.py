@@ -1,9 +1,4 @@
-"""`murmura`: the command line. Data goes to stdout, progress and messages to stderr.
-
-Exit codes: 0 done, 1 failed, 2 a setting is wrong, 3 the data cannot be used, 4 a folder cannot be used or a
-server does not answer, 5 an optional part is not installed, 6 the federation refused, 7 a held-out row
-was used, 130 interrupted.
-"""
+"""`murmura`: the command line. Data goes to stdout, progress and messages to stderr."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ def compare(
 
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
     """
+    from murmura.studies.compare import plan as plan_of
+
     if config is not None:
         plan, workers = _from_file(config, settings)
     else:
@@ -47,28 +49,15 @@ def compare(
             chosen[label] |= own
         source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
         more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
-        plan = _plan(source, data_dir, protocol, chosen, seeds, seed, options.parse_cutoffs(at), **more)
+        plan = plan_of(
+            load_data(source, data_dir), protocol, chosen,
+            seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source, **more,
+        )  # fmt: skip
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     lines = run(plan, folder, workers, as_json)
     if not as_json:
         show(plan, lines)
     say(f"run folder: {folder}   (murmura report {folder})")
-
-
-def _plan(
-    source: dict[str, Any],
-    data_dir: Path | None,
-    protocol: str,
-    models: dict[str, dict[str, Any]],
-    seeds: int,
-    seed: int,
-    cutoffs: tuple[int, ...] | None,
-    **more: Any,
-) -> Comparison:
-    from murmura.studies.compare import plan
-
-    dataset = load_data(source, data_dir)
-    return plan(dataset, protocol, models, seeds=seeds, seed=seed, cutoffs=cutoffs, source=source, **more)
 
 
 def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
@@ -84,6 +73,7 @@ def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
 def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     from murmura.core.errors import SettingError
     from murmura.core.settings import as_dict
+    from murmura.studies.compare import plan
     from murmura.studies.config import CompareConfig, load_config
 
     read = load_config(path)
@@ -94,12 +84,12 @@ def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     models = {label: dict(own) for label, own in read.models.items()}
     for label, own in options.parse_settings(settings, list(models)).items():
         models[label] |= own
-    folder = Path(read.data.dir) if read.data.dir else None
-    plan = _plan(
-        as_dict(read.data), folder, read.protocol, models, read.seeds, read.seed, read.cutoffs,
-        metrics=read.metrics,
+    source = as_dict(read.data)
+    chosen = plan(
+        load_data(source, read.data.place()), read.protocol, models,
+        seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
     )  # fmt: skip
-    return plan, read.workers
+    return chosen, read.workers
 
 
 def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[EntryMeans]:

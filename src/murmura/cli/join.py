@@ -19,12 +19,11 @@ KeepBack = Annotated[
 Simulate = Annotated[
     str, typer.Option("--simulate", metavar="SEED:CLIENT", help="Randomness of a simulation, for tests.")
 ]
-State = Annotated[Path, typer.Option("--state", help="The device's own folder; only you can read it.")]
 
 
 def join(
     url: serving.Url,
-    state: State,
+    state: Annotated[Path, typer.Option("--state", help="The device's own folder; only you can read it.")],
     data: Annotated[str, typer.Option("--data", help="A file with what you like; needed the first time.")] = "",
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
     household: Household = False,

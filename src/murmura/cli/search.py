@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from murmura.studies.search.search_folder import SearchConfig
     from murmura.studies.search.trials import Trial
 
-Model = Annotated[str, typer.Option("--model", help="Which model.")]
 Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
 Ranges = Annotated[
     list[str], typer.Option("--space", metavar="KEY=LOW:HIGH[:log][:int]", help="A range, for tpe; repeatable.")
@@ -39,7 +38,7 @@ Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; res
 
 
 def search(
-    model: Model = "",
+    model: Annotated[str, typer.Option("--model", help="Which model.")] = "",
     grid: Grid = [],  # noqa: B006
     space: Ranges = [],  # noqa: B006
     sampler: Sampler = "grid",

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import secrets as system
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from murmura.cli import options, serving
+from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
+
+if TYPE_CHECKING:
+    from murmura.runtimes.http.coordinator.setup import FederationSetup
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
 Like = Annotated[str, typer.Option("--like", help="Instead: a data set whose items and users to take.")]
@@ -82,4 +88,46 @@ def serve(
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,
         )
-        serving.run_coordinator(setup, state, place, rate, authority, start)
+        _coordinate(setup, state, place, rate, authority, start)
+
+
+def _coordinate(
+    setup: FederationSetup, state: Path, place: Any, rate: float, authority: Path | None, start: bool
+) -> None:
+    """Serve until interrupted."""
+    from murmura.core.files import write_whole
+    from murmura.runtimes.http.coordinator.coordinator import Coordinator
+    from murmura.runtimes.http.database import ServerDatabase
+    from murmura.runtimes.http.protocol.endpoints import COORDINATOR
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.web.app import RequestLimits, make_app
+    from murmura.web.serving import serve as listen
+
+    _warn(setup)
+    coordinator = Coordinator(
+        setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
+    )
+    write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
+    if start and coordinator.rounds.state == "paused":
+        coordinator.order("start")
+    say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
+    transport = HttpTransport(authority)
+
+    async def move_on() -> None:
+        before = coordinator.rounds.counters.abandoned
+        await coordinator.rounds.advance(transport)
+        if coordinator.rounds.counters.abandoned > before:
+            say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
+
+    app = make_app(coordinator, COORDINATOR, RequestLimits(rate, 10 * rate), move_on, serving.TICK)
+    listen(app, place)
+
+
+def _warn(setup: FederationSetup) -> None:
+    from murmura.core.channel import READABLE
+
+    least = setup.channel.minimum_cohort
+    if setup.channel.channel == "readable":
+        say(f"warning: readable mode: {READABLE}.", always=True)
+    if least < 100:
+        say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)

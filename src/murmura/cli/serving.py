@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from murmura.cli.console import say
 from murmura.core.errors import MissingExtraError, SettingError
-
-if TYPE_CHECKING:
-    from murmura.runtimes.http.aggregator.aggregator import Role
-    from murmura.runtimes.http.coordinator.setup import FederationSetup
 
 Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
 Readable = Annotated[
@@ -68,82 +61,3 @@ def load_or_create_seed(state: Path, given: int | None, fresh: int) -> int:
     if given is not None and given != seed:
         raise SettingError(f"the seed of this folder must stay {seed}, but {given} was given.")
     return seed
-
-
-def run_coordinator(
-    setup: FederationSetup, state: Path, place: Any, rate: float, authority: Path | None, start: bool
-) -> None:
-    """Serve until interrupted."""
-    from murmura.core.files import write_whole
-    from murmura.runtimes.http.coordinator.coordinator import Coordinator
-    from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.endpoints import COORDINATOR
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
-    from murmura.web.app import RequestLimits, make_app
-    from murmura.web.serving import serve
-
-    _warn(setup)
-    coordinator = Coordinator(
-        setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
-    )
-    write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
-    if start and coordinator.rounds.state == "paused":
-        coordinator.order("start")
-    say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
-    transport = HttpTransport(authority)
-
-    async def move_on() -> None:
-        before = coordinator.rounds.counters.abandoned
-        await coordinator.rounds.advance(transport)
-        if coordinator.rounds.counters.abandoned > before:
-            say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
-
-    serve(make_app(coordinator, COORDINATOR, RequestLimits(rate, 10 * rate), move_on, TICK), place)
-
-
-def _warn(setup: FederationSetup) -> None:
-    from murmura.core.channel import READABLE
-
-    least = setup.channel.minimum_cohort
-    if setup.channel.channel == "readable":
-        say(f"warning: readable mode: {READABLE}.", always=True)
-    if least < 100:
-        say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
-
-
-def run_aggregator(
-    role: Role,
-    state: Path,
-    minimum: int,
-    coordinator_url: str,
-    key: bytes | None,
-    place: Any,
-    rate: float,
-    authority: Path | None,
-) -> None:
-    """Serve until interrupted."""
-    from murmura.runtimes.http.aggregator.aggregator import Aggregator
-    from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
-    from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.endpoints import AGGREGATOR
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
-    from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-    from murmura.web.app import RequestLimits, make_app
-    from murmura.web.serving import serve
-
-    aggregator = Aggregator(
-        role, ServerDatabase(state / "aggregator.db", "aggregator"), time.time, minimum, key
-    )
-    say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
-    transport = HttpTransport(authority)
-
-    async def find_coordinator() -> None:
-        if aggregator.coordinator is None:
-            try:
-                found = await fetch_key(transport, coordinator_url)
-            except (UnreachableError, RefusedError):
-                return
-            aggregator.pin(found)
-            say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
-
-    serve(make_app(aggregator, AGGREGATOR, RequestLimits(rate, 10 * rate), find_coordinator, TICK), place)
