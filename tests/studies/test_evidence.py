@@ -1,0 +1,26 @@
+"""What the check for leaks makes of a folder's trials."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from murmura.engine.run import Run
+from murmura.studies.leaks.evidence import Evidence
+from murmura.studies.papers.trial_result import TrialResult
+
+LOW, HIGH = (TrialResult("mf", {"factors": k}, value, row="mf") for k, value in ((3, 0.7), (5, 0.9)))
+
+
+@pytest.mark.parametrize(("metric", "won", "lost"), [("MSE", LOW, HIGH), ("P@10", HIGH, LOW)])
+def test_the_best_trial_of_an_error_is_the_lowest(metric: str, won: TrialResult, lost: TrialResult) -> None:
+    prepared: Any = None  # the trials alone are looked at
+
+    def best_and_top(chosen: TrialResult) -> tuple[float, float]:
+        both = (LOW, HIGH)
+        return Evidence(Run(Path()), prepared, (), (), None, both, (chosen,), metric).chosen_trials()["mf"]
+
+    value, top = best_and_top(won)
+    assert value == top
+    value, top = best_and_top(lost)
+    assert value < top
