@@ -37,7 +37,7 @@ def aggregate(
     from murmura.runtimes.http.aggregator.aggregator import Aggregator
     from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
     from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.protocol.endpoints import AGGREGATOR
+    from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
     from murmura.web.app import RequestLimits, make_app

@@ -98,7 +98,7 @@ def _coordinate(
     from murmura.core.files import write_whole
     from murmura.runtimes.http.coordinator.coordinator import Coordinator
     from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.protocol.endpoints import COORDINATOR
+    from murmura.runtimes.http.endpoints import COORDINATOR
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.web.app import RequestLimits, make_app
     from murmura.web.serving import serve as listen
