@@ -17,11 +17,11 @@ from tests.plugins.packages import install
 
 BASELINE = """
 import numpy as np
-from murmura.baselines.base import Baseline, Model
+from murmura.baselines.base import Baseline, RankingModel
 from murmura.core.settings import settings
 
 
-class Newest(Model):
+class Newest(RankingModel):
     def score(self, users):
         return np.tile(self.score_history(users), (len(users), 1))
 

@@ -153,7 +153,7 @@ class Unranked(FPL):
         (
             Empty,
             "settings_survive_a_round_trip",
-            r"write client_init\(self, public.*: What a client keeps before",
+            r"write client_init\(self, info.*: What a client keeps before",
         ),
         (Empty, "steps_are_pure", r"write server_step\(self, phase.*: The next public model"),
         (Impure, "steps_are_pure", r"Impure\.client_step must not change its arguments, but did; return new"),
