@@ -1,0 +1,177 @@
+"""What the kit trains on and how: small federations, one visit of a client, a runtime that dies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Ints
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm, FederationInfo, History, IndividualUpdates, RoundContext, Total
+from murmura.core.interactions import Interactions
+from murmura.core.rng import Rng, client_secrets, server_secret
+from murmura.core.schedule import Schedule
+from murmura.core.update import Update, add_up
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
+from murmura.runtimes.inprocess import InProcess
+from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
+from murmura.testing.contract import check_step, exchanges, made, pure
+from murmura.testing.data import crowd
+
+
+class KitTraining:
+    """What an algorithm is held to its promises with; a kit may change the class attributes."""
+
+    schedule = Schedule(clients=5, rounds_per_epoch=3, epochs=2)  # for comparisons: short
+    training = Schedule(clients="all", rounds_per_epoch=20, epochs=5)  # for quality: long enough
+    roundings = 64.0  # how many rounding errors one training example may add to a value
+    quality_floor = 0.9  # the share of people whose withheld item must come first on the checkerboard
+    pi = 0.5
+    members = 1  # the people of a client; more: the clients are groups of so many
+    rated = False  # whether the algorithm learns from ratings; its checkerboard is then a rated one
+    save_every = 2  # rounds between two checkpoints
+    kills: tuple[int, ...] = (
+        4,
+        1,
+    )  # after how many batches of rounds the process dies, each time
+
+    def make(self) -> Algorithm:
+        """The algorithm under test."""
+        raise AssertionError(
+            f"{type(self).__name__} must define make(self): it returns the algorithm under test."
+        )
+
+    def _setting(self, people: Interactions) -> tuple[Algorithm, FederationInfo, Interactions]:
+        return made(self.make), FederationInfo.of(people, groups=self._groups(people)), people
+
+    def _groups(self, people: Interactions) -> Ints | None:
+        """The client of everyone: neighbours share one."""
+        if self.members == 1:
+            return None
+        return (np.arange(people.n_users) // self.members).astype(np.int32)
+
+    def _history(self, people: Interactions, client: int, consent: float = 1.0) -> History:
+        """What one client holds."""
+        rows = people.by_user
+        own = slice(rows.start[client * self.members], rows.start[(client + 1) * self.members])
+        person = (people.user[rows.order[own]] - client * self.members).astype(np.int32)
+        each = np.full(own.stop - own.start, consent)
+        return History(rows.index[own], rows.value[own], each, None if self.members == 1 else person)
+
+    def _guest_answer(self, fitted: FederatedModel, data: Interactions, user: int) -> int:
+        """The best item for a stranger who rated like `user`, her own items excluded."""
+        rows = data.by_user
+        own = slice(rows.start[user], rows.start[user + 1])
+        alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+        state = fitted.guest_state(alone)
+        scores = fitted.plan.algorithm.client_score(fitted.model, state, alone)[0].copy()
+        scores[alone.item] = -np.inf
+        return int(scores.argmax())
+
+    def _train(
+        self,
+        runtime: Any,
+        mode: Any = "sticky",
+        many: bool = False,
+        folder: Path | None = None,
+        channel: ChannelSettings | None = None,
+        pi: float | None = None,
+    ) -> FederatedModel:
+        data = crowd(400, 30) if many else crowd()
+        schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
+        every = None if folder is None else self.save_every
+        consent = Consent(pi=self.pi if pi is None else pi, disclosure=mode)
+        return fit(
+            Plan(
+                made(self.make),
+                data,
+                schedule,
+                consent=consent,
+                seed=5,
+                groups=self._groups(data),
+                channel=channel or ChannelSettings(),
+            ),
+            runtime=runtime,
+            folder=folder,
+            checkpoint_every=every,
+        )
+
+    def _die_after(self, batches: int, folder: Path) -> bool:
+        """Whether there was something left to kill."""
+        try:
+            ended = self._train(_DyingRuntime(InProcess(), batches), folder=folder)
+        except _KilledError:
+            return True
+        assert ended.plan.itinerary.rounds <= batches, "the training ended before it was killed"
+        return False
+
+    def _assert_equal(self, one: FederatedModel, other: FederatedModel) -> None:
+        assert_same_ledger(one.ledger, other.ledger)
+        for there, here in ((one.model, other.model), (one.states, other.states), (one.ready, other.ready)):
+            assert there.keys() == here.keys()
+            for name in there:
+                assert_same_bits(there[name], here[name], name)
+
+    def _visit(
+        self,
+        algorithm: Algorithm,
+        info: FederationInfo,
+        people: Interactions,
+        phase: str,
+        model: Any,
+        client: int,
+        consent: float = 1.0,
+    ) -> Update:
+        rng = Rng(client_secrets(0, info.clients)[client], 7)
+        history = frozen(self._history(people, client, consent))
+        state = frozen(algorithm.client_init(info, history, rng))
+        context = RoundContext(info, phase, 7, frozen(model))
+        with pure(algorithm, "client_step"):
+            return check_step(algorithm, algorithm.client_step(context, state, history, rng))
+
+    def _one_round(self) -> dict[str, Any]:
+        """Everything one round makes, from read-only arguments."""
+        algorithm, info, people = self._setting(crowd())
+        made: dict[str, Any] = {}
+        server = frozen(algorithm.server_init(info, Rng(server_secret(0))))
+        made["server"] = server
+        for phase in exchanges(algorithm, info):
+            updates = {
+                client: frozen(self._visit(algorithm, info, people, phase.name, server.model, client))
+                for client in range(info.clients)
+            }
+            received = Total(frozen(add_up(updates.values())), info.clients)
+            individual = IndividualUpdates(updates)
+            with pure(algorithm, "server_step"):
+                answer = algorithm.server_step(
+                    phase.name, server, received if phase.combine == "sum" else individual
+                )
+            server = frozen(answer[0])
+            made |= {f"{phase.name} {client}": update for client, update in updates.items()}
+            made[f"server after {phase.name}"] = server
+        return made
+
+
+class _KilledError(Exception):
+    """The process was killed."""
+
+
+class _DyingRuntime:
+    """A runtime whose process dies after some batches of rounds."""
+
+    def __init__(self, runtime: InProcess, after: int) -> None:
+        self.runtime, self.left = runtime, after
+
+    def kernel_for(self, algorithm: Algorithm, through: Any = ()) -> Any:
+        return self.runtime.kernel_for(algorithm, through)
+
+    def run(self, federation: Any, rounds: range) -> None:
+        if not self.left:
+            raise _KilledError
+        self.left -= 1
+        self.runtime.run(federation, rounds)
