@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, RowIndex
-from murmura.core.model import Model, Watch
-from murmura.core.progress import SILENT, Progress
+from murmura.core.method import Method
+from murmura.core.model import Model
 from murmura.core.ranked_lists import RankedLists
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
@@ -52,34 +51,13 @@ class RankingModel(Model):
         return scores
 
 
-class Baseline(ABC):
+class Baseline(Method):
     """A centralised method: a frozen set of hyper-parameters that can be fitted."""
 
     name: ClassVar[str]
     model: ClassVar[type[Model]]
     seeded: ClassVar[bool] = True  # False: the seed changes nothing, one run is enough
     extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
-
-    @abstractmethod
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> Model:
-        """Learn from the training part. Methods that learn in epochs call `watch` after each."""
-
-    def fit_resumably(
-        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
-    ) -> Model:
-        """Fit; a centralised method is done too soon to be saved on the way."""
-        return self.fit(train, seed, progress)
-
-    def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data it cannot learn from, before anything is written; by default none."""
-        return
-
-    @property
-    def channel(self) -> str | None:
-        """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
-        return None
 
     def save(self, path: Path, model: Model) -> None:
         """Keep a fitted model as one file, complete or not at all."""
@@ -92,13 +70,6 @@ class Baseline(ABC):
         from murmura.baselines.persistence import load_model
 
         return load_model(path)[1]
-
-    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs | None:
-        """The (user, item) pairs `fit` takes as negatives in an epoch, each unmet item equally likely.
-
-        None: this method draws none. The check for leaks counts how many of them are held out.
-        """
-        return None
 
 
 def popularity(train: Interactions) -> Singles:

@@ -14,6 +14,7 @@ from murmura.core.arrays import Ints
 from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
+from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.observer import UpdateObserver
 from murmura.core.progress import SILENT, Progress
@@ -26,7 +27,7 @@ from murmura.runtimes.inprocess import InProcess
 
 
 @dataclass(frozen=True)
-class FederatedMethod:
+class FederatedMethod(Method):
     """A federated method with its settings, ready to be fitted on the users of a data set."""
 
     preset: ConfiguredPreset

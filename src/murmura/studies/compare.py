@@ -12,6 +12,7 @@ from typing import Any
 
 from murmura.core.catalogue import Dataset
 from murmura.core.locks import locked
+from murmura.core.method import Method
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
@@ -22,7 +23,6 @@ from murmura.engine.experiment import (
     record_outcome,
     record_training,
 )
-from murmura.engine.method import Method
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each

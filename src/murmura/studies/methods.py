@@ -12,10 +12,10 @@ from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.baselines import BASELINES, baseline
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.settings import as_dict, from_dict
-from murmura.engine.method import Method
 
 
 def names() -> tuple[str, ...]:

@@ -19,9 +19,9 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
+from murmura.core.method import Method
 from murmura.core.ranked_lists import RankedLists
 from murmura.engine.experiment import list_rows
-from murmura.engine.method import Method
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,10 +27,13 @@ class Method(Protocol):
     @property
     def channel(self) -> str | None:
         """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
+        return None
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data it cannot learn from, before anything is written."""
+        """Refuse data it cannot learn from, before anything is written; by default none."""
+        return
 
+    @abstractmethod
     def fit(
         self,
         train: Interactions,
@@ -43,12 +47,19 @@ class Method(Protocol):
         self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
     ) -> Model:
         """Fit; a long training saves itself in `folder` on the way and goes on from there."""
+        return self.fit(train, seed, progress)
 
+    @abstractmethod
     def save(self, path: Path, model: Model) -> None:
         """Keep a fitted model as one file, complete or not at all."""
 
+    @abstractmethod
     def load(self, path: Path, train: Interactions) -> Model:
         """The model a file keeps, with the training part it was fitted on."""
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
-        """The (user, item) pairs taken as negatives in an epoch; None: it draws none."""
+        """The (user, item) pairs `fit` takes as negatives in an epoch, each unmet item equally likely.
+
+        None: this method draws none. The check for leaks counts how many of them are held out.
+        """
+        return None
