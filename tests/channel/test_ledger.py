@@ -70,7 +70,7 @@ def test_the_ledger_counts_what_someone_listening_counts(mode: str) -> None:
         Plan(algorithm, data, Schedule(clients=4, rounds_per_epoch=3, epochs=2), consent=consent, seed=2),
         runtime=InProcess(path="plain"),
     )
-    info, totals = fitted.plan.public, fitted.ledger.totals
+    info, totals = fitted.plan.info, fitted.ledger.totals
     assert totals["visits"] == len(MESSAGES) == 12 + 6 * 4
     assert totals["bytes_up"] == sum(len(message) for _, message, _, _ in MESSAGES)
     models = [

@@ -40,7 +40,7 @@ def halfway(split: Split) -> FederatedModel:
 def updates(halfway: FederatedModel) -> list[Update]:
     """What a cohort would send next."""
     people, method = halfway.plan.people, algorithm("cfpl")(warm=0).algorithm()
-    context = RoundContext(halfway.plan.public, "train", ROUND, halfway.model)
+    context = RoundContext(halfway.plan.info, "train", ROUND, halfway.model)
     clients = np.random.default_rng(0).choice(people.clients, COHORT, replace=False)
     return [
         method.client_step(
@@ -69,7 +69,7 @@ def test_fixed_point_is_close_to_the_float_sum(
     halfway: FederatedModel, updates: list[Update], bits: int, ring: int, most: float
 ) -> None:
     settings = ChannelSettings(channel="secure-sum", bits=bits, ring=ring)  # type: ignore[arg-type]
-    phase, info = halfway.plan.itinerary.training[0], halfway.plan.public
+    phase, info = halfway.plan.itinerary.training[0], halfway.plan.info
     through = chain(settings, phase, info, COHORT)
     vectors = sent(through, updates, halfway)
     plain = through.ring.add_up(vectors)
@@ -88,7 +88,7 @@ def test_fixed_point_is_close_to_the_float_sum(
 
 
 def test_an_upload_of_ml_1m_is_as_large_as_documented(halfway: FederatedModel) -> None:
-    phase, info = halfway.plan.itinerary.training[0], halfway.plan.public
+    phase, info = halfway.plan.itinerary.training[0], halfway.plan.info
     dense = chain(ChannelSettings(channel="secure-sum"), phase, info, COHORT)
     listed = len(info.listed)
     assert dense.upload_bytes == 32 + 4 * (1 + 21 * listed)

@@ -120,7 +120,7 @@ class Broken(FedSplitExtended):
         ("nan", "the values of 'items' must be finite, but one is not"),
         ("negative", "the factors of a group must not be negative, but one is -1"),
         ("items", "the row numbers of 'items' must ascend from 0 and stay below 18"),
-        ("huge", "the numbers of a letter must be at most 1e+06 in size, but one is 1e+25"),
+        ("huge", "the numbers of an update must be at most 1e+06 in size, but one is 1e+25"),
         ("k", "the table 'items' must hold float32 rows of 4 under int32 numbers, but holds float32 of shape"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_huge_letter_of_singular_vectors_is_refused_too() -> None:
     assert method.server_refuses(phase, Update({"items": SparseRows(np.array([3], np.int32), values)})) is None
     values[0, 1] = 1e30
     why = method.server_refuses(phase, Update({"items": SparseRows(np.array([3], np.int32), values)}))
-    assert why == "the numbers of a letter must be at most 1e+06 in size, but one is 1e+30."
+    assert why == "the numbers of an update must be at most 1e+06 in size, but one is 1e+30."
 
 
 def test_the_largest_letters_that_are_taken_leave_a_finite_model() -> None:
@@ -175,7 +175,7 @@ def test_ratings_that_are_all_the_same_are_refused_with_the_way_out() -> None:
 
 def test_a_federation_of_nobody_who_can_take_part() -> None:
     data = raters(people=6)
-    with pytest.raises(FederationError, match="needs at least one letter, but all 6 were refused"):
+    with pytest.raises(FederationError, match="needs at least one update, but all 6 were refused"):
         fit(Plan(METHODS[0], data, ONCE, groups=np.arange(6, dtype=np.int32)), runtime=InProcess())
 
 

@@ -72,7 +72,7 @@ def test_letters_and_answers_are_those_of_a_plain_loop(tmp_path: Path) -> None:
     ("number", "why"),
     [
         (-1.0, "the factors of a group must not be negative, but one is -1."),
-        (1e25, "the numbers of a letter must be at most 1e+06 in size, but one is 1e+25."),
+        (1e25, "the numbers of an update must be at most 1e+06 in size, but one is 1e+25."),
         (np.nan, "the values of 'items' must be finite, but one is not."),
     ],
 )

@@ -82,7 +82,7 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
         "--spread",
         0,
         "--wait-for",
-        fitted.plan.public.clients,
+        fitted.plan.info.clients,
         "--start",
     )
     where = ("--state", tmp_path / "coordinator", "--port", port, "--minimum", 2, "--seed", SEED)
@@ -114,7 +114,7 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
         processes.wait("late")
     finally:
         processes.stop()
-    info = fitted.plan.public
+    info = fitted.plan.info
     assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
     for group in range(ALONE):
         everyone_of_a_household_is_served(processes.out(f"h{group}"), fitted, data, groups, group)
@@ -158,7 +158,7 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
         "--spread",
         0,
         "--wait-for",
-        fitted.plan.public.clients,
+        fitted.plan.info.clients,
         "--start",
     )
     with served(
@@ -168,7 +168,7 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
         here.processes.wait("fleet")
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")
-    info = fitted.plan.public
+    info = fitted.plan.info
     assert (told["mode"], told["label"]) == ("secure-sum", "")
     assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
 

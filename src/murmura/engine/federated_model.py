@@ -98,7 +98,7 @@ class FederatedModel(RankingModel):
     def score_history(self, items: Ints) -> NDArray[Any]:
         """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
         own = np.unique(np.asarray(items, np.int64))
-        known = self.plan.public.items
+        known = self.plan.info.items
         if len(own) and not 0 <= own[0] <= own[-1] < known:
             wrong = int(own[0] if own[0] < 0 else own[-1])
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
@@ -122,7 +122,7 @@ class FederatedModel(RankingModel):
         """The groups whose members were one client each; None: everyone was one."""
         if self.plan.groups is None:
             return None
-        names = self.names or tuple(str(group) for group in range(self.plan.public.clients))
+        names = self.names or tuple(str(group) for group in range(self.plan.info.clients))
         return TrainingGroups(self.plan.groups, names, self.refused)
 
     def cost(self) -> dict[str, float]:
@@ -212,7 +212,7 @@ class FederatedModel(RankingModel):
 
     @property
     def _call(self) -> RoundContext:
-        return RoundContext(self.plan.public, "ready", self.rounds, self.model)
+        return RoundContext(self.plan.info, "ready", self.rounds, self.model)
 
     def _ready_client(self, client: int) -> ClientState:
         people, own = self.plan.people, {name: stack[client] for name, stack in self.states.items()}

@@ -49,8 +49,8 @@ class Federation:
     @staticmethod
     def begin(plan: Plan, kernel: Kernel | None = None) -> Federation:
         """Before the first round."""
-        server = plan.algorithm.server_init(plan.public, Rng(plan.server_secret))
-        tally = Tally.empty(plan.people, plan.public.items)
+        server = plan.algorithm.server_init(plan.info, Rng(plan.server_secret))
+        tally = Tally.empty(plan.people, plan.info.items)
         return Federation(plan, server, _first_states(plan, kernel), tally, kernel)
 
     def client(self, client: int) -> ClientState:
@@ -65,7 +65,7 @@ class Federation:
     def call(self, phase: str, round: int, client: int | None = None) -> RoundContext:
         """What the server tells everyone in a round, and this client alone."""
         own = None if client is None else self.answers.get(client)
-        return RoundContext(self.plan.public, phase, round, self.published, own)
+        return RoundContext(self.plan.info, phase, round, self.published, own)
 
     @property
     def published(self) -> Arrays:
@@ -77,14 +77,14 @@ class Federation:
     def downloads(self, phase: Phase) -> MessageSpec:
         """What a visit of this phase fetches."""
         plan = self.plan
-        return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.public))
+        return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.info))
 
     def count_outcome(self, phase: Phase, clients: int) -> None:
         """What clients fetch after a phase: the public model where no later round brings it, their answers."""
         plan = self.plan
         if phase.returns:
-            publishes = plan.algorithm.publishes(plan.public)
-            self.tally.count_down(plan.public, plan.channel.downloads(publishes), clients)
+            publishes = plan.algorithm.publishes(plan.info)
+            self.tally.count_down(plan.info, plan.channel.downloads(publishes), clients)
         for answer in self.answers.values():
             self.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in answer.values())
 
@@ -123,9 +123,9 @@ def _first_states(plan: Plan, kernel: Kernel | None) -> States:
     """`client_init` of every client."""
     people = plan.people
     if kernel is not None:
-        return kernel.init_clients(plan.public, people)
+        return kernel.init_clients(plan.info, people)
     each = [
-        plan.algorithm.client_init(plan.public, people.history(client, 0), people.rng(client, 0))
+        plan.algorithm.client_init(plan.info, people.history(client, 0), people.rng(client, 0))
         for client in range(people.clients)
     ]
     return stacked(each)

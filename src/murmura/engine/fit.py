@@ -39,7 +39,7 @@ def fit(
             f"checkpoint_every must be at least 1 and needs a folder, but it is {checkpoint_every} "
             f"with {'no folder' if folder is None else 'one'}."
         )
-    through = tuple(phase for phase in plan.algorithm.phases(plan.public) if phase.name in plan.chains)
+    through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
     kernel = runtime.kernel_for(plan.algorithm, through) if record is None else None
     f, lines, itinerary = Federation.begin(plan, kernel), list[LedgerLine](), plan.itinerary
     if folder is not None:

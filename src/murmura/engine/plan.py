@@ -64,7 +64,7 @@ class Plan:
         _ = self.chains  # refuses what could overflow
 
     @cached_property
-    def public(self) -> FederationInfo:
+    def info(self) -> FederationInfo:
         """What every machine knows."""
         return FederationInfo.of(self.data, groups=self.groups)
 
@@ -78,7 +78,7 @@ class Plan:
     @cached_property
     def itinerary(self) -> Itinerary:
         """Phases, rounds and cohorts."""
-        return Itinerary(self.algorithm, self.public, self.schedule)
+        return Itinerary(self.algorithm, self.info, self.schedule)
 
     @cached_property
     def people(self) -> Population:
@@ -89,7 +89,7 @@ class Plan:
     @cached_property
     def secrets(self) -> Words:
         """What the clients draw with."""
-        return client_secrets(self.seed, self.public.clients)
+        return client_secrets(self.seed, self.info.clients)
 
     @cached_property
     def server_secret(self) -> Words:
@@ -103,10 +103,10 @@ class Plan:
             phase.name: chain(
                 self.channel,
                 phase,
-                self.public,
-                self.itinerary.cohort_size if phase.repeat is None else self.public.clients,
+                self.info,
+                self.itinerary.cohort_size if phase.repeat is None else self.info.clients,
             )
-            for phase in self.algorithm.phases(self.public)
+            for phase in self.algorithm.phases(self.info)
             if self.channel.on and phase.combine == "sum"
         }
 
@@ -116,10 +116,10 @@ class Plan:
             self.itinerary.epoch_rounds,
             rounds - len(self.itinerary.opening),
             self.itinerary.cohort_size,
-            len(self.public.listed),
+            len(self.info.listed),
             self.itinerary.visit_examples,
             float(self.choices.pi.mean()),
-            self.public.interactions,
+            self.info.interactions,
         )
 
     def config(self) -> dict[str, Any]:

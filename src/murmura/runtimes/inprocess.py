@@ -60,7 +60,7 @@ class InProcess:
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds, compiled where the kernel covers them."""
         f, itinerary, secret = federation, federation.plan.itinerary, federation.plan.server_secret
-        everyone = np.arange(f.plan.public.clients, dtype=np.int32)
+        everyone = np.arange(f.plan.info.clients, dtype=np.int32)
         at = itinerary.at(rounds.start)
         if self._one_by_one(f, itinerary.phase(at), itinerary.called(at)):
             _run_sequential(f, itinerary.phase(at), rounds)
@@ -93,12 +93,12 @@ class InProcess:
     def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
         plan, chain = f.plan, f.plan.chains.get(phase.name)
-        cohort = CohortRound(plan.public, phase, round, f.published, plan.people, clients, self.workers, chain)
+        cohort = CohortRound(plan.info, phase, round, f.published, plan.people, clients, self.workers, chain)
         total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
         if chain is None:
-            f.tally.count(plan.public, f.downloads(phase), phase.sends, len(clients), rows)
+            f.tally.count(plan.info, f.downloads(phase), phase.sends, len(clients), rows)
         else:
-            f.tally.count_vectors(plan.public, f.downloads(phase), len(clients), chain)
+            f.tally.count_vectors(plan.info, f.downloads(phase), len(clients), chain)
         return total
 
     def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
@@ -128,7 +128,7 @@ class InProcess:
         if not updates:
             first = next(iter(f.refused.values()), "nobody takes part.")
             raise FederationError(
-                f"phase '{phase.name}' of round {round} needs at least one letter, but all {len(clients)} were "
+                f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
         return _received(phase, chain, round, updates, total)
@@ -157,10 +157,10 @@ def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
     assert isinstance(f.kernel, SequentialKernel)
     plan = f.plan
     f.server, sent = f.kernel.run_rounds(
-        plan.public, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
+        plan.info, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
     )
     rows = {phase.sends.tables[0].name: sent}
-    f.tally.count(plan.public, f.downloads(phase), phase.sends, len(rounds), rows)
+    f.tally.count(plan.info, f.downloads(phase), phase.sends, len(rounds), rows)
 
 
 def _add_vector(answer: _Answer, total: Longs) -> _Answer:
@@ -183,7 +183,7 @@ def _received(
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
     """What this visit moved, and which positives it disclosed."""
-    info, tables = f.plan.public, made.update.tables
+    info, tables = f.plan.info, made.update.tables
     chain = f.plan.chains.get(phase.name)
     if chain is None:
         rows = {name: len(table) for name, table in tables.items()}

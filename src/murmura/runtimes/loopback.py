@@ -45,7 +45,7 @@ from murmura.runtimes.http.protocol.transport import HttpReply
 
 COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
 AT_ONCE = RoundTiming(round=60, hold=0, spread=0)  # a device sends as soon as it has trained
-HEADERS = {"secure-sum": 2 * wire.SHARE_HEADER, "readable": wire.REPORT_HEADER}  # bytes of an upload's messages
+HEADERS = {"secure-sum": 2 * wire.SHARE_HEADER, "readable": wire.REPORT_HEADER}  # of an upload
 Machine = Callable[[str, str, bytes, Mapping[str, str]], HttpReply]
 
 
@@ -166,19 +166,19 @@ class _RunningFederation:
         self._preset = Preset(name, type(algorithm), "", parts=(), fixed=plan.schedule)
         setup = FederationSetup(
             self._preset(**as_dict(algorithm)),
-            FederationDescription(plan.data.items, plan.public),
+            FederationDescription(plan.data.items, plan.info),
             plan.channel,
             AT_ONCE,
             plan.seed,
             (SEED, VECTOR) if plan.channel.channel == "secure-sum" else (),
-            plan.public.clients,
+            plan.info.clients,
         )
         folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _UpdateLog()
         weakref.finalize(self, shutil.rmtree, folder)
         self.servers = Servers(folder, setup, self._network, clock)
         weakref.finalize(self, self.servers.close)
         with ALGORITHMS.also(name, self._preset):
-            joining = register_devices(_fleet(plan), self._network, os.urandom, clock, clock.sleep)
+            joining = register_devices(_devices(plan), self._network, os.urandom, clock, clock.sleep)
             self._devices: list[Device] = asyncio.run(joining)
         self.servers.coordinator.order("start")
 
@@ -194,7 +194,7 @@ class _RunningFederation:
         f, coordinator, clock = self.federation, self.servers.coordinator, self.servers.clock
         at = coordinator.rounds.now.position
         phase = f.plan.itinerary.phase(at)
-        self._network.letters.clear()
+        self._network.updates.clear()
         await self.servers.turn()
         order = np.arange(len(self._devices))
         if self._arrival is not None:
@@ -242,7 +242,7 @@ class _RunningFederation:
         f.tally.visits += 1
         f.tally.rows_up += storage.last.rows
         f.tally.bytes_up += storage.last.bytes - HEADERS[f.plan.channel.channel]
-        f.tally.count_down(f.plan.public, f.downloads(phase), 1)
+        f.tally.count_down(f.plan.info, f.downloads(phase), 1)
         rows = slice(f.plan.people.start[client], f.plan.people.start[client + 1])
         f.tally.sent[rows] = np.isin(f.plan.people.item[rows], storage.memory.sent)
         f.tally.disclosed[client] = f.tally.sent[rows].sum()
@@ -252,16 +252,16 @@ class _RunningFederation:
 
     def _count_items(self, phase: Phase) -> None:
         """Which items the updates that the server reads had rows of."""
-        for message in self._network.letters if phase.combine == "each" else ():
+        for message in self._network.updates if phase.combine == "each" else ():
             update = decode(wire.IndividualReport.decode(message).update, phase.sends)
             for table in phase.sends.tables:
                 if table.space == "item":
                     self.federation.tally.item_rows[update.tables[table.name].index] += 1
 
 
-def _fleet(plan: Plan) -> SimulatedDevices:
+def _devices(plan: Plan) -> SimulatedDevices:
     """A device for every client, each with its owner's own consent."""
-    clients, mode = range(plan.public.clients), plan.choices.mode
+    clients, mode = range(plan.info.clients), plan.choices.mode
     allowed = [_permission(plan, client) for client in clients]
     return SimulatedDevices(
         COORDINATOR, plan.data, plan.seed, clients, allowed.__getitem__, mode, True, plan.groups
@@ -289,10 +289,10 @@ class _UpdateLog(Network):
 
     def __init__(self) -> None:
         super().__init__()
-        self.letters: list[bytes] = []
+        self.updates: list[bytes] = []
 
     async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
         """The reply of the machine at an address."""
         if url.endswith("/letters"):
-            self.letters.append(body)
+            self.updates.append(body)
         return await super().__call__(method, url, body, headers)

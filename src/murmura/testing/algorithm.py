@@ -148,7 +148,7 @@ class AlgorithmKit(KitTraining):
             plain = self._train(InProcess(path="plain"), mode)
             compiled = self._train(InProcess(path="kernel"), mode)
             assert_same_ledger(plain.ledger, compiled.ledger)
-            examples = plain.ledger.totals["visits"] * plain.plan.algorithm.visit_examples(plain.plan.public)
+            examples = plain.ledger.totals["visits"] * plain.plan.algorithm.visit_examples(plain.plan.info)
             error = self.roundings * float(np.finfo(np.float64).eps) * examples
             for name in plain.model:
                 assert_close(plain.model[name], compiled.model[name], error, f"{name} under {mode}")
@@ -217,12 +217,12 @@ class AlgorithmKit(KitTraining):
         require(made(self.make), "client_score")
         fitted = self._train(InProcess())
         scores = fitted.score(np.arange(3, dtype=np.int32))
-        assert scores.shape == (3, fitted.plan.public.items), "client_score must return (people, items)."
+        assert scores.shape == (3, fitted.plan.info.items), "client_score must return (people, items)."
         assert np.isfinite(scores).all(), "client_score must return finite numbers, but one is not."
         sent = fitted.ledger.totals["bytes_up"]
-        for items in ([], [0], list(range(5)), list(range(fitted.plan.public.items))):
+        for items in ([], [0], list(range(5)), list(range(fitted.plan.info.items))):
             guest = fitted.score_history(np.array(items, np.int32))
-            assert guest.shape == (fitted.plan.public.items,)
+            assert guest.shape == (fitted.plan.info.items,)
             assert np.isfinite(guest).all()
         assert fitted.ledger.totals["bytes_up"] == sent
 

@@ -128,9 +128,9 @@ class FedSplitCover(FedSplit):
             return [H, bias, *others]
         return [np.clip(H, -self.clip, self.clip), np.clip(bias, -self.clip, self.clip), *others]
 
-    def letter(self, local: LocalModel, info: FederationInfo) -> SparseRows:
+    def sent_rows(self, local: LocalModel, info: FederationInfo) -> SparseRows:
         """What a group sends; where unrated items are covered, of every item."""
-        rows = super().letter(local, info)
+        rows = super().sent_rows(local, info)
         if not self.covered:
             return rows
         every = np.zeros((info.items, rows.values.shape[1]), self.precision)

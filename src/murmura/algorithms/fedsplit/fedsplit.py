@@ -104,7 +104,7 @@ class FedSplit(CnmfSettings, Algorithm):
         if why := unable(rows):
             raise DataError(why)
         local, sent = self.factorised(context, history, rows, rng)
-        return {"W": local.W, "b": local.b_w}, Update({"items": self.letter(sent, context.info)})
+        return {"W": local.W, "b": local.b_w}, Update({"items": self.sent_rows(sent, context.info)})
 
     def means(self, info: FederationInfo, rows: History) -> Update:
         """The mean rating of a group."""
@@ -132,7 +132,7 @@ class FedSplit(CnmfSettings, Algorithm):
         """What an update says of every rated item: H and b_H."""
         return [local.H, local.b_h[:, None]]
 
-    def letter(self, local: LocalModel, info: FederationInfo) -> SparseRows:
+    def sent_rows(self, local: LocalModel, info: FederationInfo) -> SparseRows:
         """What a group sends."""
         return SparseRows(local.items, np.hstack(self.columns(local)).astype(self.precision))
 

@@ -23,7 +23,7 @@ def too_large(values: Matrix) -> str | None:
     """Why an update with these numbers is left out, in one sentence; None takes it."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST:
-        return f"the numbers of a letter must be at most {LARGEST:g} in size, but one is {largest:g}."
+        return f"the numbers of an update must be at most {LARGEST:g} in size, but one is {largest:g}."
     return None
 
 

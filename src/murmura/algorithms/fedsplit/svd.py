@@ -72,10 +72,10 @@ class FedSplitSvd(PatternSettings, RidgeRater):
             return state, Update(scalars={"mean": mean, "groups": float(mean > 0), "people": people})
         if why:
             raise DataError(why)
-        items, numbers = self._letter(rows, mu_of(context.model))
+        items, numbers = self._sent_rows(rows, mu_of(context.model))
         return state, Update({"items": SparseRows(items, numbers.astype(self.precision))})
 
-    def _letter(self, history: History, mu: float) -> tuple[Ints, Floats]:
+    def _sent_rows(self, history: History, mu: float) -> tuple[Ints, Floats]:
         """Which items, and per item k numbers of the ratings, k of the mask, the sum of X, the ratings."""
         items, column = np.unique(history.item, return_inverse=True)
         _, person = np.unique(owners(history), return_inverse=True)

@@ -63,7 +63,7 @@ def chosen_attacks(ready: FederatedMethod, names: Sequence[str]) -> list[Attack]
                 f"the attack '{one.name}' must be against {algorithm}, but is against {', '.join(one.against)}."
             )
     if not chosen:
-        raise SettingError(f"{ready.name} must have an attack against its letters to be audited, but has none.")
+        raise SettingError(f"{ready.name} must have an attack against its updates to be audited, but has none.")
     return chosen
 
 
@@ -95,9 +95,9 @@ def attack_training(
 
 def _known(fitted: FederatedModel) -> AdversaryKnowledge:
     plan = fitted.plan
-    popularity = np.bincount(plan.people.item, minlength=plan.public.items)
+    popularity = np.bincount(plan.people.item, minlength=plan.info.items)
     people = plan.data.n_users if plan.groups is None else int((plan.groups >= 0).sum())
-    return AdversaryKnowledge(plan.public, as_dict(plan.algorithm), popularity, people)
+    return AdversaryKnowledge(plan.info, as_dict(plan.algorithm), popularity, people)
 
 
 def _judged(

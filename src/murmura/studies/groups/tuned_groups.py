@@ -152,7 +152,7 @@ def _groups(train: Interactions, number: int) -> Ints:
 def _ratings(train: Interactions, groups: Ints) -> list[GroupRatings]:
     """What every group of two or more tunes on, under the mark its choice is kept by."""
     plan = Plan(FedSplit(), train, ONCE, groups=groups)
-    histories = [plan.people.history(client, 1) for client in range(plan.public.clients)]
+    histories = [plan.people.history(client, 1) for client in range(plan.info.clients)]
     able = [history for history in histories if not unable(history)]
     mu = float(np.mean([history.value.mean() for history in able]))  # equation 14
     return [GroupRatings(mark(one), owners(one), one.item, one.value, mu) for one in able]
