@@ -43,7 +43,7 @@ def test_singular_vectors_are_the_leading_ones_of_ratings_beside_the_mask(scale:
     history = people()
     chosen = FedSplitSvd(factors=1, mask_scale=scale, shrink_bias=2.0, **PATTERNS)
     x, m = stars(history, 3.2, 2.0, 10)
-    items, letter = chosen._letter(history, 3.2)
+    items, letter = chosen._sent_rows(history, 3.2)
     _, s, V = np.linalg.svd(np.hstack([x, scale * m])[:, np.tile(m.any(axis=0), 2)])
     vector = s[0] * V[0].reshape(2, -1) / [[1], [scale]]
     vector *= np.sign(vector[0] @ letter[:, 0])
