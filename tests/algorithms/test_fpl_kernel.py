@@ -16,8 +16,8 @@ from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.core.schedule import Schedule
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.kernels.fpl.triples import Draws, FlatPopulation, holds, mark_own
 from murmura.kernels.fpl.triples import draw_triples as compiled_triples
-from murmura.kernels.fpl.triples import holds, mark_own
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 from murmura.testing.checks import assert_close, assert_same_ledger
@@ -102,11 +102,12 @@ def test_triples_are_drawn_word_by_word_like_the_plain_ones(n: int) -> None:
     listed, secrets = np.arange(0, 20, 2, dtype=np.int32), client_secrets(2, 8)  # half of the items on offer
     row, negative = np.empty(n, np.int64), np.empty(n, np.int32)
     rows, none = data.by_user, np.zeros((0, 0), np.uint64)
+    people = FlatPopulation(
+        rows.start, rows.index, np.ones(len(data)), False, True, False, secrets, listed, none
+    )
+    draws = Draws(row, negative, np.ones(n, np.uint8), np.empty(512, np.uint32))
     for u in (2, 3, 7):
-        compiled_triples(
-            rows.start, rows.index, listed, none, secrets, u, n, np.uint64(6), np.uint64(Purpose.TRIPLES), row,
-            negative, np.empty(512, np.uint32),
-        )  # fmt: skip
+        compiled_triples(people, u, n, np.uint64(6), np.uint64(Purpose.TRIPLES), draws)
         plain = draw_triples(listed, rows.of(u), n, Rng(secrets[u], 6).stream(Purpose.TRIPLES))
         assert (row - rows.start[u]).tolist() == plain[:, 0].tolist()
         assert negative.tolist() == plain[:, 1].tolist()

@@ -17,17 +17,17 @@ from murmura.core.population import Population, States
 from murmura.core.rng import Purpose, Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.fpl.arithmetic import FplRates
-from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
-from murmura.kernels.fpl.cohorts import (
+from murmura.kernels.fpl.arithmetic import (
+    Disclosed,
+    FplModel,
+    FplRates,
     Sums,
     VisitRules,
-    count_shared,
-    merge_blocks,
-    pass_block,
-    run_blocks,
-    single_rounds,
+    Workspace,
+    block_of,
 )
+from murmura.kernels.fpl.channel import run_channel_round, upload_shared_counts
+from murmura.kernels.fpl.cohorts import count_shared, merge_blocks, pass_block, run_blocks, single_rounds
 from murmura.kernels.fpl.single_triples import run_single_triples, stochastic_rounds
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, mark_own
 from murmura.kernels.random.draws import initial_rows
@@ -88,41 +88,27 @@ class FPLKernel:
         a, room = self.algorithm, self._at(info, people, 1)
         Q, b = server.model["Q"].copy(), server.model["b"].copy()
         step = Q.dtype.type(a.server_alpha or a.alpha)
-        reach = (rounds.start, len(rounds), server_secret)
-        counts = (tally.sent, tally.disclosed, tally.item_rows)
-        if room.triples == 1 and not a.warm:
-            rows = stochastic_rounds(
-                *reach, step, states["p"], Q, b, room.people, room.rates, room.draws[0], *counts
-            )
+        reach = (rounds.start, len(rounds), server_secret, step)
+        work = room.workspace(0, states["p"], {"Q": Q, "b": b}, tally)
+        if room.one_triple:
+            rows = stochastic_rounds(*reach, work)
         else:
-            out = room.sums(1, a.factors + 1)
-            rows = single_rounds(
-                *reach, room.triples, a.warm, a.version == "equations", step, states["p"], Q, b, room.people,
-                room.rates, room.draws[0], out.slot[0], out.touched[0], out.values[0], *counts,
-            )  # fmt: skip
+            rows = single_rounds(*reach, work, block_of(room.sums(1), 0))
         return ServerState({"Q": Q, "b": b}, server.private), int(rows)
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`refresh` passes of everyone over the final model."""
-        P = states["p"].copy()
-        if self.algorithm.refresh:
-            room = self._at(context.info, people, workers)
-            cuts = _cuts(people.clients, workers)
-            room.side_by_side(
-                lambda w: pass_block(
-                    cuts[w],
-                    cuts[w + 1],
-                    self.algorithm.refresh,
-                    np.uint64(context.round),
-                    np.uint64(Purpose.REFRESH),
-                    P,
-                    context.model["Q"],
-                    context.model["b"],
-                    room.people,
-                    room.rates,
-                    room.draws[w],
-                )
-            )
+        P, passes = states["p"].copy(), self.algorithm.refresh
+        if passes:
+            room, nothing = self._at(context.info, people, workers), Tally.empty(people, context.info.items)
+            cuts, when = _cuts(people.clients, workers), (np.uint64(context.round), np.uint64(Purpose.REFRESH))
+
+            def work(w: int) -> int:
+                space = room.workspace(w, P, context.model, nothing)
+                pass_block(cuts[w], cuts[w + 1], passes, *when, space)
+                return 0
+
+            room.side_by_side(work)
         return {"p": P}
 
     def score(self, model: Arrays, states: States, users: Ints) -> Values:
@@ -132,18 +118,14 @@ class FPLKernel:
         return scores
 
     def _cohort(self, room: _Room, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, int]:
-        a, clients, model = self.algorithm, cohort.clients, cohort.model
-        blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
+        clients, blocks = cohort.clients, max(1, min(BLOCKS, len(cohort.clients) // CLIENTS))
         bounds = np.array(_cuts(len(clients), blocks))
-        out, cuts = room.sums(blocks, a.factors + 1), _cuts(blocks, room.workers)
-        Q, b, P = model["Q"], model["b"], states["p"]
-        visit = VisitRules(cohort.round, room.triples, a.warm, a.version == "equations")
-        several = room.triples != 1 or a.warm > 0
+        out, cuts = room.sums(blocks), _cuts(blocks, room.workers)
+        run = run_single_triples if room.one_triple else run_blocks
 
         def work(w: int) -> int:
-            who = (cuts[w], cuts[w + 1], bounds, clients)
-            rest: Any = (P, Q, b, room.people, room.rates, room.draws[w], out, tally.sent, tally.disclosed)
-            return run_blocks(*who, visit, *rest) if several else run_single_triples(*who, cohort.round, *rest)
+            space = room.workspace(w, states["p"], cohort.model, tally)
+            return run(cuts[w], cuts[w + 1], bounds, clients, cohort.round, space, out)
 
         rows = room.side_by_side(work)
         merge_blocks(out, room.touched, room.total, room.senders)
@@ -151,7 +133,7 @@ class FPLKernel:
         room.touched[index] = False
         tally.item_rows[index] += room.senders[index]
         values = room.total[index]
-        if a.optimiser == "per-contributor":
+        if self.algorithm.optimiser == "per-contributor":
             values = np.column_stack([values, room.senders[index].astype(values.dtype)])
         return Total(Update({"items": SparseRows(index, values)}), len(clients)), sum(rows)
 
@@ -159,18 +141,16 @@ class FPLKernel:
         self, room: _Room, cohort: CohortRound, chain: CompiledChannel, states: States, tally: Tally
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
-        a, model, clients, round = self.algorithm, cohort.model, cohort.clients, cohort.round
-        cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers, room.width)
-        visit = VisitRules(round, room.triples, a.warm, a.version == "equations")
-        vector_slice, ones = chain.vector_slice("items", round), a.optimiser == "per-contributor"
-        totals = np.zeros((room.workers, chain.words), np.int64)
+        clients, round, ones = cohort.clients, cohort.round, self.algorithm.optimiser == "per-contributor"
+        cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers)
+        vector_slice, totals = (
+            chain.vector_slice("items", round),
+            np.zeros((room.workers, chain.words), np.int64),
+        )
 
         def work(w: int) -> int:
-            run_channel_round(
-                cuts[w], cuts[w + 1], clients, visit, ones, vector_slice, states["p"], model["Q"], model["b"],
-                room.people, room.rates, room.draws[w], out.slot[w], out.touched[w], out.values[w], totals[w],
-                tally.sent, tally.disclosed,
-            )  # fmt: skip
+            space, mine = room.workspace(w, states["p"], cohort.model, tally), clients[cuts[w] : cuts[w + 1]]
+            run_channel_round(mine, round, ones, vector_slice, space, block_of(out, w), totals[w])
             return 0
 
         room.side_by_side(work)
@@ -183,11 +163,11 @@ class FPLKernel:
         answers[cohort.clients] = True
         if chain is not None:
             sums, vector_slice = np.zeros(chain.words, np.int64), chain.vector_slice("counts", cohort.round)
-            upload_shared_counts(room.people, answers, round, vector_slice, sums, tally.sent, tally.disclosed)
+            upload_shared_counts(room.people, answers, round, vector_slice, sums, _disclosed(tally))
             tally.item_rows[chain.block(cohort.round)] += int(sums[0])
             return chain.sum_up(sums, cohort.round), 0
         counts = np.zeros(cohort.info.items, np.int64)
-        rows = count_shared(room.people, answers, round, tally.sent, tally.disclosed, counts)
+        rows = count_shared(room.people, answers, round, _disclosed(tally), counts)
         tally.item_rows += counts
         index = np.flatnonzero(counts).astype(np.int32)
         shared = SparseRows(index, counts[index, None].astype(self.algorithm.precision))
@@ -208,9 +188,10 @@ class _Room:
         self.dtype, self.width = np.dtype(a.precision), a.factors + 1
         alpha, user, positive, negative = map(self.dtype.type, a.rates())
         self.rates = FplRates(alpha, user, positive, negative, self.dtype.type(1))
-        self.triples = -1 if a.triples == "own" else a.visit_triples(info, 0)
+        triples = -1 if a.triples == "own" else a.visit_triples(info, 0)
+        self.rules = VisitRules(triples, a.warm, a.version == "equations")
         most = int(np.diff(people.start).max(initial=1))
-        longest = max(most * max(1, a.warm, a.refresh), self.triples)
+        longest = max(most * max(1, a.warm, a.refresh), triples)
         self.draws = [
             Draws(np.empty(longest, np.int64), np.empty(longest, np.int32), np.ones(longest, np.uint8),
                   np.empty(512, np.uint32))
@@ -219,12 +200,22 @@ class _Room:
         self.people = _flat(info, people)
         self._sums: Sums | None = None
 
-    def sums(self, blocks: int, width: int) -> Sums:
+    @property
+    def one_triple(self) -> bool:
+        """Whether a visit is one triple and nothing else."""
+        return self.rules.triples == 1 and not self.rules.warm
+
+    def workspace(self, worker: int, P: Values, model: Arrays, tally: Tally) -> Workspace:
+        """What one worker reads and writes."""
+        learned = FplModel(P, model["Q"], model["b"], self.rates)
+        return Workspace(learned, self.people, self.rules, self.draws[worker], _disclosed(tally))
+
+    def sums(self, blocks: int) -> Sums:
         """Empty sums for so many blocks."""
         if self._sums is None or len(self._sums.used) != blocks:
             shape = (blocks, self.items)
             touched, senders, last = (np.empty(shape, np.int32) for _ in range(3))
-            values, used = np.empty((*shape, width), self.dtype), np.zeros(blocks, np.int64)
+            values, used = np.empty((*shape, self.width), self.dtype), np.zeros(blocks, np.int64)
             self._sums = Sums(np.full(shape, -1, np.int32), touched, values, senders, last, used)
         return self._sums
 
@@ -256,6 +247,10 @@ class _Room:
 def _cuts(n: int, parts: int) -> list[int]:
     """n things in so many nearly equal parts: where each begins, and the end."""
     return [n * k // parts for k in range(parts + 1)]
+
+
+def _disclosed(tally: Tally) -> Disclosed:
+    return Disclosed(tally.sent, tally.disclosed, tally.item_rows)
 
 
 def _flat(info: FederationInfo, people: Population) -> FlatPopulation:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bytes, Ints, Longs
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.triples import Index
+from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index
 
 Values = NDArray[Any]  # float32 or float64
 
@@ -26,6 +26,68 @@ class FplRates(NamedTuple):
     positive: Any
     negative: Any
     one: Any
+
+
+class FplModel(NamedTuple):
+    """What is learned, and how fast: the vectors of clients and items, and the biases of items."""
+
+    P: Values  # (clients, factors)
+    Q: Values  # (items, factors)
+    b: Values  # (items,)
+    rates: FplRates
+
+
+class Sums(NamedTuple):
+    """What the clients of each block send, added up: a row for every item that was sent.
+
+    `block_of` is the same of one block, without the first dimension.
+    """
+
+    slot: Ints  # (blocks, items) -1: where an item's row is
+    touched: Ints  # (blocks, items) which item a row is of
+    values: Values  # (blocks, items, factors + 1)
+    senders: Ints  # (blocks, items) how many clients sent the row
+    last: Ints  # (blocks, items) which client sent it last
+    used: Longs  # (blocks,), and (1,) of one block
+
+
+class VisitRules(NamedTuple):
+    """What clients do in a visit."""
+
+    triples: int  # -1: the client's own number of rows
+    warm: int
+    frozen: bool  # p_u stays until the end of the visit
+
+
+class Disclosed(NamedTuple):
+    """What has left the clients so far: the arrays of a tally."""
+
+    sent: Bytes  # (rows,)
+    disclosed: Longs  # (clients,)
+    item_rows: Longs  # (items,)
+
+
+class Workspace(NamedTuple):
+    """All that one worker reads and writes; everything but the draws is everybody's."""
+
+    model: FplModel
+    people: FlatPopulation
+    rules: VisitRules
+    draws: Draws
+    tally: Disclosed
+
+
+@compiled
+def block_of(sums: Sums, block: int) -> Sums:
+    """The sums of one block."""
+    return Sums(
+        sums.slot[block],
+        sums.touched[block],
+        sums.values[block],
+        sums.senders[block],
+        sums.last[block],
+        sums.used[block : block + 1],
+    )
 
 
 @compiled(fast=True, inline=True)
@@ -79,22 +141,22 @@ def add_both(
 
 
 @compiled(inline=True)
-def open_row(item: Index, used: int, slot: Ints, touched: Ints, sums: Values) -> int:
+def open_row(item: Index, used: int, sums: Sums) -> int:
     """Give an item an empty row of sums, unless it has one; the rows in use afterwards."""
-    if slot[item] >= 0:
+    if sums.slot[item] >= 0:
         return used
-    slot[item] = used
-    touched[used] = item
-    for f in range(sums.shape[1]):
-        sums[used, f] = 0
+    sums.slot[item] = used
+    sums.touched[used] = item
+    for f in range(sums.values.shape[1]):
+        sums.values[used, f] = 0
     return used + 1
 
 
 @compiled
-def local_passes(
-    p: Values, n: int, Q: Values, b: Values, item: Ints, row: Longs, negative: Ints, rates: FplRates
-) -> None:
+def local_passes(p: Values, n: int, work: Workspace) -> None:
     """Move p over n drawn triples, the model as it is."""
+    _, Q, b, rates = work.model
+    item, row, negative = work.people.item, work.draws.row, work.draws.negative
     for t in range(n):
         i, j = item[row[t]], negative[t]
         g = pull(p, Q, i, j, b[i] - b[j], rates.one)
@@ -102,41 +164,28 @@ def local_passes(
 
 
 @compiled
-def user_ascent(
-    p: Values,
-    moved: Values,
-    n: int,
-    frozen: bool,
-    Q: Values,
-    b: Values,
-    item: Ints,
-    row: Longs,
-    negative: Ints,
-    send: Bytes,
-    rates: FplRates,
-    used: int,
-    slot: Ints,
-    touched: Ints,
-    sums: Values,
-) -> int:
+def user_ascent(p: Values, moved: Values, n: int, work: Workspace, used: int, sums: Sums) -> int:
     """Add the gradients of n triples to their items' rows and move p_u; the rows in use afterwards.
 
-    With `frozen` (the papers' equations) p_u stays and `moved` becomes the p_u of the end.
+    Frozen (the papers' equations) p_u stays and `moved` becomes the p_u of the end.
     """
+    _, Q, b, rates = work.model
+    row, negative, send, _ = work.draws
+    item, frozen, slot, values = work.people.item, work.rules.frozen, sums.slot, sums.values
     if frozen:
         moved[:] = p
     for t in range(n):
         i, j = item[row[t]], negative[t]
         g = pull(p, Q, i, j, b[i] - b[j], rates.one)
         if send[t]:
-            used = open_row(i, used, slot, touched, sums)
-        used = open_row(j, used, slot, touched, sums)
+            used = open_row(i, used, sums)
+        used = open_row(j, used, sums)
         if send[t] and not frozen:
-            add_both(sums, slot[i], slot[j], p, Q, i, j, g, rates)
+            add_both(values, slot[i], slot[j], p, Q, i, j, g, rates)
             continue
         if send[t]:
-            add_gradient(sums, slot[i], p, Q, i, g, rates.positive)
-        add_gradient(sums, slot[j], p, Q, j, -g, rates.negative)
+            add_gradient(values, slot[i], p, Q, i, g, rates.positive)
+        add_gradient(values, slot[j], p, Q, j, -g, rates.negative)
         if frozen:
             move_apart(moved, p, Q, i, j, g, rates.alpha, rates.user)
         else:
@@ -144,10 +193,8 @@ def user_ascent(
     return used
 
 
-@compiled
-def disclose(u: Index, n: int, row: Longs, send: Bytes, sent: Bytes, disclosed: Longs) -> None:
-    """Note the positives of client u that leave."""
-    for t in range(n):
-        if send[t] and sent[row[t]] == 0:
-            sent[row[t]] = 1
-            disclosed[u] += 1
+@compiled(inline=True)
+def disclose(u: Index, row: Index, tally: Disclosed) -> None:
+    """Note a positive of client u that leaves."""
+    tally.disclosed[u] += 1 - tally.sent[row]
+    tally.sent[row] = 1

@@ -4,64 +4,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Bytes, Ints, Longs
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import FplRates, Values
-from murmura.kernels.fpl.cohorts import VisitRules, shares_row, visit_client
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index
+from murmura.kernels.fpl.arithmetic import Disclosed, Sums, Workspace, disclose
+from murmura.kernels.fpl.cohorts import shared_items, visit_client
+from murmura.kernels.fpl.triples import FlatPopulation
 from murmura.kernels.random.philox import Word
 
 
 @compiled
 def run_channel_round(
-    first: int,
-    last: int,
-    cohort: Ints,
-    visit: VisitRules,
-    ones: bool,
-    vector_slice: VectorSlice,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    slot: Ints,
-    touched: Ints,
-    values: Values,
-    total: Longs,
-    sent: Bytes,
-    disclosed: Longs,
+    clients: Ints, round_: int, ones: bool, vector_slice: VectorSlice, work: Workspace, sums: Sums, total: Longs
 ) -> None:
-    """Clients first to last of a cohort: their rows of P and of the tally, and what they add to the total."""
-    p, moved = np.empty_like(P[0]), np.empty_like(P[0])
+    """Some clients of a cohort: their rows of P and of the tally, and what they add to the total."""
+    p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
+    people, draws = work.people, work.draws
     draws.send[:] = 1
-    for k in range(first, last):
-        u = cohort[k]
+    for u in clients:
         total[0] += 1
-        n, used = visit_client(u, visit, P, Q, b, people, rates, draws, p, moved, 0, slot, touched, values)
+        n, used = visit_client(u, round_, work, p, moved, 0, sums)
         if n == 0:
             continue
-        order = np.argsort(touched[:used])
+        order = np.argsort(sums.touched[:used])
         add_fixed_point_rows(
-            order, touched, values, ones, vector_slice, people.secrets[u], np.uint64(visit.round), total
+            order, sums.touched, sums.values, ones, vector_slice, people.secrets[u], np.uint64(round_), total
         )
-        disclose_inside(u, n, people.item, vector_slice.place, draws.row, draws.send, sent, disclosed)
+        for t in range(n):
+            if draws.send[t] and vector_slice.place[people.item[draws.row[t]]] >= 0:
+                disclose(u, draws.row[t], work.tally)
         for r in range(used):
-            slot[touched[r]] = -1
-
-
-@compiled
-def disclose_inside(
-    u: Index, n: int, item: Ints, place: Longs, row: Longs, send: Bytes, sent: Bytes, disclosed: Longs
-) -> None:
-    """Note the positives of client u that leave: those in the block."""
-    for t in range(n):
-        if send[t] and sent[row[t]] == 0 and place[item[row[t]]] >= 0:
-            sent[row[t]] = 1
-            disclosed[u] += 1
+            sums.slot[sums.touched[r]] = -1
 
 
 @compiled
@@ -71,26 +45,13 @@ def upload_shared_counts(
     round_: Word,
     vector_slice: VectorSlice,
     total: Longs,
-    sent: Bytes,
-    disclosed: Longs,
+    tally: Disclosed,
 ) -> None:
     """Every answering client's ones for its shared positives."""
-    for u in range(len(people.start) - 1):
-        if not answers[u]:
-            continue
+    for u in np.flatnonzero(answers):
         total[0] += 1
-        mine = people.item[people.start[u] : people.start[u + 1]]
-        shared = np.empty(len(mine), np.int32)
-        n = 0
-        for place in range(len(mine)):
-            row = people.start[u] + place
-            if shares_row(people, u, row, round_):
-                shared[n] = mine[place]
-                n += 1
-                if sent[row] == 0:
-                    sent[row] = 1
-                    disclosed[u] += 1
-        values = np.ones((n, 1), np.float64)
+        shared = shared_items(people, u, round_, tally)
+        values = np.ones((len(shared), 1), np.float64)
         add_fixed_point_rows(
-            np.arange(n), shared, values, False, vector_slice, people.secrets[u], round_, total
+            np.arange(len(shared)), shared, values, False, vector_slice, people.secrets[u], round_, total
         )

@@ -7,15 +7,25 @@ part in each round, many rounds are one call: no Python step per round.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Bytes, Ints, Longs
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import FplRates, Values, disclose, local_passes, user_ascent
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, flip_coins
+from murmura.kernels.fpl.arithmetic import (
+    Disclosed,
+    FplModel,
+    Sums,
+    Values,
+    Workspace,
+    block_of,
+    disclose,
+    local_passes,
+    user_ascent,
+)
+from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, flip_coins
 from murmura.kernels.random.draws import coin_at, one_of
 from murmura.kernels.random.philox import Word, Words
 
@@ -23,133 +33,71 @@ _TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
 _COINS, _CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
 
 
-class Sums(NamedTuple):
-    """What the clients of each block send, added up: a row for every item that was sent."""
-
-    slot: Ints  # (blocks, items) -1: where an item's row is
-    touched: Ints  # (blocks, items) which item a row is of
-    values: Values  # (blocks, items, factors + 1)
-    senders: Ints  # (blocks, items) how many clients sent the row
-    last: Ints  # (blocks, items) which client sent it last
-    used: Longs  # (blocks,)
-
-
-class VisitRules(NamedTuple):
-    """What clients do in this round."""
-
-    round: int
-    triples: int  # -1: the client's own number of rows
-    warm: int
-    frozen: bool
-
-
 @compiled
 def run_blocks(
-    first: int,
-    last: int,
-    bounds: Longs,
-    cohort: Ints,
-    visit: VisitRules,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    out: Sums,
-    sent: Bytes,
-    disclosed: Longs,
+    first: int, last: int, bounds: Longs, cohort: Ints, round_: int, work: Workspace, out: Sums
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
-    item = people.item
-    row, negative, send, _ = draws
-    p, moved = np.empty_like(P[0]), np.empty_like(P[0])
+    p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
+    item, (row, negative, send, _) = work.people.item, work.draws
     send[:] = 1
     rows = 0
     for block in range(first, last):
-        slot, touched, values = out.slot[block], out.touched[block], out.values[block]
-        senders, latest = out.senders[block], out.last[block]
-        used = 0
+        sums, used = block_of(out, block), 0
         for place in range(bounds[block], bounds[block + 1]):
             u, before = cohort[place], used
-            n, used = visit_client(
-                u, visit, P, Q, b, people, rates, draws, p, moved, before, slot, touched, values
-            )
-            disclose(u, n, row, send, sent, disclosed)
+            n, used = visit_client(u, round_, work, p, moved, before, sums)
+            disclose_all(u, n, work)
             for k in range(before, used):
-                senders[k] = 0
-                latest[k] = -1
-            rows += count_rows(u, n, item, row, negative, send, slot, senders, latest)
+                sums.senders[k] = 0
+                sums.last[k] = -1
+            for t in range(n):
+                rows += count_row(u, sums.slot[negative[t]], sums)
+                if send[t]:
+                    rows += count_row(u, sums.slot[item[row[t]]], sums)
         out.used[block] = used
     return rows
 
 
 @compiled
 def visit_client(
-    u: Index,
-    visit: VisitRules,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    p: Values,
-    moved: Values,
-    used: int,
-    slot: Ints,
-    touched: Ints,
-    values: Values,
+    u: Index, round_: int, work: Workspace, p: Values, moved: Values, used: int, sums: Sums
 ) -> tuple[int, int]:
     """One visit: the triples it used, none if there is nothing to compare, and the rows in use afterwards."""
-    start, item, consent, per_round, everything, fractional, secrets, listed, own = people
-    row, negative, send, words = draws
-    if not can_compare(start, item, listed, own, u):
+    model, people, rules, draws, _ = work
+    if not can_compare(people, u):
         return 0, used
-    mine, round_ = start[u + 1] - start[u], np.uint64(visit.round)
-    n = mine if visit.triples < 0 else visit.triples
-    p[:] = P[u]
-    if visit.warm:
-        m = visit.warm * mine
-        draw_triples(start, item, listed, own, secrets, u, m, round_, _WARM, row, negative, words)
-        local_passes(p, m, Q, b, item, row, negative, rates)
-    draw_triples(start, item, listed, own, secrets, u, n, round_, _TRIPLES, row, negative, words)
-    if not everything:
-        flip_coins(start, consent, secrets, per_round, fractional, u, n, round_, row, send, words)
-    used = user_ascent(
-        p, moved, n, visit.frozen, Q, b, item, row, negative, send, rates, used, slot, touched, values
-    )
-    P[u] = moved if visit.frozen else p
+    mine, at = people.start[u + 1] - people.start[u], np.uint64(round_)
+    n = mine if rules.triples < 0 else rules.triples
+    p[:] = model.P[u]
+    if rules.warm:
+        m = rules.warm * mine
+        draw_triples(people, u, m, at, _WARM, draws)
+        local_passes(p, m, work)
+    draw_triples(people, u, n, at, _TRIPLES, draws)
+    if not people.everything:
+        flip_coins(people, u, n, at, draws)
+    used = user_ascent(p, moved, n, work, used, sums)
+    model.P[u] = moved if rules.frozen else p
     return n, used
 
 
 @compiled
-def count_rows(
-    u: Index,
-    n: int,
-    item: Ints,
-    row: Longs,
-    negative: Ints,
-    send: Bytes,
-    slot: Ints,
-    senders: Ints,
-    last: Ints,
-) -> int:
-    """The different rows client u sends."""
-    rows = 0
+def disclose_all(u: Index, n: int, work: Workspace) -> None:
+    """Note the positives of client u that leave."""
     for t in range(n):
-        k = slot[negative[t]]
-        if last[k] != u:
-            last[k] = u
-            senders[k] += 1
-            rows += 1
-        if send[t]:
-            k = slot[item[row[t]]]
-            if last[k] != u:
-                last[k] = u
-                senders[k] += 1
-                rows += 1
-    return rows
+        if work.draws.send[t]:
+            disclose(u, work.draws.row[t], work.tally)
+
+
+@compiled(inline=True)
+def count_row(u: Index, k: Index, sums: Sums) -> int:
+    """1 for a row client u has not been counted for."""
+    if sums.last[k] == u:
+        return 0
+    sums.last[k] = u
+    sums.senders[k] += 1
+    return 1
 
 
 @compiled
@@ -171,27 +119,14 @@ def merge_blocks(out: Sums, touched: Bools, total: Values, senders: Longs) -> No
 
 
 @compiled
-def pass_block(
-    first: int,
-    last: int,
-    passes: int,
-    round_: Word,
-    purpose: Word,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-) -> None:
+def pass_block(first: int, last: int, passes: int, round_: Word, purpose: Word, work: Workspace) -> None:
     """Local passes of clients first to last over a model that stays as it is."""
-    start, item, _, _, _, _, secrets, listed, own = people
-    row, negative, _, words = draws
+    people = work.people
     for u in range(first, last):
-        n = passes * (start[u + 1] - start[u])
-        if n and can_compare(start, item, listed, own, u):
-            draw_triples(start, item, listed, own, secrets, u, n, round_, purpose, row, negative, words)
-            local_passes(P[u], n, Q, b, item, row, negative, rates)
+        n = passes * (people.start[u + 1] - people.start[u])
+        if n and can_compare(people, u):
+            draw_triples(people, u, n, round_, purpose, work.draws)
+            local_passes(work.model.P[u], n, work)
 
 
 @compiled
@@ -204,69 +139,52 @@ def shares_row(people: FlatPopulation, u: Index, row: int, round_: Word) -> bool
 
 
 @compiled
-def count_shared(
-    people: FlatPopulation, answers: Bools, round_: Word, sent: Bytes, disclosed: Longs, counts: Longs
-) -> int:
+def shared_items(people: FlatPopulation, u: Index, round_: Word, tally: Disclosed) -> Ints:
+    """The items client u shares in such an exchange, which are noted in the tally."""
+    shared, n = np.empty(people.start[u + 1] - people.start[u], np.int32), 0
+    for row in range(people.start[u], people.start[u + 1]):
+        if shares_row(people, u, row, round_):
+            shared[n] = people.item[row]
+            n += 1
+            disclose(u, row, tally)
+    return shared[:n]
+
+
+@compiled
+def count_shared(people: FlatPopulation, answers: Bools, round_: Word, tally: Disclosed, counts: Longs) -> int:
     """Every answering client's ones for its shared positives, summed into `counts`; the rows they send."""
     rows = 0
-    for u in range(len(people.start) - 1):
-        if not answers[u]:
-            continue
-        for row in range(people.start[u], people.start[u + 1]):
-            if shares_row(people, u, row, round_):
-                counts[people.item[row]] += 1
-                rows += 1
-                if sent[row] == 0:
-                    sent[row] = 1
-                    disclosed[u] += 1
+    for u in np.flatnonzero(answers):
+        for item in shared_items(people, u, round_, tally):
+            counts[item] += 1
+            rows += 1
     return rows
 
 
 @compiled
-def single_rounds(
-    first: int,
-    rounds: int,
-    server: Words,
-    triples: int,  # -1: the client's own number of rows
-    warm: int,
-    frozen: bool,
-    step: Any,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    slot: Ints,  # (items,) -1: where an item's row of `sums` is
-    touched: Ints,  # (rows of sums,)
-    sums: Values,  # (rows of sums, factors + 1)
-    sent: Bytes,
-    disclosed: Longs,
-    item_rows: Longs,
-) -> int:
+def single_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace, sums: Sums) -> int:
     """Rounds first, first + 1, ... of one client each; changes P, Q, b and the tally, returns the rows sent."""
-    clients, rows = len(people.start) - 1, 0
-    p, moved = np.empty_like(P[0]), np.empty_like(P[0])
-    draws.send[:] = 1
+    clients, rows = len(work.people.start) - 1, 0
+    p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
+    work.draws.send[:] = 1
     for t in range(first, first + rounds):
-        u, visit = np.int64(one_of(server, t, clients)), VisitRules(t, triples, warm, frozen)
-        n, used = visit_client(u, visit, P, Q, b, people, rates, draws, p, moved, 0, slot, touched, sums)
-        disclose(u, n, draws.row, draws.send, sent, disclosed)
-        apply_rows(used, step, Q, b, slot, touched, sums, item_rows)
+        u = np.int64(one_of(server, t, clients))
+        n, used = visit_client(u, t, work, p, moved, 0, sums)
+        disclose_all(u, n, work)
+        apply_rows(used, step, work.model, sums, work.tally.item_rows)
         rows += used
     return rows
 
 
 @compiled
-def apply_rows(
-    used: int, step: Any, Q: Values, b: Values, slot: Ints, touched: Ints, sums: Values, item_rows: Longs
-) -> None:
+def apply_rows(used: int, step: Any, model: FplModel, sums: Sums, item_rows: Longs) -> None:
     """The server's plain sum: the model climbs along the visit's rows, which are closed again."""
+    _, Q, b, _ = model
     factors = Q.shape[1]
     for k in range(used):
-        item = touched[k]
+        item = sums.touched[k]
         for f in range(factors):
-            Q[item, f] += step * sums[k, f]
-        b[item] += step * sums[k, factors]
+            Q[item, f] += step * sums.values[k, f]
+        b[item] += step * sums.values[k, factors]
         item_rows[item] += 1
-        slot[item] = -1
+        sums.slot[item] = -1

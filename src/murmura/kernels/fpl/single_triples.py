@@ -9,16 +9,24 @@ model moves in place: stochastic gradient ascent. Many clients are added up in b
 from __future__ import annotations
 
 from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.arrays import Ints, Longs
 from murmura.core.rng import Purpose
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import FplRates, Values, open_row
-from murmura.kernels.fpl.cohorts import Sums
-from murmura.kernels.fpl.triples import Bits, Draws, FlatPopulation, Index, can_compare, draw_triples, holds
+from murmura.kernels.fpl.arithmetic import (
+    Disclosed,
+    FplModel,
+    Sums,
+    Values,
+    Workspace,
+    block_of,
+    disclose,
+    open_row,
+)
+from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
 from murmura.kernels.random.draws import coin_at, one_of
 from murmura.kernels.random.philox import Words, block, bounded
 
@@ -27,39 +35,39 @@ _SELECT, _CONSENT, _ZERO = np.uint64(Purpose.SELECT), np.uint64(Purpose.CONSENT)
 AHEAD = 256  # rounds drawn at once
 
 
+class VisitsAhead(NamedTuple):
+    """The draws of up to AHEAD visits of one triple each."""
+
+    who: Longs
+    row: Longs  # of the positive
+    positive: Ints
+    negative: Ints  # -1 where the client has nothing to compare
+    send: Values  # 1 where the positive may be sent, else 0, in the precision of the model
+    words: Words  # (2, AHEAD)
+
+
 @compiled
-def stochastic_rounds(
-    first: int,
-    rounds: int,
-    server: Words,
-    step: Any,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    sent: Bytes,
-    disclosed: Longs,
-    item_rows: Longs,
-) -> int:
+def room_ahead(P: Values) -> VisitsAhead:
+    """Room for the draws; every positive may be sent."""
+    who, row, positive = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int32)
+    negative, words = np.empty(AHEAD, np.int32), np.empty((2, AHEAD), np.uint32)
+    return VisitsAhead(who, row, positive, negative, np.ones(AHEAD, P.dtype), words)
+
+
+@compiled
+def stochastic_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace) -> int:
     """Rounds first, first + 1, ...; changes P, Q, b and the tally, returns the rows sent."""
-    start, item, consent, per_round, everything, _, secrets, listed, own = people
-    rows = 0
-    who, row, negative = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int32)
-    positive, send = np.empty(AHEAD, np.int32), np.ones(AHEAD, P.dtype)
-    words = np.empty((2, AHEAD), np.uint32)
+    model, rows, clients = work.model, 0, len(work.people.start) - 1
+    visits = room_ahead(model.P)
+    who, _, positive, negative, send, _ = visits
     for begin in range(first, first + rounds, AHEAD):
         n = min(AHEAD, first + rounds - begin)
-        choose_ahead(server, begin, n, len(start) - 1, who)
-        words_ahead(secrets, begin, 1, n, who, words)
-        draw_ahead(start, item, listed, own, secrets, begin, 1, n, who, words, row, positive, negative, draws)
-        if not everything:
-            flip_ahead(start, consent, secrets, per_round, begin, 1, n, who, row, negative, send)
+        choose_ahead(server, begin, n, clients, who)
+        visit_ahead(work.people, begin, 1, n, visits, work.draws)
         for k in range(n):
             if negative[k] >= 0:
-                ascend(P, Q, b, who[k], positive[k], negative[k], send[k], step, rates)
-        rows += tally_ahead(n, who, row, positive, negative, send, sent, disclosed, item_rows)
+                ascend(model, who[k], positive[k], negative[k], send[k], step)
+        rows += tally_ahead(n, visits, work.tally)
     return rows
 
 
@@ -79,8 +87,19 @@ def choose_ahead(server: Words, first: int, n: int, clients: int, who: Longs) ->
 
 
 @compiled
+def visit_ahead(
+    people: FlatPopulation, first: int, stride: int, n: int, visits: VisitsAhead, draws: Draws
+) -> None:
+    """The triple and the coin of each of n visits, visit k in round first + k * stride."""
+    words_ahead(people.secrets, first, stride, n, visits.who, visits.words)
+    draw_ahead(people, first, stride, n, visits, draws)
+    if not people.everything:
+        flip_ahead(people, first, stride, n, visits)
+
+
+@compiled
 def words_ahead(secrets: Words, first: int, stride: int, n: int, who: Longs, words: Words) -> None:
-    """The first two words of the TRIPLES streams of n visits, visit k in round first + k * stride."""
+    """The first two words of the TRIPLES streams of n visits."""
     for k in range(n):
         k0, k1 = np.uint64(secrets[who[k], 0]), np.uint64(secrets[who[k], 1])
         w0, w1, _, _ = block(_ZERO, np.uint64(first + k * stride), _TRIPLES, _ZERO, k0, k1)
@@ -90,58 +109,32 @@ def words_ahead(secrets: Words, first: int, stride: int, n: int, who: Longs, wor
 
 @compiled
 def draw_ahead(
-    start: Longs,
-    item: Ints,
-    listed: Ints,
-    own: Bits,
-    secrets: Words,
-    first: int,
-    stride: int,
-    n: int,
-    who: Longs,
-    words: Words,
-    row: Longs,
-    positive: Ints,
-    negative: Ints,
-    draws: Draws,
+    people: FlatPopulation, first: int, stride: int, n: int, visits: VisitsAhead, draws: Draws
 ) -> None:
     """The triple of each of n visits; negative -1 where the client has nothing to compare."""
+    start, item, _, _, _, _, _, listed, own = people
+    who, row, positive, negative, _, words = visits
     offer = np.uint64(len(listed))
     for k in range(n):
         u = who[k]
         mine = start[u + 1] - start[u]
-        if mine == 0 or (mine >= len(listed) and not can_compare(start, item, listed, own, u)):
+        if mine == 0 or (mine >= len(listed) and not can_compare(people, u)):
             negative[k] = -1
             continue
         value, fair = bounded(np.uint64(words[0, k]), np.uint64(mine))
         other, fair_too = bounded(np.uint64(words[1, k]), offer)
         row[k], negative[k] = start[u] + np.int64(value), listed[other]
         if not fair or not fair_too or holds(own, start, item, u, negative[k]):
-            round_ = np.uint64(first + k * stride)
-            draw_triples(
-                start,
-                item,
-                listed,
-                own,
-                secrets,
-                u,
-                1,
-                round_,
-                _TRIPLES,
-                draws.row,
-                draws.negative,
-                draws.words,
-            )
+            draw_triples(people, u, 1, np.uint64(first + k * stride), _TRIPLES, draws)
             row[k], negative[k] = draws.row[0], draws.negative[0]
         positive[k] = item[row[k]]
 
 
 @compiled
-def flip_ahead(
-    start: Longs, consent: Floats, secrets: Words, per_round: bool, first: int, stride: int, n: int, who: Longs,
-    row: Longs, negative: Ints, send: Values,
-) -> None:  # fmt: skip
+def flip_ahead(people: FlatPopulation, first: int, stride: int, n: int, visits: VisitsAhead) -> None:
     """The coin of each of n visits."""
+    start, _, consent, per_round, _, _, secrets, _, _ = people
+    who, row, _, negative, send, _ = visits
     for k in range(n):
         u, round_ = who[k], np.uint64(first + k * stride)
         if negative[k] < 0:
@@ -153,10 +146,9 @@ def flip_ahead(
 
 
 @compiled(fast=True)
-def ascend(
-    P: Values, Q: Values, b: Values, u: Index, i: Index, j: Index, send: Any, step: Any, rates: FplRates
-) -> None:
+def ascend(model: FplModel, u: Index, i: Index, j: Index, send: Any, step: Any) -> None:
     """One triple: everything moves along its gradient at the values before it; send 0 leaves the positive."""
+    P, Q, b, rates = model
     margin, factors = b[i] - b[j], P.shape[1]
     for f in range(factors):
         margin += P[u, f] * (Q[i, f] - Q[j, f])
@@ -172,115 +164,75 @@ def ascend(
 
 
 @compiled
-def tally_ahead(
-    n: int, who: Longs, row: Longs, positive: Ints, negative: Ints, send: Values, sent: Bytes, disclosed: Longs,
-    item_rows: Longs,
-) -> int:  # fmt: skip
+def tally_ahead(n: int, visits: VisitsAhead, tally: Disclosed) -> int:
     """What n rounds sent: the rows, and which positives they disclosed."""
+    who, row, positive, negative, send, _ = visits
     rows = 0
     for k in range(n):
         if negative[k] >= 0:
             rows += 1
-            item_rows[negative[k]] += 1
+            tally.item_rows[negative[k]] += 1
             if send[k] > 0:
                 rows += 1
-                item_rows[positive[k]] += 1
-                disclosed[who[k]] += 1 - sent[row[k]]
-                sent[row[k]] = 1
+                tally.item_rows[positive[k]] += 1
+                disclose(who[k], row[k], tally)
     return rows
 
 
 @compiled
 def run_single_triples(
-    first: int,
-    last: int,
-    bounds: Longs,
-    cohort: Ints,
-    round_: int,
-    P: Values,
-    Q: Values,
-    b: Values,
-    people: FlatPopulation,
-    rates: FplRates,
-    draws: Draws,
-    out: Sums,
-    sent: Bytes,
-    disclosed: Longs,
+    first: int, last: int, bounds: Longs, cohort: Ints, round_: int, work: Workspace, out: Sums
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
-    start, item, consent, per_round, everything, _, secrets, listed, own = people
-    who, row, negative = np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int64), np.empty(AHEAD, np.int32)
-    positive, send = np.empty(AHEAD, np.int32), np.ones(AHEAD, P.dtype)
-    words, rows = np.empty((2, AHEAD), np.uint32), 0
+    visits, rows = room_ahead(work.model.P), 0
+    who, row, positive, negative, send, _ = visits
     for part in range(first, last):
-        slot, touched, values, senders = (
-            out.slot[part],
-            out.touched[part],
-            out.values[part],
-            out.senders[part],
-        )
-        used = 0
+        sums, used = block_of(out, part), 0
         for begin in range(bounds[part], bounds[part + 1], AHEAD):
             n = min(AHEAD, bounds[part + 1] - begin)
             for k in range(n):
                 who[k] = cohort[begin + k]
-            words_ahead(secrets, round_, 0, n, who, words)
-            draw_ahead(
-                start, item, listed, own, secrets, round_, 0, n, who, words, row, positive, negative, draws
-            )
-            if not everything:
-                flip_ahead(start, consent, secrets, per_round, round_, 0, n, who, row, negative, send)
+            visit_ahead(work.people, round_, 0, n, visits, work.draws)
             for k in range(n):
                 i, j = positive[k], negative[k]
                 if j < 0:
                     continue
-                used = send_row(j, used, slot, touched, values, senders)
+                used = send_row(j, used, sums)
                 rows += 1
                 if send[k] > 0:
-                    used = send_row(i, used, slot, touched, values, senders)
+                    used = send_row(i, used, sums)
                     rows += 1
-                    disclosed[who[k]] += 1 - sent[row[k]]
-                    sent[row[k]] = 1
-                user_ascent_step(P, who[k], Q, b, i, j, send[k], values, slot[i], slot[j], rates)
+                    disclose(who[k], row[k], work.tally)
+                user_ascent_step(work.model, who[k], i, j, send[k], sums)
         out.used[part] = used
     return rows
 
 
 @compiled(inline=True)
-def send_row(item: Index, used: int, slot: Ints, touched: Ints, values: Values, senders: Ints) -> int:
+def send_row(item: Index, used: int, sums: Sums) -> int:
     """Count one client more that sends a row of this item; the rows in use afterwards."""
-    after = open_row(item, used, slot, touched, values)
+    after = open_row(item, used, sums)
     if after > used:
-        senders[used] = 0
-    senders[slot[item]] += 1
+        sums.senders[used] = 0
+    sums.senders[sums.slot[item]] += 1
     return after
 
 
 @compiled(fast=True, inline=True)
-def user_ascent_step(
-    P: Values,
-    u: Index,
-    Q: Values,
-    b: Values,
-    i: Index,
-    j: Index,
-    send: Any,
-    sums: Values,
-    place_i: Index,
-    place_j: Index,
-    rates: FplRates,
-) -> None:
+def user_ascent_step(model: FplModel, u: Index, i: Index, j: Index, send: Any, sums: Sums) -> None:
     """One triple of client u: the gradients of its items to their rows, and p_u. A loop each runs in lanes."""
+    P, Q, b, rates = model
+    values, place_i, place_j = sums.values, sums.slot[i], sums.slot[j]
     margin, n = b[i] - b[j], P.shape[1]
     for f in range(n):
         margin += P[u, f] * (Q[i, f] - Q[j, f])
     g = rates.one / (rates.one + exp(margin))
     if send > 0:
         for f in range(n):
-            sums[place_i, f] += g * P[u, f] - rates.positive * Q[i, f]
-        sums[place_i, n] += g
+            values[place_i, f] += g * P[u, f] - rates.positive * Q[i, f]
+        values[place_i, n] += g
     for f in range(n):
-        sums[place_j, f] -= g * P[u, f] + rates.negative * Q[j, f]
-    sums[place_j, n] -= g
+        values[place_j, f] -= g * P[u, f] + rates.negative * Q[j, f]
+    values[place_j, n] -= g
     for f in range(n):
         P[u, f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * P[u, f])

@@ -69,13 +69,13 @@ def holds(own: Bits, start: Longs, item: Ints, u: Index, j: Index) -> bool:
 
 
 @compiled
-def can_compare(start: Longs, item: Ints, listed: Ints, own: Bits, u: Index) -> bool:
+def can_compare(people: FlatPopulation, u: Index) -> bool:
     """Whether client u has an item, and lacks one on offer."""
-    mine = start[u + 1] - start[u]
-    if mine < len(listed):
+    mine = people.start[u + 1] - people.start[u]
+    if mine < len(people.listed):
         return bool(mine > 0)
-    for j in listed:  # noqa: SIM110 - a compiled loop has no generators
-        if not holds(own, start, item, u, j):
+    for j in people.listed:  # noqa: SIM110 - a compiled loop has no generators
+        if not holds(people.own, people.start, people.item, u, j):
             return True
     return False
 
@@ -92,21 +92,10 @@ def ahead(words: Words, blocks: int, first: int, k0: Word, k1: Word, round_: Wor
 
 
 @compiled
-def draw_triples(
-    start: Longs,
-    item: Ints,
-    listed: Ints,
-    own: Bits,
-    secrets: Words,
-    u: Index,
-    n: int,
-    round_: Word,
-    purpose: Word,
-    row: Longs,
-    negative: Ints,
-    words: Words,
-) -> None:
+def draw_triples(people: FlatPopulation, u: Index, n: int, round_: Word, purpose: Word, draws: Draws) -> None:
     """n draws with replacement of a row of client u and an item on offer that she has not."""
+    start, item, _, _, _, _, secrets, listed, own = people
+    row, negative, _, words = draws
     k0, k1 = np.uint64(secrets[u, 0]), np.uint64(secrets[u, 1])
     first, mine, offer = start[u], np.uint64(start[u + 1] - start[u]), np.uint64(len(listed))
     place, drawn, blocks, t, half = 0, 0, 0, 0, False
@@ -129,20 +118,10 @@ def draw_triples(
 
 
 @compiled
-def flip_coins(
-    start: Longs,
-    consent: Floats,
-    secrets: Words,
-    per_round: bool,
-    fractional: bool,
-    u: Index,
-    n: int,
-    round_: Word,
-    row: Longs,
-    send: Bytes,
-    words: Words,
-) -> None:
+def flip_coins(people: FlatPopulation, u: Index, n: int, round_: Word, draws: Draws) -> None:
     """Whether the positive of each triple may be sent: coin t of the COINS stream, or its row's own coin."""
+    start, _, consent, per_round, _, fractional, secrets, _, _ = people
+    row, _, send, words = draws
     if per_round:
         for t in range(n):
             send[t] = coin_at(secrets[u], round_, _CONSENT, row[t] - start[u], consent[row[t]])
