@@ -71,8 +71,7 @@ def guess(
 def ratings_of(truth: Population, client: int) -> ClientRatings:
     """All ratings of one client."""
     history = truth.history(client, 0)
-    person = np.zeros(len(history), np.int32) if history.person is None else history.person
-    return ClientRatings(person, history.item, history.value)
+    return ClientRatings(history.owners, history.item, history.value)
 
 
 def _order(ratings: ClientRatings, kind: str, stream: Stream) -> tuple[Ints, Longs]:

@@ -5,11 +5,11 @@ docs/audit.md describes each under the same name; a test refuses a row without a
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from murmura.core.errors import SettingError
+from murmura.core.plugins import unknown_name
 
 if TYPE_CHECKING:
     from murmura.audit.attack import Attack
@@ -30,9 +30,7 @@ ATTACKS: dict[str, str] = {
 def attack(name: str) -> Attack:
     """The attack of that name."""
     if name not in ATTACKS:
-        near = difflib.get_close_matches(name, ATTACKS, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(ATTACKS)}."
-        raise SettingError(f"there is no attack '{name}': {hint}")
+        raise SettingError(unknown_name("attack", name, tuple(ATTACKS)))
     module, _, cls = ATTACKS[name].partition(":")
     found: Attack = getattr(import_module(f"murmura.audit.{module}"), cls)()
     return found

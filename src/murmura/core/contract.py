@@ -67,6 +67,11 @@ class History:
     def __len__(self) -> int:
         return len(self.item)
 
+    @property
+    def owners(self) -> Ints:
+        """Whose row each one is; rows without an owner are of the only person."""
+        return np.zeros(len(self), np.int32) if self.person is None else self.person
+
     def rows(self, keep: Bools) -> History:
         """Some of the rows."""
         person = None if self.person is None else self.person[keep]
@@ -135,6 +140,11 @@ class ServerState:
     private: Arrays = field(default_factory=dict)
 
 
+Received = Total | IndividualUpdates  # by the server, from a "sum" phase or from an "each" phase
+ClientStep = tuple[ClientState, Update]  # what a client keeps from a visit, and what leaves
+ServerStep = tuple[ServerState, Answers]  # the next public model, and what single clients are told
+
+
 class Algorithm(ABC):
     """A federated method: a frozen dataclass in one file, its fields the hyper-parameters."""
 
@@ -157,15 +167,11 @@ class Algorithm(ABC):
         """What a client keeps before its first round."""
 
     @abstractmethod
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """One visit: what the client keeps from it, and what leaves."""
 
     @abstractmethod
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The next public model; answers are empty except after an "each" phase."""
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:

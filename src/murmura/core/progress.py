@@ -8,25 +8,19 @@ class Progress(Protocol):
 
     def begin(self, task: str, total: int) -> None:
         """A task of `total` steps starts."""
+        return
 
     def advance(self, steps: int = 1) -> None:
         """Some steps of the current task are done."""
+        return
 
     def end(self) -> None:
         """The current task is over."""
+        return
 
 
-class SilentProgress:
+class SilentProgress(Progress):
     """Nobody listens."""
-
-    def begin(self, task: str, total: int) -> None:
-        """Nothing."""
-
-    def advance(self, steps: int = 1) -> None:
-        """Nothing."""
-
-    def end(self) -> None:
-        """Nothing."""
 
 
 SILENT = SilentProgress()

@@ -32,6 +32,18 @@ class Weights(NamedTuple):
     rest: float
 
 
+class ChannelUploads(NamedTuple):
+    """What the clients of a round send through a channel is made of."""
+
+    rows: Sparse
+    send: Bytes
+    P: Floats
+    Q: Floats
+    secrets: Words
+    round: int
+    vector_slice: VectorSlice
+
+
 @compiled
 def draw_consent(
     start: Longs, consent: Floats, secrets: Words, round_: int, purpose: np.uint64, send: Bytes
@@ -60,19 +72,9 @@ def add_shared(rows: Sparse, send: Bytes, P: Floats, Q: Floats, weights: Weights
 
 
 @compiled
-def upload_own_rows(
-    first: int,
-    last: int,
-    rows: Sparse,
-    send: Bytes,
-    P: Floats,
-    Q: Floats,
-    secrets: Words,
-    round_: int,
-    vector_slice: VectorSlice,
-    total: Longs,
-) -> None:
+def upload_own_rows(first: int, last: int, uploads: ChannelUploads, total: Longs) -> None:
     """2 (1 - p . q_i) p of the items clients first to last share."""
+    rows, send, P, Q, secrets, round_, vector_slice = uploads
     factors = P.shape[1]
     for client in range(first, last):
         total[0] += 1
@@ -93,20 +95,10 @@ def upload_own_rows(
 
 @compiled
 def upload_all_rows(
-    first: int,
-    last: int,
-    rows: Sparse,
-    send: Bytes,
-    P: Floats,
-    Q: Floats,
-    secrets: Words,
-    round_: int,
-    vector_slice: VectorSlice,
-    listed: Ints,
-    alpha: float,
-    total: Longs,
+    first: int, last: int, uploads: ChannelUploads, listed: Ints, alpha: float, total: Longs
 ) -> None:
     """c (x - p . q_i) p of every item on offer, from clients first to last; rows are places in `listed`."""
+    rows, send, P, Q, secrets, round_, vector_slice = uploads
     factors = P.shape[1]
     place = np.full(len(Q), -1, np.int32)
     for k in range(len(listed)):

@@ -15,14 +15,15 @@ from pydantic import Field
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     Algorithm,
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import FederationError
@@ -72,17 +73,13 @@ class FCF(Algorithm):
         p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
         return {"p": p.astype(self.precision)}
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """p_u is solved from the whole history; gradients of item rows leave, of positives the shared ones."""
         p = self._solve(context, history)
         shared = rng.stream(Purpose.COINS).coins(history.consent)
         return {"p": p}, Update({"items": self._gradients(context, p, history, shared)})
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """q_i + gamma times the sum - 2 gamma lambda q_i, the decay for every item once a round."""
         assert isinstance(received, Total)
         sent = received.update.tables["items"]

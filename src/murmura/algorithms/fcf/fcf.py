@@ -20,14 +20,14 @@ from murmura.algorithms import optimisers
 from murmura.algorithms.fcf.baseline import FCF, Rate, Values
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
-    Answers,
     ClientState,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import DataError
@@ -64,9 +64,7 @@ class FCFPaper(FCF):
         self.check_values(history.value)
         return super().client_init(info, history, rng)
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Adam against dJ/dq_i = -2 sum f(u, i) + 2 lambda q_i."""
         assert isinstance(received, Total)
         Q, listed = server.model["Q"], server.private["listed"]

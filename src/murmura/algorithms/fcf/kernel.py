@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,13 @@ from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, VectorSlice
 from murmura.core.population import Population, States
-from murmura.core.rng import Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.fcf import (
     COINS,
     CONSENT,
+    ChannelUploads,
     Weights,
     add_shared,
     draw_consent,
@@ -57,18 +57,6 @@ class CohortRows:
         first, lengths = people.start[clients], people.start[clients + 1] - people.start[clients]
         start: Longs = np.concatenate([[0], np.cumsum(lengths)])
         return CohortRows(clients, np.repeat(first - start[:-1], lengths) + np.arange(start[-1]), start)
-
-
-class ChannelUploads(NamedTuple):
-    """What the clients of a round send through a channel is made of."""
-
-    rows: Sparse
-    send: Bytes
-    P: Floats
-    Q: Floats
-    secrets: Words
-    round: int
-    vector_slice: VectorSlice
 
 
 @dataclass(frozen=True)
@@ -119,7 +107,7 @@ class FCFKernel:
 
     def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
         """What clients first to last send: gradients of the items they share."""
-        upload_own_rows(first, last, *post, total)
+        upload_own_rows(first, last, post, total)
 
     def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
         """Which rows of the clients of a round can leave; None: all."""
@@ -206,7 +194,7 @@ class FCFPaperKernel(FCFKernel):
 
     def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:
         """What clients first to last send: gradients of all items on offer."""
-        upload_all_rows(first, last, *post, info.listed, self.method.alpha, total)
+        upload_all_rows(first, last, post, info.listed, self.method.alpha, total)
 
     def leaves(self, rows: Sparse, vector_slice: VectorSlice | None) -> Bools | None:
         """A dense update travels whole."""

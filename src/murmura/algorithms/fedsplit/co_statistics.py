@@ -20,18 +20,19 @@ from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows, owners
+from murmura.algorithms.fedsplit.local import open_rows
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
@@ -89,13 +90,11 @@ class CoStatistics(PatternSettings, RidgeRater):
         sums = {name: np.zeros((info.items, info.items), self.precision) for name in PAIRS}
         return ServerState(super().server_init(info, rng).model, {**sums, "people": np.zeros(1)})
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """Means; then the products of the block's items with all items, of the shared ratings alone."""
         own = history.rows(open_rows(history, rng))
         if context.phase == "means":
-            people = float(len(np.unique(owners(own))))
+            people = float(len(np.unique(own.owners)))
             totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}
             return state, Update(scalars=totals)
         first = self.block * ((context.round - 1) % self._blocks(context.info.items))
@@ -104,7 +103,7 @@ class CoStatistics(PatternSettings, RidgeRater):
     def _products(self, context: RoundContext, own: History, first: int) -> dict[str, SparseRows]:
         """Rows first, first + 1, ... of the three sums."""
         items, column = np.unique(own.item, return_inverse=True)
-        _, person = np.unique(owners(own), return_inverse=True)
+        _, person = np.unique(own.owners, return_inverse=True)
         x, m = (np.zeros((person.max(initial=-1) + 1, len(items))) for _ in range(2))
         x[person, column] = centred(own, person, mu_of(context.model), self.shrink_bias)
         m[person, column] = 1.0
@@ -116,9 +115,7 @@ class CoStatistics(PatternSettings, RidgeRater):
             made[name] = SparseRows(items[here].astype(np.int32), rows)
         return made
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The mean of all ratings; then the sums, block by block, and after the last the patterns."""
         assert isinstance(received, Total)
         if phase == "means":

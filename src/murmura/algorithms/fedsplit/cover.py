@@ -29,19 +29,18 @@ from murmura.algorithms.fedsplit.local import (
     by_person,
     factorise_group,
     open_rows,
-    owners,
     people_of,
     unable,
 )
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
-    Answers,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
@@ -152,9 +151,7 @@ class FedSplitCover(FedSplit):
             return f"factors and biases must be at most {self.clip:g}, but one is {largest:g}."
         return None
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """As published; after the means there is a prior."""
         state, answers = super().server_step(phase, server, received)
         if phase != "means" or not self.covered:
@@ -181,7 +178,7 @@ def with_decoys(
 ) -> History:
     """These ratings of a group of `people`, and made-up ones of every item on offer that has none."""
     missing = info.listed[~np.isin(info.listed, history.item)]
-    place = np.searchsorted(people, owners(history))
+    place = np.searchsorted(people, history.owners)
     rows = np.bincount(place, minlength=len(people))
     left = history.value - mu - prior[history.item, 0]
     offset = np.bincount(place, left, len(people)) / (rows + SHRINK)
@@ -192,7 +189,7 @@ def with_decoys(
     scale = np.unique(history.value) if len(history) else np.array([max(mu, 1.0)])
     values = scale[np.abs(values[:, None] - scale).argmin(axis=1)]
     item = np.concatenate([history.item, missing[which]]).astype(np.int32)
-    person = np.concatenate([owners(history), people[who]]).astype(np.int32)
+    person = np.concatenate([history.owners, people[who]]).astype(np.int32)
     order = np.lexsort((item, person))
     return History(
         item[order], np.concatenate([history.value, values])[order], np.ones(len(item)), person[order]

@@ -19,15 +19,16 @@ from murmura.algorithms.fedsplit.local import LocalModel, held_out_error, join, 
 from murmura.algorithms.fedsplit.server import SURE, GroupFactors, aligned, combine_biases
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
     IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
-    Total,
+    ServerStep,
 )
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng
@@ -112,9 +113,7 @@ class FedSplitFinish(FedSplitItemBias):
         """Nothing is known."""
         return ServerState({"mu": np.zeros(1)}) if self.finish == "local" else super().server_init(info, rng)
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """As published; for a ridge the patterns are turned to the axes of what was sent, without answers."""
         state, answers = super().server_step(phase, server, received)
         if phase == "means" or self.finish != "ridge":
@@ -173,9 +172,7 @@ class FedSplitJudge(FedSplit):
         error = () if self.judge == "no" else ("error",)
         return means, *(replace(one, sends=MessageSpec(one.sends.tables, error)) for one in updates)
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """As published; with the error of the group's own factorisation on a fifth of its shared ratings."""
         state, update = super().client_step(context, state, history, rng)
         if self.judge == "no" or context.phase == "means":

@@ -26,14 +26,16 @@ from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joi
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     Algorithm,
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
     IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import DataError
@@ -91,9 +93,7 @@ class FedSplit(CnmfSettings, Algorithm):
         """Nothing is known; everybody's rows have room for the largest group."""
         return {"W": np.zeros((info.people, self.factors)), "b": np.zeros(info.people)}
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The mean rating of a group; then its item factors and biases. One that cannot take part sends 0.
 
         Nothing that leaves is made from a rating that is not shared.
@@ -152,9 +152,7 @@ class FedSplit(CnmfSettings, Algorithm):
             return f"the factors of a group must not be negative, but one is {H.min():g}."
         return None
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Equation 14; then the joint factorisation of all updates, and to each group its part."""
         if phase == "means":
             assert isinstance(received, Total)

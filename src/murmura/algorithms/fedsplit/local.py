@@ -40,14 +40,9 @@ class LocalModel:
         return {"H": H, "b_h": b_h}
 
 
-def owners(history: History) -> Ints:
-    """Whose row each one is; rows without an owner are of the only person."""
-    return np.zeros(len(history), np.int32) if history.person is None else history.person
-
-
 def people_of(history: History) -> Ints:
     """Who has ratings."""
-    return np.unique(owners(history))
+    return np.unique(history.owners)
 
 
 def unable(history: History) -> str:
@@ -69,7 +64,7 @@ def open_rows(history: History, rng: Rng) -> Bools:
 
 def mark(history: History) -> str:
     """A name for these ratings that only their holder can make: a group's own settings are kept under it."""
-    parts = (history.item, history.value, owners(history))
+    parts = (history.item, history.value, history.owners)
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()[:16]
 
 
@@ -82,7 +77,7 @@ def held_out_error(
         return float(np.square(history.value - mu).mean())
     local = factorise_group(kept, mu, method, people, stream)
     everywhere, asked = local.everywhere(int(history.item.max()) + 1), history.rows(out)
-    who = owners(asked)
+    who = asked.owners
     estimate = np.einsum("nf,nf->n", local.W[who], everywhere["H"][asked.item])
     estimate += local.b_w[who] + everywhere["b_h"][asked.item] + mu
     return float(np.square(asked.value - estimate).mean())
@@ -127,7 +122,7 @@ def solve_ridge(
     k = patterns.shape[1]
     W, b_w = np.zeros((people, k)), np.zeros(people)
     penalty = np.diag([ridge_bias] + [ridge] * k)
-    person = owners(history)
+    person = history.owners
     for who in people_of(history).tolist():
         own = history.item[person == who]
         A = np.column_stack([np.ones(len(own)), patterns[own]])
@@ -138,5 +133,5 @@ def solve_ridge(
 
 def by_person(history: History, column: Ints, people: int) -> Sparse:
     """The ratings as a matrix of people and columns; rows of a history are ordered by person."""
-    rows = np.bincount(owners(history), minlength=people)
+    rows = np.bincount(history.owners, minlength=people)
     return Sparse.of(np.concatenate(([0], np.cumsum(rows))), column, history.value)

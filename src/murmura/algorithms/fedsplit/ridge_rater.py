@@ -21,14 +21,15 @@ from murmura.algorithms.fedsplit.local import open_rows, solve_ridge
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     Algorithm,
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
@@ -113,17 +114,13 @@ class ItemMeans(RidgeRater):
         items = TableSpec("items", "item", info.items, 2, self.precision)
         return (Phase("ratings", MessageSpec((items,)), repeat=1, receives=MessageSpec(), returns=True),)
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The shared ratings, added up by item."""
         rows = history.rows(open_rows(history, rng))
         summed = SparseRows.of(rows.item, np.column_stack([rows.value, np.ones(len(rows))]))
         return state, Update({"items": SparseRows(summed.index, summed.values.astype(self.precision))})
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The mean of all ratings, and every item's distance from it, shrunk."""
         assert isinstance(received, Total)
         rows = received.update.tables["items"]

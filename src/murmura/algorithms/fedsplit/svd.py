@@ -16,19 +16,21 @@ from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fedsplit.co_statistics import Count, PatternSettings, Positive, item_patterns
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows, owners, people_of, unable
+from murmura.algorithms.fedsplit.local import open_rows, people_of, unable
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
     IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import DataError
@@ -60,9 +62,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
         """Nothing is known."""
         return ServerState(super().server_init(info, rng).model, {"people": np.zeros(1)})
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The mean rating of a group; then its update. Nothing is made from a rating that is not shared."""
         rows = history.rows(open_rows(history, rng))
         why = unable(rows)
@@ -78,7 +78,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
     def _sent_rows(self, history: History, mu: float) -> tuple[Ints, Floats]:
         """Which items, and per item k numbers of the ratings, k of the mask, the sum of X, the ratings."""
         items, column = np.unique(history.item, return_inverse=True)
-        _, person = np.unique(owners(history), return_inverse=True)
+        _, person = np.unique(history.owners, return_inverse=True)
         x = centred(history, person, mu, self.shrink_bias)
         J = np.zeros((person.max() + 1, 2, len(items)))
         J[person, 0, column], J[person, 1, column] = x, self.mask_scale
@@ -100,9 +100,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
             return f"an item must be sent with at least 1 rating, but one has {values[:, -1].min():g}."
         return too_large(values)
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The mean of means; then co-statistics from all updates, and the patterns from those."""
         if phase == "means":
             assert isinstance(received, Total)

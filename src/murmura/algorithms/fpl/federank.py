@@ -22,14 +22,15 @@ from pydantic import Field
 from murmura.core.arrays import Ints
 from murmura.core.contract import (
     Algorithm,
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
@@ -88,9 +89,7 @@ class FedeRank(Algorithm):
         p = SPREAD * rng.stream(Purpose.INIT).normals(self.factors)
         return {"p": p.astype(self.precision)}
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """p_u learns from T triples; the rows of the negatives and of the shared positives leave."""
         T = self.visit_triples(context.info, len(history))
         triples = draw_triples(context.info.listed, history.item, T, rng.stream(Purpose.TRIPLES))
@@ -125,9 +124,7 @@ class FedeRank(Algorithm):
         T = self.visit_triples(info, len(history))
         return draw_triples(info.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Eq. (6): theta + alpha times the sum."""
         assert isinstance(received, Total)
         sent, theta = received.update.tables["items"], join(server.model)

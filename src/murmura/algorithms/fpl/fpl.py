@@ -14,14 +14,15 @@ import numpy as np
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.federank import FedeRank, Rate, Times, Values, join, split
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
@@ -58,9 +59,7 @@ class FPL(FedeRank):
         model = super().server_init(info, rng).model
         return ServerState(model, optimisers.begin(self.optimiser, join(model)))
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """A one for every shared positive; then the published step, after `warm` passes."""
         if context.phase == "prior":
             shared = history.item[rng.stream(Purpose.COINS).coins(history.consent)]
@@ -74,9 +73,7 @@ class FPL(FedeRank):
             update = Update({"items": SparseRows(sent.index, counted)})
         return state, update
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The biases that counts give; then the optimiser, fed with the sum."""
         assert isinstance(received, Total)
         if phase == "prior":

@@ -100,6 +100,11 @@ class _Frame(NamedTuple):
     limit: float  # no bias goes beyond it
     users: bool  # whether W and b_W move
     items: bool  # whether H and b_H move
+    ratings: Sparse
+    rates: CnmfRates
+    counts: Floats  # (items,) ratings of each
+    sums: Floats  # (items, 2 k) room for the numerators and denominators of H
+    own: Floats  # (2 k,) room for those of one row of W
 
 
 def factorise(
@@ -120,66 +125,48 @@ def factorise(
     """
     new = Factors(*(np.array(part, np.float64, order="C") for part in factors))
     counts = np.bincount(ratings.column, minlength=len(new.b_h)).astype(np.float64)
-    sums = np.zeros((len(new.b_h), 2 * new.H.shape[1]))
+    sums, own = np.zeros((len(new.b_h), 2 * new.H.shape[1])), np.zeros(2 * new.W.shape[1])
     errors = np.concatenate((before, np.zeros(iterations)))
-    frame = _Frame(float(mu), float(ratings.value.max(initial=0.0)), users, items)
-    _passes(ratings, new, rates, frame, counts, sums, errors, len(before))
+    limit = float(ratings.value.max(initial=0.0))
+    frame = _Frame(float(mu), limit, users, items, ratings, rates, counts, sums, own)
+    _passes(frame, new, errors, len(before))
     return new, errors[len(before) :]
 
 
 @compiled(fast=True)
-def _passes(
-    ratings: Sparse,
-    factors: Factors,
-    rates: CnmfRates,
-    frame: _Frame,
-    counts: Floats,
-    sums: Floats,
-    errors: Floats,
-    done: int,
-) -> None:
-    own = np.zeros(2 * factors.W.shape[1])
+def _passes(frame: _Frame, factors: Factors, errors: Floats, done: int) -> None:
     lowest, power = np.inf, 1.0
     for n in range(len(errors)):
         if n >= done:
-            errors[n] = _pass(ratings, factors, rates, frame, counts, sums, own, power)
+            errors[n] = _pass(frame, factors, power)
         if errors[n] > RISE * lowest:
             lowest, power = errors[n], 0.5 * power
         lowest = min(lowest, errors[n])
 
 
 @compiled(fast=True)
-def _pass(
-    ratings: Sparse,
-    factors: Factors,
-    rates: CnmfRates,
-    frame: _Frame,
-    counts: Floats,
-    sums: Floats,
-    own: Floats,
-    power: float,
-) -> float:
+def _pass(frame: _Frame, factors: Factors, power: float) -> float:
     """All ratings once; the squared errors met."""
+    start, rates, sums, own = frame.ratings.start, frame.rates, frame.sums, frame.own
     sums[:] = 0.0
     total = 0.0
     for i in range(factors.W.shape[0]):
         own[:] = 0.0
-        total += _user_pass(i, ratings, factors, rates, frame, own, sums)
+        total += _user_pass(i, frame, factors)
         if frame.users:  # nobody but i reads W_i, so it may move before the pass is over
-            _multiply(factors.W[i], own, rates.alpha * (ratings.start[i + 1] - ratings.start[i]), power)
+            _multiply(factors.W[i], own, rates.alpha * (start[i + 1] - start[i]), power)
     if frame.items:
         for j in range(factors.H.shape[0]):
             factors.b_h[j] = min(max(factors.b_h[j], -frame.limit), frame.limit)
-            _multiply(factors.H[j], sums[j], rates.beta * counts[j], power)
+            _multiply(factors.H[j], sums[j], rates.beta * frame.counts[j], power)
     return total
 
 
 @compiled(fast=True)
-def _user_pass(
-    i: int, ratings: Sparse, factors: Factors, rates: CnmfRates, frame: _Frame, own: Floats, sums: Floats
-) -> float:
+def _user_pass(i: int, frame: _Frame, factors: Factors) -> float:
     """One user's ratings: move the biases, add to the numerators (first k) and denominators (last k)."""
     W, H, b_w, b_h = factors
+    ratings, rates, sums, own = frame.ratings, frame.rates, frame.sums, frame.own
     k = np.uint64(W.shape[1])  # unsigned: no check for places counted from the end
     total, b_i = 0.0, b_w[i]
     for place in range(ratings.start[i], ratings.start[i + 1]):

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
-from murmura.algorithms.fedsplit.local import mark, owners, unable
+from murmura.algorithms.fedsplit.local import mark, unable
 from murmura.algorithms.fedsplit.presets import FEDSPLIT
 from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Ints
@@ -155,7 +155,7 @@ def _ratings(train: Interactions, groups: Ints) -> list[GroupRatings]:
     histories = [plan.people.history(client, 1) for client in range(plan.info.clients)]
     able = [history for history in histories if not unable(history)]
     mu = float(np.mean([history.value.mean() for history in able]))  # equation 14
-    return [GroupRatings(mark(one), owners(one), one.item, one.value, mu) for one in able]
+    return [GroupRatings(mark(one), one.owners, one.item, one.value, mu) for one in able]
 
 
 def _ranks(train: Interactions, tuned: list[Tuned], folder: Path, workers: int) -> list[int]:
