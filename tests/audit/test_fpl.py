@@ -6,9 +6,9 @@ import pytest
 from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.audit.fpl import FplResiduals, matches, negatives
 from murmura.core.contract import FederationInfo, History, RoundContext
-from murmura.core.observer import SentUpdate
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
+from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
 from murmura.report.audits import findings_table
 from murmura.runtimes.simulation import simulated

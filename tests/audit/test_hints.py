@@ -7,14 +7,14 @@ import pytest
 
 from murmura.audit.attack import (
     AdversaryKnowledge,
-    ClientRatings,
     ObservedUpdates,
     RatingAttack,
     RatingQuestion,
 )
 from murmura.audit.fedsplit.group_ratings import FedSplitRatings, HintsAlone
-from murmura.audit.known_ratings import KINDS, GuessScores, guess, ratings_of, scores
+from murmura.audit.known_ratings import KINDS, GuessScores, guess, scores
 from murmura.core.arrays import Floats
+from murmura.core.contract import History
 from murmura.core.rng import Rng, server_secret
 from tests.audit.worlds import World, world
 
@@ -27,7 +27,7 @@ class Watching(RatingAttack):
     name = "watching"
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, ClientRatings]] = []
+        self.told: list[tuple[int, History]] = []
 
     def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         self.told.append((asked.client, asked.hints))
@@ -62,20 +62,20 @@ def test_hints_grow_and_are_whole_people_whole_items_or_single_ratings(letters: 
     assert len(watching.told) == len(KINDS) * len(SHARES) * clients
     for place, (client, hints) in enumerate(watching.told):
         kind, step = KINDS[place // (len(SHARES) * clients)], place // clients % len(SHARES)
-        every = ratings_of(letters.people, client)
-        rows = set(zip(hints.person.tolist(), hints.item.tolist()))
+        every = letters.people.history(client, 0)
+        rows = set(zip(hints.owners.tolist(), hints.item.tolist()))
         column = {"people": 0, "items": 1}.get(kind)
         if column is not None:  # nobody, and nothing, is known in part
             of = {row[column] for row in rows}
-            whole = [row for row in zip(every.person.tolist(), every.item.tolist()) if row[column] in of]
+            whole = [row for row in zip(every.owners.tolist(), every.item.tolist()) if row[column] in of]
             assert rows == set(whole)
-            units = len(set((every.person, every.item)[column].tolist()))
+            units = len(set((every.owners, every.item)[column].tolist()))
             assert len(of) == math.floor(SHARES[step] * units + 1e-9)
         else:
             assert len(rows) == math.floor(SHARES[step] * len(every) + 1e-9)
         if step:
             before = watching.told[place - clients][1]
-            assert set(zip(before.person.tolist(), before.item.tolist())) <= rows
+            assert set(zip(before.owners.tolist(), before.item.tolist())) <= rows
 
 
 def test_a_letter_adds_to_what_is_known(letters: World) -> None:
@@ -93,7 +93,7 @@ def test_a_letter_adds_to_what_is_known(letters: World) -> None:
 
 def test_without_hints_the_letter_is_read_as_mu_plus_bias(letters: World) -> None:
     sent_update = letters.observed.updates[2]
-    none = ClientRatings(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+    none = History.private(np.empty(0, np.int32))
     items = sent_update.update.tables["items"].index[:5]
     person = np.array([0, 1, 0, 1, 2], np.int32)
     got = FedSplitRatings().estimates(letters.observed, letters.known, RatingQuestion(2, none, person, items))

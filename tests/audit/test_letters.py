@@ -7,7 +7,6 @@ import pytest
 
 from murmura.audit.attack import (
     AdversaryKnowledge,
-    ClientRatings,
     ObservedUpdates,
     RatingAttack,
     RatingQuestion,
@@ -16,8 +15,8 @@ from murmura.audit.fedsplit.group_ratings import FedSplitRatings
 from murmura.audit.fedsplit.group_updates import balanced, known_values
 from murmura.audit.fedsplit.items import FedSplitMembers
 from murmura.audit.fedsplit.svd_ratings import FedSplitSvdRatings
-from murmura.audit.known_ratings import ratings_of
 from murmura.core.arrays import Floats
+from murmura.core.contract import History
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.update import SparseRows, Update
 from murmura.runtimes.simulation import FederatedMethod
@@ -71,7 +70,7 @@ def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: o
 
 def test_estimates_are_moved_to_the_sum_of_an_item_but_known_ratings_are_not() -> None:
     person, item = np.array([0, 1, 2, 0, 1, 0], np.int32), np.array([0, 0, 0, 1, 1, 2], np.int32)
-    hints = ClientRatings(np.array([2], np.int32), np.array([0], np.int32), np.array([5.0]))
+    hints = History(np.array([0], np.int32), np.array([5.0]), np.ones(1), np.array([2], np.int32))
     estimates = np.array([3.0, 4.0, 1.0, 2.0, 2.0, 3.0])
     totals, counts = np.array([10.0, 7.0, 9.0]), np.array([3.0, 2.0, 2.0])
     # 5 is known of item 0: the others share 10 - 5 - 7. Of item 2 the update counts a rating nobody asked for.
@@ -121,16 +120,16 @@ def test_known_values_are_found_wherever_they_stand() -> None:
     person, item = (keys // 10).astype(np.int32), (keys % 10).astype(np.int32)
     value, told = rng.random(40), rng.random(40) < 0.3
     order = rng.permutation(np.flatnonzero(told))
-    hints = ClientRatings(person[order], item[order], value[order])
+    hints = History(item[order], value[order], np.ones(len(order)), person[order])
     np.testing.assert_array_equal(known_values(hints, person, item), np.where(told, value, np.nan))
-    nothing = ClientRatings(person[:0], item[:0], value[:0])
+    nothing = History(item[:0], value[:0], np.ones(0), person[:0])
     assert np.isnan(known_values(nothing, person, item)).all()
 
 
 def test_a_mean_that_was_cut_off_is_no_sum() -> None:
     """Of items at the bound the update says no sum: they are guessed as without one, the others add up."""
     updates, bound = world(users=60, items=200, rows=4000), 0.25
-    ratings = ratings_of(updates.people, 0)
+    ratings = updates.people.history(0, 0)
     rated, counts = np.unique(ratings.item, return_counts=True)
     sent = updates.observed.updates[0]
     H, mu = sent.update.tables["items"].values[:, :-1], float(sent.model["mu"][0])
@@ -141,7 +140,7 @@ def test_a_mean_that_was_cut_off_is_no_sum() -> None:
 
     def guessed(**settings: object) -> Floats:
         known = replace(updates.known, settings={**updates.known.settings, **settings})
-        asked = RatingQuestion(0, ratings.rows(nobody), ratings.person, ratings.item)
+        asked = RatingQuestion(0, ratings.rows(nobody), ratings.owners, ratings.item)
         return FedSplitRatings().estimates(observed, known, asked)
 
     nobody = np.zeros(len(ratings), np.bool_)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from murmura.core.observer import SentUpdate
+from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
 from murmura.runtimes.simulation import simulated
 

@@ -8,10 +8,9 @@ import numpy as np
 from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates
 from murmura.core.arrays import Longs
 from murmura.core.contract import FederationInfo
-from murmura.core.observer import SentUpdate
 from murmura.core.population import Population
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.core.update import SparseRows, Update
+from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.data.groups import random_groups
 from murmura.data.sources.synthetic import synth
 from murmura.kernels.factorisation.cnmf import CnmfSettings, factorise, random_factors, words_needed

@@ -12,8 +12,8 @@ from murmura.algorithms.fedsplit.local import solve_ridge
 from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.algorithms.fedsplit.svd import FedSplitSvd
 from murmura.core.contract import History
-from murmura.core.observer import SentUpdate
 from murmura.core.schedule import Schedule
+from murmura.core.update import SentUpdate
 from murmura.data.sources.registry import load
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

@@ -21,8 +21,8 @@ from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.algorithms.fedsplit.local import mark
 from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns
 from murmura.core.errors import SettingError
-from murmura.core.observer import SentUpdate as Sent
 from murmura.core.schedule import Schedule
+from murmura.core.update import SentUpdate as Sent
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

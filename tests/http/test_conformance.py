@@ -17,8 +17,8 @@ from murmura.algorithms import algorithm
 from murmura.core.codec import encode_model
 from murmura.core.contract import FederationInfo
 from murmura.core.interactions import Interactions
-from murmura.core.observer import SentUpdate
 from murmura.core.rng import Rng, client_secrets
+from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

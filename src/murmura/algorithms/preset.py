@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, TypeVar, get_type_hints
 
 from murmura.core.channel import ChannelSettings
@@ -59,7 +59,7 @@ class ConfiguredPreset:
         self.algorithm()  # which may refuse settings that do not go together
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _configured, (self.preset, {key: getattr(self, key) for key in field_names(type(self))})
+        return partial(self.preset, **{key: getattr(self, key) for key in field_names(type(self))}), ()
 
     def algorithm(self) -> Algorithm:
         """The algorithm alone."""
@@ -118,7 +118,3 @@ def _default(one: dataclasses.Field[Any], changed: Mapping[str, Any]) -> Any:
         return changed[one.name]
     made = one.default_factory is not dataclasses.MISSING
     return dataclasses.field(default_factory=one.default_factory) if made else one.default
-
-
-def _configured(preset: Preset, values: dict[str, Any]) -> ConfiguredPreset:
-    return preset(**values)

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo
-from murmura.core.observer import SentUpdate
+from murmura.core.contract import FederationInfo, History
 from murmura.core.population import Population
 from murmura.core.rng import Stream
+from murmura.core.update import SentUpdate
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,27 +63,11 @@ class ItemClaims:
 
 
 @dataclass(frozen=True, eq=False)
-class ClientRatings:
-    """Ratings of one client: whose, of what, how good."""
-
-    person: Ints
-    item: Ints
-    value: Floats
-
-    def __len__(self) -> int:
-        return len(self.item)
-
-    def rows(self, keep: Bools) -> ClientRatings:
-        """Some of them."""
-        return ClientRatings(self.person[keep], self.item[keep], self.value[keep])
-
-
-@dataclass(frozen=True, eq=False)
 class RatingQuestion:
     """How these people of a client rated these items, when the hints are known already."""
 
     client: int
-    hints: ClientRatings
+    hints: History
     person: Ints
     item: Ints
 
@@ -98,7 +82,7 @@ class Attack(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    against: ClassVar[tuple[str, ...]]  # names of algorithms; empty: anyone
+    against: ClassVar[tuple[str, ...]] = ()  # names of algorithms; empty: anyone
 
 
 class ItemAttack(Attack):

@@ -21,8 +21,8 @@ import numpy as np
 
 from murmura.audit.attack import AdversaryKnowledge, ItemAttack, ItemClaims, ObservedUpdates
 from murmura.core.arrays import Floats, Ints
-from murmura.core.observer import SentUpdate
 from murmura.core.rng import Stream
+from murmura.core.update import SentUpdate
 
 PHASE = "train"
 SMALLEST = 1e-6  # a bias gradient below is too small to divide by

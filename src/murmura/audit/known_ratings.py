@@ -13,14 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.audit.attack import (
-    AdversaryKnowledge,
-    ClientRatings,
-    ObservedUpdates,
-    RatingAttack,
-    RatingQuestion,
-)
+from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates, RatingAttack, RatingQuestion
 from murmura.core.arrays import Bools, Floats, Ints, Longs
+from murmura.core.contract import History
 from murmura.core.population import Population
 from murmura.core.rng import Stream
 
@@ -52,14 +47,14 @@ def guess(
     sent = sorted({sent_update.client for sent_update in observed.phase("factors")})
     found = []
     for kind in KINDS:
-        orders = {client: _order(ratings_of(truth, client), kind, stream) for client in sent}
+        orders = {client: _order(truth.history(client, 0), kind, stream) for client in sent}
         for share in shares:
             tables = {attack.name: np.full((truth.clients, len(SCORES)), math.nan) for attack in attacks}
             for client in sent:
-                ratings, (unit, rank) = ratings_of(truth, client), orders[client]
+                ratings, (unit, rank) = truth.history(client, 0), orders[client]
                 told = rank[unit] < math.floor(share * len(rank) + 1e-9)
                 for attack in attacks:
-                    asked = RatingQuestion(client, ratings.rows(told), ratings.person, ratings.item)
+                    asked = RatingQuestion(client, ratings.rows(told), ratings.owners, ratings.item)
                     estimates = attack.estimates(observed, known, asked)
                     tables[attack.name][client] = scores(ratings.value, estimates, told, scale)
             for name, table in tables.items():
@@ -68,16 +63,10 @@ def guess(
     return found
 
 
-def ratings_of(truth: Population, client: int) -> ClientRatings:
-    """All ratings of one client."""
-    history = truth.history(client, 0)
-    return ClientRatings(history.owners, history.item, history.value)
-
-
-def _order(ratings: ClientRatings, kind: str, stream: Stream) -> tuple[Ints, Longs]:
+def _order(ratings: History, kind: str, stream: Stream) -> tuple[Ints, Longs]:
     """The unit each rating belongs to (a person, an item, itself), and the random rank of every unit."""
     each = np.arange(len(ratings), dtype=np.int32)
-    column = {"people": ratings.person, "items": ratings.item, "ratings": each}[kind]
+    column = {"people": ratings.owners, "items": ratings.item, "ratings": each}[kind]
     units, unit = np.unique(column, return_inverse=True)
     rank = np.empty(len(units), np.int64)
     rank[np.argsort(stream.words(len(units)), kind="stable")] = np.arange(len(units))

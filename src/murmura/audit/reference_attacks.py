@@ -13,8 +13,6 @@ from murmura.core.rng import Stream
 class Reference(ItemAttack):
     """Claims about clients or about people, without having read anything."""
 
-    against: ClassVar[tuple[str, ...]] = ()
-
     def __init__(self, of: Literal["client", "person"] = "client") -> None:
         self.of: Literal["client", "person"] = of
 

@@ -21,7 +21,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from murmura.kernels.random.philox import permute
@@ -63,10 +63,10 @@ class BprMf(Baseline):
     name = "bpr-mf"
     model = BprModel
 
-    factors: Annotated[int, Field(ge=1)] = 20
-    alpha: Annotated[float, Field(gt=0)] = 0.05
+    factors: Count = 20
+    alpha: Positive = 0.05
     reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
-    epochs: Annotated[int, Field(ge=1)] = 20
+    epochs: Count = 20
     order: Literal["user-grouped", "uniform", "user-uniform"] = "user-grouped"
 
     def fit(

@@ -9,10 +9,9 @@ K = (X X' + reg I)^-1,  X P = K X,  P = (I - X'K X) / reg; no items x items matr
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
@@ -21,7 +20,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Positive, settings
 from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
 
 USERS_AT_ONCE = 128
@@ -89,9 +88,9 @@ class Ease(Baseline):
     model = EaseModel
     seeded = False
 
-    reg: Annotated[float, Field(gt=0)] = 500.0
+    reg: Positive = 500.0
     values: Literal["raw", "binary"] = "binary"
-    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    memory_gb: Positive = 8.0
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class FactorModel(RankingModel):
     Q: Singles  # (items, factors)
     b: Singles  # (items,)
     method: Any
+    learned: ClassVar[tuple[str, ...]] = ("P", "Q", "b")
 
     def score(self, users: Ints) -> Singles:
         """score(u, i) = p_u . q_i + b_i, in one matrix product: the bias is one more factor of weight 1."""
@@ -54,12 +55,12 @@ class FactorModel(RankingModel):
 
     def arrays(self) -> Arrays:
         """The vectors and the biases."""
-        return {"P": self.P, "Q": self.Q, "b": self.b}
+        return {name: getattr(self, name) for name in self.learned}
 
     @classmethod
     def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
         """From the vectors."""
-        return cls(train, arrays["P"], arrays["Q"], arrays["b"], method)
+        return cls(train=train, method=method, **{name: arrays[name] for name in cls.learned})
 
 
 def normal_tables(seed: int, std: float, *shapes: tuple[int, ...]) -> list[Singles]:

@@ -7,10 +7,9 @@ item recommendation benchmarks RecSys 2022); nu = 0 is the ridge of the first pa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, require_rows
@@ -20,7 +19,7 @@ from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.factorisation.als import solve_rows
 from murmura.kernels.sparse import Sparse
 
@@ -46,11 +45,11 @@ class Ials(Baseline):
     name = "ials"
     model = IalsModel
 
-    factors: Annotated[int, Field(ge=1)] = 64
-    alpha: Annotated[float, Field(gt=0)] = 10.0
-    reg: Annotated[float, Field(gt=0)] = 10.0
-    nu: Annotated[float, Field(ge=0, le=1)] = 0.0
-    epochs: Annotated[int, Field(ge=1)] = 15
+    factors: Count = 64
+    alpha: Positive = 10.0
+    reg: Positive = 10.0
+    nu: Fraction = 0.0
+    epochs: Count = 15
     values: Literal["raw", "binary"] = "binary"
 
     def fit(

@@ -7,7 +7,7 @@ depart from the paper in one point: a sampled negative is never one of the user'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -16,10 +16,10 @@ from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
-from murmura.core.model import Arrays, Watch
+from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, guest_secret, server_secret
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.mf import train_one_user, train_pairs
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_others
 from murmura.kernels.random.philox import permute
@@ -34,6 +34,7 @@ class MfModel(FactorModel):
 
     c: Singles  # (users,)
     mu: Singles  # (1,)
+    learned: ClassVar[tuple[str, ...]] = (*FactorModel.learned, "c", "mu")
 
     def score(self, users: Ints) -> Singles:
         """The logit of every pair."""
@@ -54,15 +55,6 @@ class MfModel(FactorModel):
             train_one_user(own[rows], neg, p, self.Q, c, self.b, self.mu[0], alpha, reg)
         return p
 
-    def arrays(self) -> Arrays:
-        """The vectors and the biases."""
-        return super().arrays() | {"c": self.c, "mu": self.mu}
-
-    @classmethod
-    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
-        """From the vectors and the biases."""
-        return cls(train, arrays["P"], arrays["Q"], arrays["b"], method, arrays["c"], arrays["mu"])
-
 
 @settings
 class Mf(Baseline):
@@ -71,11 +63,11 @@ class Mf(Baseline):
     name = "mf"
     model = MfModel
 
-    factors: Annotated[int, Field(ge=1)] = 20
-    alpha: Annotated[float, Field(gt=0)] = 0.01
+    factors: Count = 20
+    alpha: Positive = 0.01
     reg: Annotated[float, Field(ge=0)] = 0.005
-    negatives: Annotated[int, Field(ge=1)] = 4
-    epochs: Annotated[int, Field(ge=1)] = 20
+    negatives: Count = 4
+    epochs: Count = 20
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None

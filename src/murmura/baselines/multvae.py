@@ -17,7 +17,7 @@ from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
 from murmura.neural.histories import Histories
 
@@ -81,9 +81,9 @@ class MultVae(Baseline):
     extra: ClassVar[str | None] = "neural"
 
     topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "200-100-200"
-    epochs: Annotated[int, Field(ge=1)] = 40
-    batch: Annotated[int, Field(ge=1)] = 200
-    learning_rate: Annotated[float, Field(gt=0)] = 0.001
+    epochs: Count = 40
+    batch: Count = 200
+    learning_rate: Positive = 0.001
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
     anneal_cap: Annotated[float, Field(ge=0)] = 0.2
     anneal_epochs: Annotated[int, Field(ge=0)] = 50

@@ -18,7 +18,7 @@ from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.sparse import Sparse, nearest_rows, product_rows
 
 
@@ -52,10 +52,10 @@ class CosineNeighbours(Baseline):
 
     seeded = False
 
-    k: Annotated[int, Field(ge=1)] = 100
-    asymmetry: Annotated[float, Field(ge=0, le=1)] = 0.5
+    k: Count = 100
+    asymmetry: Fraction = 0.5
     shrink: Annotated[float, Field(ge=0)] = 0.0
-    power: Annotated[float, Field(gt=0)] = 1.0
+    power: Positive = 1.0
     values: Literal["raw", "binary"] = "raw"
 
     @property

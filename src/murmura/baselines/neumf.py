@@ -17,7 +17,7 @@ from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.neural import require_torch
 from murmura.neural.histories import Histories
 from murmura.neural.tower import Tower
@@ -107,12 +107,12 @@ class NeuMf(Baseline):
     model = NeuMfModel
     extra: ClassVar[str | None] = "neural"
 
-    factors: Annotated[int, Field(ge=1)] = 16
+    factors: Count = 16
     layers: Annotated[str, Field(pattern="^([2468]|[1-9][0-9]*[02468])(-[1-9][0-9]*)+$")] = "64-32-16"
-    negatives: Annotated[int, Field(ge=1)] = 4
-    epochs: Annotated[int, Field(ge=1)] = 20
-    batch: Annotated[int, Field(ge=1)] = 1024
-    learning_rate: Annotated[float, Field(gt=0)] = 0.001
+    negatives: Count = 4
+    epochs: Count = 20
+    batch: Count = 1024
+    learning_rate: Positive = 0.001
     l2: Annotated[float, Field(ge=0)] = 0.0
 
     def fit(

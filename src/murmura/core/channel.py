@@ -9,11 +9,10 @@ from pydantic import Field
 from murmura.core.codec import half_precision_model
 from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec
-from murmura.core.settings import settings
+from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays
 
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Least = Annotated[int, Field(ge=1)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
 
 
@@ -35,8 +34,8 @@ class ChannelSettings:
     bits: Annotated[int, Field(ge=2, le=24)] = 16  # of one fixed-point value, its sign included
     ring: Literal[24, 32] = 32  # bits of one word of the sum
     block: Literal["dense", "half", "core"] = "dense"
-    core: Least = 5
-    minimum_cohort: Least = 100  # no sum of fewer devices is released
+    core: Count = 5
+    minimum_cohort: Count = 100  # no sum of fewer devices is released
     download: Literal["exact", "float16"] = "exact"  # the numbers of the public model a device fetches
 
     @property

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from murmura.core.settings import settings
+from murmura.core.settings import Fraction, settings
 
-Fraction = Annotated[float, Field(ge=0, le=1)]
 DisclosureMode = Literal["sticky", "per-item-per-round", "per-triple"]
 
 

@@ -72,6 +72,11 @@ class History:
         """Whose row each one is; rows without an owner are of the only person."""
         return np.zeros(len(self), np.int32) if self.person is None else self.person
 
+    @property
+    def people(self) -> Ints:
+        """Who has rows."""
+        return np.unique(self.owners)
+
     def rows(self, keep: Bools) -> History:
         """Some of the rows."""
         person = None if self.person is None else self.person[keep]

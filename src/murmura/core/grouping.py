@@ -9,9 +9,7 @@ from pydantic import Field
 
 from murmura.core.arrays import Ints
 from murmura.core.errors import SettingError
-from murmura.core.settings import settings
-
-Members = Annotated[int, Field(ge=1)]
+from murmura.core.settings import Count, settings
 
 
 @settings
@@ -24,8 +22,8 @@ class Grouping:
     """
 
     groups: str = "random"
-    smallest: Members = 3
-    largest: Members = 30
+    smallest: Count = 3
+    largest: Count = 30
     grouping_seed: Annotated[int, Field(ge=0)] | None = None  # None: the seed of the run
     user_column: str = "user"
     group_column: str = "group"

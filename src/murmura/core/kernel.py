@@ -12,7 +12,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
 from murmura.core.population import Population, States
 from murmura.core.rng import Words
-from murmura.core.tally import Tally, Vectors
+from murmura.core.tally import Tally
 from murmura.core.update import Arrays
 
 
@@ -25,7 +25,7 @@ class VectorSlice(NamedTuple):
     step: float  # fixed-point numbers are multiples of this
 
 
-class CompiledChannel(Vectors, Protocol):
+class CompiledChannel(Protocol):
     """The channel of one phase, as a compiled path needs it; `channel.chain.Chain` is one."""
 
     @property
@@ -65,7 +65,8 @@ class Kernel(Protocol):
     """A compiled twin of an algorithm. It changes `states` and `tally` in place."""
 
     def covers(self, phase: Phase, channel: bool) -> bool:
-        """Whether it can add up this phase, with the stages of its channel if there is one."""
+        """Whether it can add up this phase, with the stages of its channel if there is one; by default all."""
+        return True
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""

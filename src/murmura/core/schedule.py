@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from murmura.core.contract import FederationInfo
-from murmura.core.settings import settings
+from murmura.core.settings import Count, settings
 
-Count = Annotated[int, Field(ge=1)]
 # strict: 1 is one client and 0.1 a tenth of them; 1.0 could be meant as either and is refused
 Clients = (
     Annotated[int, Field(ge=1, strict=True)] | Annotated[float, Field(gt=0, lt=1, strict=True)] | Literal["all"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform
 
 import pydantic
 from pydantic import Field, TypeAdapter
@@ -18,6 +18,9 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from murmura.core.errors import SettingError
 
 T = TypeVar("T")
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
 # `field(..., metadata=PRIVATE)`: what this setting holds was made from private data and may not be published
 PRIVATE = {"private": True}
 UNKNOWN = (

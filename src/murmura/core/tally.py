@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -12,18 +11,6 @@ from murmura.core.arrays import Bytes, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.message import MessageSpec
 from murmura.core.population import Population
-
-
-class Vectors(Protocol):
-    """What is sent through a channel in one phase: messages of one length; `channel.chain.Chain` is one."""
-
-    @property
-    def rows(self) -> int:
-        """The rows in one message."""
-
-    @property
-    def upload_bytes(self) -> int:
-        """The bytes that leave a device in one round."""
 
 
 @dataclass(eq=False)
@@ -60,11 +47,13 @@ class Tally:
         self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
         self.count_down(info, receives, visits)
 
-    def count_vectors(self, info: FederationInfo, receives: MessageSpec, visits: int, carrier: Vectors) -> None:
-        """Add the traffic of so many visits whose updates went through a channel: all of one length."""
+    def count_vectors(
+        self, info: FederationInfo, receives: MessageSpec, visits: int, rows: int, upload_bytes: int
+    ) -> None:
+        """Add the traffic of so many visits through a channel: messages of so many rows and bytes each."""
         self.visits += visits
-        self.rows_up += visits * carrier.rows
-        self.bytes_up += visits * carrier.upload_bytes
+        self.rows_up += visits * rows
+        self.bytes_up += visits * upload_bytes
         self.count_down(info, receives, visits)
 
     def count_down(self, info: FederationInfo, receives: MessageSpec, visits: int) -> None:

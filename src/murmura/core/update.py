@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,20 @@ class Update:
     def __add__(self, other: Update) -> Update:
         tables = {name: rows + other.tables[name] for name, rows in self.tables.items()}
         return Update(tables, {name: x + other.scalars[name] for name, x in self.scalars.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class SentUpdate:
+    """One update of one client, with the public model it answered, as whoever reads it on its way sees it."""
+
+    phase: str
+    round: int
+    client: int
+    model: Arrays  # the same for everyone in the round
+    update: Update
+
+
+UpdateObserver = Callable[[SentUpdate], None]  # a simulation can be asked to show every update to one
 
 
 def add_up(updates: Iterable[Update]) -> Update:

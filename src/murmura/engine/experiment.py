@@ -12,9 +12,8 @@ import numpy as np
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.model import Model, RankedLists
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.engine.protocol import Protocol
 from murmura.engine.rating_scores import HEADER, GroupErrors, score_ratings

@@ -20,11 +20,10 @@ from murmura.core.contract import (
 from murmura.core.errors import FederationError
 from murmura.core.kernel import Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec
-from murmura.core.observer import UpdateObserver
 from murmura.core.population import States
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
-from murmura.core.update import Arrays
+from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.plan import Plan
 
 

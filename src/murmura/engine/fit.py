@@ -8,8 +8,8 @@ from pathlib import Path
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
-from murmura.core.observer import UpdateObserver
 from murmura.core.progress import SILENT, Progress
+from murmura.core.update import UpdateObserver
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, Runtime

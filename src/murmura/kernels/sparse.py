@@ -33,6 +33,13 @@ class Sparse(NamedTuple):
         """The same matrix; with `binary` every entry is 1."""
         return Sparse.of(rows.start, rows.index, np.ones(len(rows.index)) if binary else rows.value)
 
+    @staticmethod
+    def of_people(person: Ints, column: Ints, value: Floats, people: int) -> Sparse:
+        """Ratings in any order as a matrix of people and columns."""
+        order = np.lexsort((column, person))
+        start = np.concatenate(([0], np.cumsum(np.bincount(person, minlength=people))))
+        return Sparse.of(start, column[order], value[order])
+
     def transpose(self, n_columns: int) -> Sparse:
         """The same matrix by columns."""
         row = np.repeat(np.arange(len(self.start) - 1, dtype=np.int32), np.diff(self.start))

@@ -20,9 +20,8 @@ from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
-from murmura.core.observer import SentUpdate
 from murmura.core.settings import settings
-from murmura.core.update import Update, add_up
+from murmura.core.update import SentUpdate, Update, add_up
 from murmura.engine.federation import Federation, failure, server_step
 from murmura.engine.visit import Visit, stage, visit
 
@@ -98,7 +97,7 @@ class InProcess:
         if chain is None:
             f.tally.count(plan.info, f.downloads(phase), phase.sends, len(clients), rows)
         else:
-            f.tally.count_vectors(plan.info, f.downloads(phase), len(clients), chain)
+            f.tally.count_vectors(plan.info, f.downloads(phase), len(clients), chain.rows, chain.upload_bytes)
         return total
 
     def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
@@ -189,7 +188,7 @@ def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) ->
         rows = {name: len(table) for name, table in tables.items()}
         f.tally.count(info, f.downloads(phase), phase.sends, 1, rows)
     else:
-        f.tally.count_vectors(info, f.downloads(phase), 1, chain)
+        f.tally.count_vectors(info, f.downloads(phase), 1, chain.rows, chain.upload_bytes)
     for table in phase.sends.tables:
         if table.space == "item":
             index = tables[table.name].index if chain is None else chain.block(round)

@@ -16,9 +16,9 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
 from murmura.core.model import Model
-from murmura.core.observer import UpdateObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, client_secrets
+from murmura.core.update import UpdateObserver
 from murmura.data.groups import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import Watch, fit

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import Reason, item_vectors, reasons
 from murmura.studies.single_run import open_run

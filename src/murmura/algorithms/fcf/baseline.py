@@ -6,11 +6,10 @@ the paper FCF comes from; docs/papers/fcf.md tells where its text, this code and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
@@ -29,14 +28,12 @@ from murmura.core.contract import (
 from murmura.core.errors import FederationError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
-Count = Annotated[int, Field(ge=1)]
-Rate = Annotated[float, Field(gt=0)]
 Values = NDArray[Any]
 SPREAD = 0.1  # p and q start as N(0, 0.1^2), as in the authors' code
 LARGEST = 1e6  # of an item vector: scores are fitted to 0 and 1, so a training that gets here has gone astray
@@ -49,8 +46,8 @@ class FCF(Algorithm):
     name: ClassVar[str] = "fcf"
 
     factors: Count = 20
-    gamma: Rate = 0.02  # the server's learning rate
-    reg: Rate = 1.0  # lambda, of both sides
+    gamma: Positive = 0.02  # the server's learning rate
+    reg: Positive = 1.0  # lambda, of both sides
     refresh: bool = False  # solve p_u once more against the final model before ranking
     precision: Literal["float32", "float64"] = "float32"
 

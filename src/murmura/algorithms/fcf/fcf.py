@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fcf.baseline import FCF, Rate, Values
+from murmura.algorithms.fcf.baseline import FCF, Values
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     ClientState,
@@ -33,7 +33,7 @@ from murmura.core.contract import (
 from murmura.core.errors import DataError
 from murmura.core.message import TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Positive, settings
 from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class FCFPaper(FCF):
 
     name: ClassVar[str] = "fcf-paper"
 
-    gamma: Rate = 0.1
-    alpha: Rate = 4.0  # confidence of an interaction of value r: 1 + alpha r
+    gamma: Positive = 0.1
+    alpha: Positive = 4.0  # confidence of an interaction of value r: 1 + alpha r
     values: Literal["binary", "raw"] = "binary"  # r: 1, or the value of the interaction
     refresh: bool = True
 

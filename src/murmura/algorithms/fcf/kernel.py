@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from murmura.algorithms.fcf.baseline import FCF, SPREAD
 from murmura.algorithms.fcf.fcf import FCFPaper
 from murmura.core.arrays import Bools, Bytes, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
-from murmura.core.kernel import CohortRound, VectorSlice
+from murmura.core.contract import FederationInfo, RoundContext, Total
+from murmura.core.kernel import CohortRound, Kernel, VectorSlice
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, SparseRows, Update
@@ -60,14 +60,10 @@ class CohortRows:
 
 
 @dataclass(frozen=True)
-class FCFKernel:
+class FCFKernel(Kernel):
     """All clients of a round at once, own items only."""
 
     method: FCF
-
-    def covers(self, phase: Phase, channel: bool) -> bool:
-        """Everything it exchanges, through a channel too."""
-        return True
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""

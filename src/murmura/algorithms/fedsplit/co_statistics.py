@@ -13,10 +13,9 @@ then regressed on them with a ridge, which is the mean of a Gaussian process wit
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
@@ -37,13 +36,10 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
 PAIRS = ("xx", "xm", "mm")
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0)]
-Part = Annotated[float, Field(ge=0, le=1)]
 SPREAD = 20.0  # ratings added to an item's number where similarities by who rated are normalised
 
 
@@ -56,7 +52,7 @@ class PatternSettings:
     rating_weight: Positive = 0.3  # the standard deviation, in stars, that each kind may explain of a rating
     mask_weight: Positive = 0.7
     shrink: Positive = 300.0  # pairs of ratings that count as no covariance at all
-    own: Part = 0.3  # the part of an item's variance that is not noise
+    own: Fraction = 0.3  # the part of an item's variance that is not noise
 
     @property
     def patterns(self) -> int:

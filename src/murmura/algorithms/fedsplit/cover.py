@@ -26,10 +26,8 @@ from pydantic import Field
 from murmura.algorithms.fedsplit.fedsplit import FedSplit, mu_of
 from murmura.algorithms.fedsplit.local import (
     LocalModel,
-    by_person,
     factorise_group,
     open_rows,
-    people_of,
     unable,
 )
 from murmura.core.arrays import Bools, Floats, Ints
@@ -48,6 +46,7 @@ from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.cnmf import CnmfSettings, Factors, factorise
+from murmura.kernels.sparse import Sparse
 
 Unrated = Literal["zero", "prior", "decoys"]
 DECOYS = Purpose.OWN + 1  # the stream of made-up ratings
@@ -103,7 +102,7 @@ class FedSplitCover(FedSplit):
         able = not unable(rows)
         sums = prior_sums(rows, info.items) if able else np.zeros((info.items, 2))
         every = SparseRows(np.arange(info.items, dtype=np.int32), sums.astype(self.precision))
-        people = float(len(people_of(rows)) if able else 0)
+        people = float(len(rows.people) if able else 0)
         return Update({"sums": every}, {**update.scalars, "people": people})
 
     def factorised(
@@ -116,7 +115,7 @@ class FedSplitCover(FedSplit):
         if self.unrated == "prior":
             local, _ = super().factorised(context, history, rows, rng)
             return local, fill_unrated(local, info, prior)
-        made = with_decoys(rows, people_of(history), info, prior, mu, rng.stream(DECOYS))
+        made = with_decoys(rows, history.people, info, prior, mu, rng.stream(DECOYS))
         sent = factorise_group(made, mu, self, info.people, rng.stream(Purpose.INIT))
         return refit_user_factors(sent, history, mu, self, info.items), sent
 
@@ -228,6 +227,6 @@ def refit_user_factors(
     """W and b_W fitted to the true ratings, H and b_H as they are sent."""
     everywhere = local.everywhere(items)
     start = Factors(local.W, everywhere["H"], local.b_w, everywhere["b_h"])
-    ratings = by_person(history, history.item, len(local.b_w))
+    ratings = Sparse.of_people(history.owners, history.item, history.value, len(local.b_w))
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs, items=False)
     return replace(local, W=found.W, b_w=found.b_w)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from pydantic import Field
 
 from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.fedsplit import MU, FedSplit, mu_of
@@ -32,10 +31,9 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Positive, settings
 from murmura.core.update import Arrays, Update
 
-Positive = Annotated[float, Field(gt=0)]
 JUDGING = Purpose.OWN + 2  # the stream of the ratings a group holds out to judge itself
 
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, open_rows, unable
 from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns, too_large
@@ -41,11 +40,10 @@ from murmura.core.contract import (
 from murmura.core.errors import DataError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import PRIVATE, settings
+from murmura.core.settings import PRIVATE, Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.factorisation.cnmf import CnmfSettings, Step, Weight
 
-Count = Annotated[int, Field(ge=1)]
 MU = TableSpec("mu", "dense", 1, 1, "float64")
 
 

@@ -40,14 +40,9 @@ class LocalModel:
         return {"H": H, "b_h": b_h}
 
 
-def people_of(history: History) -> Ints:
-    """Who has ratings."""
-    return np.unique(history.owners)
-
-
 def unable(history: History) -> str:
     """Why these rows cannot be factorised, in one sentence; "" where they can."""
-    people = len(people_of(history))
+    people = len(history.people)
     if people < 2:
         what = "only one person has" if people else "nobody has"
         return f"a group must have two people with ratings, but {what} any here; join after training instead."
@@ -92,8 +87,8 @@ def factorise_group(
     """
     wide = wide or method.factors
     items, column = np.unique(history.item, return_inverse=True)
-    ratings = by_person(history, column.astype(np.int32), people)
-    k, n = min(method.factors, wide, len(people_of(history)) - 1), len(items)
+    ratings = Sparse.of_people(history.owners, column.astype(np.int32), history.value, people)
+    k, n = min(method.factors, wide, len(history.people) - 1), len(items)
     start = random_factors(stream.words(words_needed(people, n, k)), people, n, k)
     found, _ = factorise(ratings, start, mu, method.rates, method.epochs)
     counts = np.bincount(column).astype(np.float64)
@@ -112,7 +107,8 @@ def join(
     The rule is for ratings above 0; others tell it nothing.
     """
     history = history.rows(history.value > 0)
-    return fit_users(by_person(history, history.item, people), patterns, b, mu, rates)
+    ratings = Sparse.of_people(history.owners, history.item, history.value, people)
+    return fit_users(ratings, patterns, b, mu, rates)
 
 
 def solve_ridge(
@@ -123,15 +119,9 @@ def solve_ridge(
     W, b_w = np.zeros((people, k)), np.zeros(people)
     penalty = np.diag([ridge_bias] + [ridge] * k)
     person = history.owners
-    for who in people_of(history).tolist():
+    for who in history.people.tolist():
         own = history.item[person == who]
         A = np.column_stack([np.ones(len(own)), patterns[own]])
         solved = np.linalg.solve(A.T @ A + penalty, A.T @ (history.value[person == who] - base[own]))
         b_w[who], W[who] = solved[0], solved[1:]
     return W, b_w
-
-
-def by_person(history: History, column: Ints, people: int) -> Sparse:
-    """The ratings as a matrix of people and columns; rows of a history are ordered by person."""
-    rows = np.bincount(history.owners, minlength=people)
-    return Sparse.of(np.concatenate(([0], np.cumsum(rows))), column, history.value)

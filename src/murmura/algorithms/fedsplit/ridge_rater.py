@@ -10,11 +10,10 @@ exchange of factors must beat: on MovieLens 1M it predicts better than FedSPLIT 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
 from murmura.algorithms.fedsplit.local import open_rows, solve_ridge
@@ -34,10 +33,8 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
-
-Positive = Annotated[float, Field(gt=0)]
 
 
 @settings

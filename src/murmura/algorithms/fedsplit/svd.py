@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.algorithms.fedsplit.co_statistics import Count, PatternSettings, Positive, item_patterns
+from murmura.algorithms.fedsplit.co_statistics import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows, people_of, unable
+from murmura.algorithms.fedsplit.local import open_rows, unable
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
@@ -36,7 +36,7 @@ from murmura.core.contract import (
 from murmura.core.errors import DataError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
 
 
@@ -68,7 +68,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
         why = unable(rows)
         if context.phase == "means":
             mean = 0.0 if why else float(rows.value.mean())
-            people = 0.0 if why else float(len(people_of(rows)))
+            people = 0.0 if why else float(len(rows.people))
             return state, Update(scalars={"mean": mean, "groups": float(mean > 0), "people": people})
         if why:
             raise DataError(why)

@@ -35,12 +35,10 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
-Count = Annotated[int, Field(ge=1)]
 Times = Annotated[int, Field(ge=0)]
-Rate = Annotated[float, Field(gt=0)]
 Values = NDArray[Any]
 SPREAD = 0.1  # p, q and also b start as N(0, 0.1^2), as in the authors' code
 
@@ -52,7 +50,7 @@ class FedeRank(Algorithm):
     name: ClassVar[str] = "federank"
 
     factors: Count = 20
-    alpha: Rate = 0.05
+    alpha: Positive = 0.05
     triples: Count | Literal["mean", "own"] = 1  # T: a number, floor(X+ / |U|), or the client's own |I_u|
     version: Literal["B", "equations"] = "B"
     fold_in: Times = 20  # local passes of someone unknown in training

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fpl.federank import FedeRank, Rate, Times, Values, join, split
+from murmura.algorithms.fpl.federank import FedeRank, Times, Values, join, split
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -27,7 +27,7 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
-from murmura.core.settings import settings
+from murmura.core.settings import Positive, settings
 from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class FPL(FedeRank):
     name: ClassVar[str] = "fpl"
 
     optimiser: optimisers.Optimiser = "sum"
-    server_alpha: Rate | None = None  # the server's learning rate; None: alpha
+    server_alpha: Positive | None = None  # the server's learning rate; None: alpha
     warm: Times = 0  # local passes of p_u over the received model before a step; nothing leaves
     refresh: Times = 0  # local passes over the final model before ranking
     prior: bool = False  # start b from one summed vector of the counts of shared positives

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
-from murmura.core.kernel import CohortRound, CompiledChannel
+from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
 from murmura.core.population import Population, States
 from murmura.core.rng import Purpose, Words
 from murmura.core.tally import Tally
@@ -40,16 +40,12 @@ BITS = 2**28  # bytes the table of own items may take; above it they are searche
 BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients
 
 
-class FPLKernel:
+class FPLKernel(Kernel):
     """Runs many clients and many rounds of one federation; keeps its room between calls."""
 
     def __init__(self, algorithm: FPL) -> None:
         self.algorithm = algorithm
         self._room: _Room | None = None
-
-    def covers(self, phase: Phase, channel: bool) -> bool:
-        """Everything FPL exchanges, through a channel too."""
-        return True
 
     def sequential(self, phase: Phase) -> bool:
         """Training whose server adds gradients as they come."""
@@ -128,13 +124,14 @@ class FPLKernel:
             return run(cuts[w], cuts[w + 1], bounds, clients, cohort.round, space, out)
 
         rows = room.side_by_side(work)
-        merge_blocks(out, room.touched, room.total, room.senders)
-        index = np.flatnonzero(room.touched).astype(np.int32)
-        room.touched[index] = False
-        tally.item_rows[index] += room.senders[index]
-        values = room.total[index]
+        touched, total, senders = room.merged
+        merge_blocks(out, touched, total, senders)
+        index = np.flatnonzero(touched).astype(np.int32)
+        touched[index] = False
+        tally.item_rows[index] += senders[index]
+        values = total[index]
         if self.algorithm.optimiser == "per-contributor":
-            values = np.column_stack([values, room.senders[index].astype(values.dtype)])
+            values = np.column_stack([values, senders[index].astype(values.dtype)])
         return Total(Update({"items": SparseRows(index, values)}), len(clients)), sum(rows)
 
     def _through(
@@ -220,19 +217,10 @@ class _Room:
         return self._sums
 
     @cached_property
-    def total(self) -> Values:
-        """The sum over blocks."""
-        return np.empty((self.items, self.width), self.dtype)
-
-    @cached_property
-    def touched(self) -> NDArray[np.bool_]:
-        """Which rows of the total are in use."""
-        return np.zeros(self.items, np.bool_)
-
-    @cached_property
-    def senders(self) -> NDArray[np.int64]:
-        """How many clients sent each row of the total."""
-        return np.empty(self.items, np.int64)
+    def merged(self) -> tuple[Bools, Values, Longs]:
+        """Room for the sum over blocks: which rows are in use, the rows, how many clients sent each."""
+        total = np.empty((self.items, self.width), self.dtype)
+        return np.zeros(self.items, np.bool_), total, np.empty(self.items, np.int64)
 
     @cached_property
     def pool(self) -> ThreadPoolExecutor:

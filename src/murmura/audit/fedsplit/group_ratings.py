@@ -11,13 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.audit.attack import (
-    AdversaryKnowledge,
-    ClientRatings,
-    ObservedUpdates,
-    RatingAttack,
-    RatingQuestion,
-)
+from murmura.audit.attack import AdversaryKnowledge, ObservedUpdates, RatingAttack, RatingQuestion
 from murmura.audit.fedsplit.group_updates import balanced, update_table
 from murmura.core.arrays import Floats
 from murmura.kernels.factorisation.cnmf import CnmfRates, Factors, fit_users, predict
@@ -40,7 +34,8 @@ class FedSplitRatings(RatingAttack):
         table = update_table(sent_update, known.info.items)
         rates = CnmfRates(*(float(known.settings[name]) for name in CnmfRates._fields))
         H, b_h = table[:, :k], table[:, k]
-        W, b_w = fit_users(by_person(asked.hints, asked.people), H, b_h, mu, rates)
+        hints = Sparse.of_people(asked.hints.owners, asked.hints.item, asked.hints.value, asked.people)
+        W, b_w = fit_users(hints, H, b_h, mu, rates)
         guesses = predict(Factors(W, H, b_w, b_h), mu, asked.person, asked.item)
         if known.settings.get("bias") != "means":
             return guesses
@@ -55,20 +50,12 @@ class HintsAlone(RatingAttack):
 
     name: ClassVar[str] = "hints"
     title: ClassVar[str] = "no letter read: the mean of a person's known ratings"
-    against: ClassVar[tuple[str, ...]] = ()
 
     def estimates(self, observed: ObservedUpdates, known: AdversaryKnowledge, asked: RatingQuestion) -> Floats:
         """mu, moved towards the known ratings of the person."""
         mu = float(observed.phase("factors")[0].model["mu"][0])
         hints, people = asked.hints, asked.people
-        counts = np.bincount(hints.person, minlength=people)
-        sums = np.bincount(hints.person, hints.value, minlength=people)
+        counts = np.bincount(hints.owners, minlength=people)
+        sums = np.bincount(hints.owners, hints.value, minlength=people)
         means: Floats = (sums + PRIOR_RATINGS * mu) / (counts + PRIOR_RATINGS)
         return means[asked.person]
-
-
-def by_person(ratings: ClientRatings, people: int) -> Sparse:
-    """The ratings as a matrix of people and items."""
-    order = np.lexsort((ratings.item, ratings.person))
-    start = np.concatenate(([0], np.cumsum(np.bincount(ratings.person, minlength=people))))
-    return Sparse.of(start, ratings.item[order], ratings.value[order])

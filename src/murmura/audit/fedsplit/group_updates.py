@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from murmura.audit.attack import ClientRatings
 from murmura.core.arrays import Floats, Ints
-from murmura.core.observer import SentUpdate
+from murmura.core.contract import History
+from murmura.core.update import SentUpdate
 
 
 def update_table(sent_update: SentUpdate, items: int) -> Floats:
@@ -17,10 +17,10 @@ def update_table(sent_update: SentUpdate, items: int) -> Floats:
     return table
 
 
-def known_values(hints: ClientRatings, person: Ints, item: Ints) -> Floats:
+def known_values(hints: History, person: Ints, item: Ints) -> Floats:
     """The known ratings among those asked for; NaN for the others."""
     width = int(max(item.max(initial=0), hints.item.max(initial=0))) + 1
-    keys, known = person.astype(np.int64) * width + item, hints.person.astype(np.int64) * width + hints.item
+    keys, known = person.astype(np.int64) * width + item, hints.owners.astype(np.int64) * width + hints.item
     values = np.full(len(keys), np.nan)
     order = np.argsort(known)
     place = np.minimum(np.searchsorted(known[order], keys), max(0, len(known) - 1))
@@ -31,7 +31,7 @@ def known_values(hints: ClientRatings, person: Ints, item: Ints) -> Floats:
 
 
 def balanced(
-    estimates: Floats, person: Ints, item: Ints, hints: ClientRatings, totals: Floats, counts: Floats
+    estimates: Floats, person: Ints, item: Ints, hints: History, totals: Floats, counts: Floats
 ) -> Floats:
     """Estimates moved so that, with the known ratings, those of each item add up to what the update says.
 

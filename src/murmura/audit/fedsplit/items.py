@@ -16,8 +16,8 @@ import numpy as np
 from murmura.audit.attack import AdversaryKnowledge, ItemAttack, ItemClaims, ObservedUpdates
 from murmura.audit.fedsplit.group_updates import update_table
 from murmura.core.arrays import Floats
-from murmura.core.observer import SentUpdate
 from murmura.core.rng import Stream
+from murmura.core.update import SentUpdate
 
 
 def moves(sent_update: SentUpdate, items: int, factors: int) -> Floats:

@@ -15,8 +15,8 @@ import numpy as np
 from murmura.audit.attack import AdversaryKnowledge, ItemAttack, ItemClaims, ObservedUpdates
 from murmura.audit.fedsplit.group_updates import update_table
 from murmura.core.arrays import Floats, Ints
-from murmura.core.observer import SentUpdate
 from murmura.core.rng import Stream
+from murmura.core.update import SentUpdate
 
 RIDGE = 1.0
 STEPS = 15

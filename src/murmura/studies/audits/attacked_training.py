@@ -23,10 +23,10 @@ from murmura.audit.reference_attacks import ChanceReference, PopularityReference
 from murmura.audit.registry import attack, attacks_on
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.observer import SentUpdate
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import as_dict
+from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.runtimes.simulation import FederatedMethod
 

@@ -31,8 +31,8 @@ from murmura.core.errors import RunError
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import is_empty, locked
-from murmura.core.observer import SentUpdate
 from murmura.core.settings import as_dict
+from murmura.core.update import SentUpdate
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.factorisation.cnmf import CnmfSettings

@@ -20,7 +20,7 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
-from murmura.core.ranked_lists import RankedLists
+from murmura.core.model import RankedLists
 from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
