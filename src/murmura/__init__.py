@@ -4,6 +4,7 @@ What a user of the Python API needs, by name; docs/python.md shows each. To writ
 `murmura.federated`; to test one, `murmura.testing`.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -46,53 +47,30 @@ if TYPE_CHECKING:
 
     comparison = _plan
 
-# the same names again, imported on first use so that `import murmura` stays light; a test holds both together
-_PUBLIC = {
-    "Baseline": "baselines.base:Baseline",
-    "Catalogue": "core.catalogue:Catalogue",
-    "Comparison": "studies.compare:Comparison",
-    "Dataset": "core.catalogue:Dataset",
-    "Evaluation": "evaluation:Evaluation",
-    "FederatedModel": "engine.federated_model:FederatedModel",
-    "Interactions": "core.interactions:Interactions",
-    "Ledger": "channel.ledger:Ledger",
-    "EntryMeans": "studies.compare:EntryMeans",
-    "RankedLists": "core.model:RankedLists",
-    "Model": "core.model:Model",
-    "MurmuraError": "core.errors:MurmuraError",
-    "PreparedData": "engine.protocol:PreparedData",
-    "Protocol": "engine.protocol:Protocol",
-    "RankingModel": "baselines.base:RankingModel",
-    "Selection": "engine.protocol:Selection",
-    "Split": "core.split:Split",
-    "Trial": "studies.search.trials:Trial",
-    "Vocabulary": "core.interactions:Vocabulary",
-    "algorithm": "algorithms:algorithm",
-    "baseline": "baselines:baseline",
-    "best": "studies.search.trials:best",
-    "compare": "studies.compare:compare",
-    "comparison": "studies.compare:plan",
-    "evaluate": "evaluation:evaluate",
-    "fit": "studies.methods:fit",
-    "grid": "studies.search.grid:grid",
-    "load": "data.sources.registry:load",
-    "prepare": "engine.protocol:prepare",
-    "protocol": "engine.protocol:protocol",
-    "report": "report",
-    "search": "studies.search.grid:search",
-    "simulate": "runtimes.simulation:simulate",
-}
-
-
+# imported on first use, so that `import murmura` stays light
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through
 
     def __getattr__(name: str) -> object:
-        if name not in _PUBLIC:
-            raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_PUBLIC))}.")
-        room, _, attribute = _PUBLIC[name].partition(":")
-        module = import_module(f"murmura.{room}")
-        return getattr(module, attribute) if attribute else module
+        if name not in _names():
+            raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_names()))}.")
+        room, attribute = _names()[name]
+        if room == __name__:
+            return import_module(f"{room}.{attribute}")
+        return getattr(import_module(room), attribute)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PUBLIC, "__version__"])
+    return sorted([*_names(), "__version__"])
+
+
+@cache
+def _names() -> dict[str, tuple[str, str]]:
+    """The module and the name behind each name of the block above: read from the block, stated nowhere else."""
+    import ast
+    from pathlib import Path
+
+    text = Path(__file__).read_text(encoding="utf-8")
+    block = next(node for node in ast.parse(text).body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    found = {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
+    return {"comparison": found.pop("_plan"), **found}
