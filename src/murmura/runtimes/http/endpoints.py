@@ -155,7 +155,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "GET",
         "/m/{name}",
         "A public model or the description, by its SHA-256.",
-        lambda c, r: c.blob(r.name.hex()),
+        lambda c, r: c.blob(r.name),
         BINARY,
         cache=IMMUTABLE,
     ),

@@ -138,12 +138,9 @@ class Coordinator:
             raise RefusedError("unknown", "no round has been completed here yet.")
         return found
 
-    def blob(self, name: str) -> bytes:
+    def blob(self, name: bytes) -> bytes:
         """A public model or the description, by its hash."""
-        try:
-            found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (bytes.fromhex(name),))
-        except ValueError:
-            found = None
+        found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (name,))
         if found is None:
             raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
         return bytes(found[0])
