@@ -1,7 +1,7 @@
 """The sticky promise, over anything that can happen to a device."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -45,11 +45,11 @@ class Device(RuleBasedStateMachine):
 
     @rule(items=st.sets(item, max_size=3))
     def exclude(self, items: set[int]) -> None:
-        self.record = self.record.exclude(*items)
+        self.record = replace(self.record, excluded=(*{*self.record.excluded, *items},))
 
     @rule(items=st.sets(item, max_size=3))
     def allow(self, items: set[int]) -> None:
-        self.record = self.record.allow(*items)
+        self.record = replace(self.record, excluded=(*{*self.record.excluded} - items,))
 
     @rule()
     def restart(self) -> None:
@@ -107,10 +107,10 @@ def test_an_excluded_item_is_not_replaced_by_another() -> None:
     items = np.arange(20, dtype=np.int32)
     record = extend_record(StickyRecord(), items.tolist(), 0.5, SECRET)
     gone = record.joined[3]
-    later = extend_record(record.exclude(gone), items.tolist(), 0.5, SECRET)
+    later = extend_record(replace(record, excluded=(gone,)), items.tolist(), 0.5, SECRET)
     assert later.joined == record.joined
     assert sticky_consent(later, items, 0.5).sum() == 9
-    assert sticky_consent(later.allow(gone), items, 0.5).sum() == 10
+    assert sticky_consent(replace(later, excluded=()), items, 0.5).sum() == 10
 
 
 def test_every_item_is_equally_likely_to_join() -> None:
@@ -131,5 +131,5 @@ def test_the_compiled_draw_of_everyone_is_the_draw_of_each(pi: float) -> None:
     for u in range(40):
         own = data.by_user.of(u)
         barred = data.item[never & (data.user == u)].tolist()
-        record = extend_record(StickyRecord().exclude(*barred), own.tolist(), pi, secrets[u])
+        record = extend_record(StickyRecord(excluded=tuple(barred)), own.tolist(), pi, secrets[u])
         assert people.history(u, 3).consent.tolist() == sticky_consent(record, own, pi).tolist()

@@ -14,15 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
-from murmura.channel.clipping import CoordinateClip, L2Clip
-from murmura.channel.layout import SparseVector, VectorLayout
+from murmura.channel.layout import VectorLayout
 from murmura.channel.ring import Ring
-from murmura.channel.rounding import FixedPoint
 from murmura.channel.shares import SEED_BYTES
+from murmura.channel.stages import CoordinateClip, FixedPoint, L2Clip, Stage
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
@@ -33,16 +31,6 @@ from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 
 FEWEST_BITS = 8  # of a table that declares its bound, when a large cohort leaves it fewer than `bits`
-
-
-class Stage(Protocol):
-    """What happens to the numbers of one device, and what the server undoes in the sum."""
-
-    def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
-        """The device half."""
-
-    def server(self, total: Floats) -> Floats:
-        """The server half: (words,) to (words,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +65,12 @@ class Chain:
 
     def vector_slice(self, table: str, round: int) -> VectorSlice:
         """Where and how a table travels, for compiled paths."""
-        at = self.layout.first
-        for one in self.layout.tables:
-            if one.name == table:
-                break
-            at += self.layout.rows(one) * one.width
+        one, here = next(found for found in self.layout.slices() if found[0].name == table)
         place = np.full(one.rows, -1, np.int64)
         rows = self.block(round) if one.space == "item" else np.arange(one.rows)
-        place[rows] = at + np.arange(len(rows)) * one.width
+        place[rows] = here.start + np.arange(len(rows)) * one.width
         bound = _bound(self.settings, one)
-        return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[at]))
+        return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[here.start]))
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half of sums that are not yet in the ring."""
@@ -129,12 +113,8 @@ def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort:
     layout = VectorLayout.of(settings, phase, info)
     bounds, limits = np.ones(layout.words), np.ones(layout.words)
     bounds[1:], limits[1:] = settings.clip, 2.0 ** (settings.bits - 1)
-    at = layout.first
-    for table in layout.tables:
-        here = slice(at, at + layout.rows(table) * table.width)
-        bounds[here], bits = _bound(settings, table), _bits(settings, table, cohort)
-        limits[here] = 2.0 ** (bits - 1)
-        at = here.stop
+    for table, here in layout.slices():
+        bounds[here], limits[here] = _bound(settings, table), 2.0 ** (_bits(settings, table, cohort) - 1)
     most = int((2 ** (settings.ring - 1) - 1) // limits.max())
     if cohort > most:
         fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"

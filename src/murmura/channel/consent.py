@@ -38,14 +38,6 @@ class StickyRecord:
     joined: tuple[int, ...] = ()  # the items of the shared set in the order they joined; none ever leaves
     excluded: tuple[int, ...] = ()  # "never share this", which its owner may take back
 
-    def exclude(self, *items: int) -> StickyRecord:
-        """Stop the sending of these items."""
-        return replace(self, excluded=tuple(sorted({*self.excluded, *items})))
-
-    def allow(self, *items: int) -> StickyRecord:
-        """Take an exclusion back."""
-        return replace(self, excluded=tuple(sorted({*self.excluded} - {*items})))
-
 
 def extend_record(record: StickyRecord, items: Iterable[int], pi: float, secret: Words) -> StickyRecord:
     """Let items join while there is room; what has joined stays, also when pi falls or the item is excluded."""

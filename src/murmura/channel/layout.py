@@ -6,6 +6,7 @@ on the declaration, the items on offer and the round alone: neither row numbers 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -73,6 +74,12 @@ class VectorLayout:
             return table.rows
         return (len(self.items) + 1) // 2 if self.half else len(self.items)
 
+    def slices(self) -> Iterator[tuple[TableSpec, slice]]:
+        """Every table, and where it stands in the vector."""
+        at = self.first
+        for table in self.tables:
+            yield table, slice(at, at := at + self.rows(table) * table.width)
+
     def block(self, round: int) -> Ints:
         """The items of a round, ascending."""
         return self.items[_half(len(self.items), round)] if self.half else self.items
@@ -80,14 +87,13 @@ class VectorLayout:
     def device(self, update: Update, round: int) -> SparseVector:
         """The numbers of the update that travel; rows outside the block are dropped."""
         scalars = np.array([update.scalars[name] for name in self.scalars], np.float64)
-        places, values, at = [np.arange(1, self.first)], [scalars], self.first
-        for table in self.tables:
+        places, values = [np.arange(1, self.first)], [scalars]
+        for table, here in self.slices():
             rows = self.in_block(table, update.tables[table.name], round)
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
-            start = at + row.astype(np.int64) * table.width
+            start = here.start + row.astype(np.int64) * table.width
             places.append((start[:, None] + np.arange(table.width)).ravel())
             values.append(rows.values.astype(np.float64).ravel())
-            at += self.rows(table) * table.width
         place, value = np.concatenate(places), np.concatenate(values)
         there = value != 0
         return SparseVector(place[there], value[there])
@@ -107,11 +113,10 @@ class VectorLayout:
 
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""
-        tables, at = {}, self.first
-        for table in self.tables:
+        tables = {}
+        for table, here in self.slices():
             n = self.rows(table)
-            values = vector[at : at + n * table.width].reshape(n, table.width)
-            at += n * table.width
+            values = vector[here].reshape(n, table.width)
             index = self.block(round) if table.space == "item" else np.arange(n, dtype=np.int32)
             there = values.any(axis=1) if table.space != "dense" else np.ones(n, np.bool_)
             kind = np.dtype(table.dtype)
