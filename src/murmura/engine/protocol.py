@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -13,6 +12,7 @@ from murmura.core.arrays import Bools
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
+from murmura.core.plugins import unknown_name
 from murmura.core.settings import settings
 from murmura.core.split import Split
 from murmura.data.filters import (
@@ -95,9 +95,7 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     if name.startswith(GIVEN):
         return _given(name)
     if name not in PROTOCOLS:
-        near = difflib.get_close_matches(name, PROTOCOLS, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(PROTOCOLS)}."
-        raise SettingError(f"there is no protocol '{name}': {hint}")
+        raise SettingError(unknown_name("protocol", name, tuple(PROTOCOLS)))
     return PROTOCOLS[name](dataset)
 
 
