@@ -61,13 +61,15 @@ def group(arrays: Mapping[str, NDArray[Any]], name: str) -> dict[str, NDArray[An
     return {key.removeprefix(start): array for key, array in arrays.items() if key.startswith(start)}
 
 
-def answers_as_arrays(answers: Mapping[int, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """What single clients were told, as {"answers.7.M": ...}."""
-    return {f"answers.{client}.{name}": a for client, answer in answers.items() for name, a in answer.items()}
+def flat_answers(answers: Mapping[int, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """What single clients were told, as {"7.M": ...}."""
+    return prefixed(**{str(client): answer for client, answer in answers.items()})
 
 
-def answers_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[int, dict[str, NDArray[Any]]]:
+def answers_of(flat: Mapping[str, NDArray[Any]]) -> dict[int, dict[str, NDArray[Any]]]:
     """The opposite."""
-    flat = group(arrays, "answers")
-    clients = sorted({int(name.partition(".")[0]) for name in flat})
-    return {client: group(flat, str(client)) for client in clients}
+    found: dict[int, dict[str, NDArray[Any]]] = {}
+    for name, array in flat.items():
+        client, _, key = name.partition(".")
+        found.setdefault(int(client), {})[key] = array
+    return dict(sorted(found.items()))

@@ -13,14 +13,7 @@ from murmura.channel.ledger import TRAFFIC, LedgerLine
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
 from murmura.core.tally import Tally
-from murmura.engine.archive import (
-    answers_as_arrays,
-    answers_of_arrays,
-    group,
-    prefixed,
-    read_archive,
-    write_archive,
-)
+from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import Federation
 
 NAME = "checkpoint.npz"
@@ -33,10 +26,8 @@ def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> Non
         "disclosed": f.tally.disclosed,
         "item_rows": f.tally.item_rows,
     }
-    arrays = {
-        **prefixed(model=f.server.model, private=f.server.private, states=f.states, tally=tally),
-        **answers_as_arrays(f.answers),
-    }
+    server, answers = f.server, flat_answers(f.answers)
+    arrays = prefixed(model=server.model, private=server.private, states=f.states, tally=tally, answers=answers)
     meta = {
         "config": f.plan.config(),
         "rounds": f.rounds,
@@ -60,7 +51,7 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
     f.states = group(arrays, "states")
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
     f.rounds = meta["rounds"]
-    f.answers = answers_of_arrays(arrays)
+    f.answers = answers_of(group(arrays, "answers"))
     f.refused = {int(client): why for client, why in meta["refused"].items()}
     return f, [LedgerLine(**line) for line in meta["lines"]]
 

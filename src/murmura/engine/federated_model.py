@@ -27,14 +27,7 @@ from murmura.core.population import States, member_places
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict
-from murmura.engine.archive import (
-    answers_as_arrays,
-    answers_of_arrays,
-    group,
-    prefixed,
-    read_archive,
-    write_archive,
-)
+from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan
 
@@ -145,8 +138,7 @@ class FederatedModel(RankingModel):
         }
         text = json.dumps(meta, sort_keys=True).encode()
         return {
-            **prefixed(model=self.model, states=self.states),
-            **answers_as_arrays(self.answers),
+            **prefixed(model=self.model, states=self.states, answers=flat_answers(self.answers)),
             **({} if self.plan.groups is None else {"groups": self.plan.groups}),
             "choices.pi": choices.pi,
             "choices.excluded": choices.excluded,
@@ -191,7 +183,7 @@ class FederatedModel(RankingModel):
             ledger,
             kernel,
             meta["rounds"],
-            answers_of_arrays(arrays),
+            answers_of(group(arrays, "answers")),
             refused,
             tuple(meta["names"]),
         )

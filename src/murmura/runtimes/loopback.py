@@ -218,12 +218,7 @@ class _RunningFederation:
     ) -> None:
         """What the servers and the devices have learned, and what left the devices."""
         f, now = self.federation, self.servers.coordinator.rounds.now
-        f.server = now.server
-        answers: dict[int, dict[str, np.ndarray]] = {}
-        for name, array in now.answers.items():
-            slot, _, key = name.partition(".")
-            answers.setdefault(int(slot), {})[key] = array
-        f.answers = answers
+        f.server, f.answers = now.server, now.answers
         for client, outcome in sorted(outcomes.items()):
             if outcome.kind == "sent" or client in refused:
                 self._count(phase, round, client)

@@ -275,9 +275,7 @@ class RoundRunner:
 
     def answer(self, slot: int) -> bytes:
         """What the last exchange told this device alone."""
-        start = f"{slot}."
-        answers = self.now.answers
-        own = {name.removeprefix(start): answers[name] for name in answers if name.startswith(start)}
+        own = self.now.answers.get(slot)
         if not own:
             raise RefusedError("unknown", "the last exchange told this device nothing.")
         return wire.pack_arrays(own)

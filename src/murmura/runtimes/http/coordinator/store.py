@@ -13,7 +13,7 @@ from murmura.core.arrays import Ints
 from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
 from murmura.core.rng import Rng
-from murmura.core.update import Arrays
+from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
@@ -29,7 +29,7 @@ class FederationState:
 
     position: Position
     server: ServerState
-    answers: Arrays  # "slot.name" -> what the last exchange told one device
+    answers: Answers  # what the last exchange told single devices, by slot
     model: str  # hash of the public model
 
 
@@ -71,7 +71,7 @@ class CoordinatorStore:
         server = ServerState(
             wire.unpack_arrays(self._fact("server")), wire.unpack_arrays(self._fact("private"))
         )
-        answers = wire.unpack_arrays(self._fact("answers"))
+        answers = answers_of(wire.unpack_arrays(self._fact("answers")))
         position = Position.decode(self._fact("progress"))
         return FederationState(position, server, answers, self._fact("model").hex())
 
@@ -113,27 +113,19 @@ class CoordinatorStore:
         said: str,
     ) -> None:
         """The next model, the new position and the end of the round in one transaction."""
-        ended = "UPDATE rounds SET state = 'committed', reports = ?, ended = ?, reason = ? WHERE serial = ?"
-        self._store.write(
-            [
-                *self._now(position, server, answers),
-                (ended, (count, now, said[:LONGEST] or None, serial)),
-                ("DELETE FROM tickets WHERE serial = ?", (serial,)),
-            ],
-            durable=True,
-        )
+        self._end(serial, "committed", count, now, said, self._now(position, server, answers))
 
     def abandon(self, serial: int, position: Position, count: int, now: float, why: str) -> None:
         """The round is given up; the model stays."""
-        ended = "UPDATE rounds SET state = 'abandoned', reports = ?, ended = ?, reason = ? WHERE serial = ?"
-        self._store.write(
-            [
-                put_fact("progress", position.encode()),
-                (ended, (count, now, why[:LONGEST], serial)),
-                ("DELETE FROM tickets WHERE serial = ?", (serial,)),
-            ],
-            durable=True,
-        )
+        self._end(serial, "abandoned", count, now, why, [put_fact("progress", position.encode())])
+
+    def _end(
+        self, serial: int, state: str, count: int, now: float, said: str, changes: list[Statement]
+    ) -> None:
+        ended = "UPDATE rounds SET state = ?, reports = ?, ended = ?, reason = ? WHERE serial = ?"
+        row = (state, count, now, said[:LONGEST] or None, serial)
+        tickets = ("DELETE FROM tickets WHERE serial = ?", (serial,))
+        self._store.write([*changes, (ended, row), tickets], durable=True)
 
     def ticket_holder(self, serial: int, report: bytes) -> int | None:
         """Whose report id this is."""
@@ -160,14 +152,13 @@ class CoordinatorStore:
         content = encode_model(server.model, downloads, info.listed)
         name, described = hashlib.sha256(content).digest(), bytes.fromhex(self.description_hash)
         before = self._store.fact("model") or name
-        flat = {f"{slot}.{key}": array for slot, own in answers.items() for key, array in own.items()}
         return [
             ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?)", (described, before, name)),
             ("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, content)),
             put_fact("model", name),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
-            put_fact("answers", wire.pack_arrays(flat)),
+            put_fact("answers", wire.pack_arrays(flat_answers(answers))),
             put_fact("progress", position.encode()),
         ]
 
