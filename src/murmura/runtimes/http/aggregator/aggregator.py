@@ -129,9 +129,7 @@ class Aggregator:
         return self.key.public
 
     def _verified(self, envelope: bytes) -> Manifest:
-        if self.coordinator is None:
-            raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
-        manifest = open_manifest(envelope, self.coordinator)
+        manifest = open_manifest(envelope, self._coordinator_key())
         mine = manifest.seed_aggregator if self.role == "seed" else manifest.vector_aggregator
         if mine is None or mine.key != self.key.public.hex():
             raise RefusedError(
@@ -196,9 +194,8 @@ class Aggregator:
         return self._receipt(share)
 
     def _check(self, share: ShareMessage, o: _Open) -> None:
-        assert self.coordinator is not None
         name = share.manifest + share.report
-        check_signature(self.coordinator, "ticket", name, share.ticket)
+        check_signature(self._coordinator_key(), "ticket", name, share.ticket)
         if self.role == "vector":
             twin = o.manifest.seed_aggregator
             assert twin is not None
@@ -213,9 +210,7 @@ class Aggregator:
 
     def count(self, name: bytes) -> int:
         """How many reports of this manifest have been taken."""
-        if self._open is not None and self._open.hash == name:
-            return len(self._open.accepted.reports)
-        raise self._absent(name)
+        return len(self._collecting(name).accepted.reports)
 
     def close_round(self, name: bytes, command: bytes) -> bytes:
         """Stop collecting; answers with the signed list of reports. Only the coordinator may ask."""
@@ -299,9 +294,12 @@ class Aggregator:
         return RefusedError("lost", "the shares of this round are lost; give the round up.")
 
     def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
+        check_signature(self._coordinator_key(), what, name, signature)
+
+    def _coordinator_key(self) -> bytes:
         if self.coordinator is None:
             raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
-        check_signature(self.coordinator, what, name, signature)
+        return self.coordinator
 
 
 def pack_pair(first: bytes, second: bytes) -> bytes:
