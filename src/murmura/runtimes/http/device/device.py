@@ -8,7 +8,7 @@ before every one. After a crash the same bytes are sent again or none.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
@@ -18,7 +18,7 @@ import numpy as np
 from murmura.channel.chain import Chain
 from murmura.channel.consent import StickyRecord, client_consent
 from murmura.channel.journal import JournalEntry
-from murmura.channel.shares import SEED_BYTES, split
+from murmura.channel.shares import SEED_BYTES, Entropy, split
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, History, Phase, RoundContext
@@ -42,7 +42,6 @@ from murmura.runtimes.http.protocol.wire import ID_BYTES, IndividualReport, Shar
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
-Entropy = Callable[[int], bytes]
 RETRY = 0.5  # seconds between attempts while a machine does not answer
 Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
 REMEMBERED = 64  # exchanges a device remembers, to answer none twice
@@ -136,7 +135,7 @@ class Device:
         if self._is_new(manifest):
             why = self._objection(manifest)
             if why is not None:
-                return self._done(manifest, VisitOutcome("declined", manifest.round, manifest.phase, why))
+                return self._done(manifest, "declined", why)
             outcome = await self._answer(manifest)
         else:
             outcome = VisitOutcome("idle")
@@ -183,16 +182,16 @@ class Device:
             return "the server can read each update, and this device does not allow that"
         return None
 
-    def _done(self, manifest: Manifest, outcome: VisitOutcome) -> VisitOutcome:
+    def _done(self, manifest: Manifest, kind: Kind, why: str) -> VisitOutcome:
         self.storage.keep(self.storage.memory.dealt_with(manifest.serial, manifest.hash.hex()))
-        return outcome
+        return VisitOutcome(kind, manifest.round, manifest.phase, why)
 
     async def _answer(self, manifest: Manifest) -> VisitOutcome:
         described = await self.cache.description(manifest.description)
         phase, m = manifest.exchange(described.info), manifest
         allowed, before = self.storage.permission(), self.storage.memory
         if not allowed.permits(phase.asks):
-            return self._done(m, VisitOutcome("declined", m.round, m.phase, f"no consent to {phase.asks}"))
+            return self._done(m, "declined", f"no consent to {phase.asks}")
         again = before.pending if before.pending and before.pending.manifest == m.hash.hex() else None
         report = self._report(m)
         try:
@@ -206,18 +205,16 @@ class Device:
                 raise RefusedError("duplicate", "what would be sent is not what was prepared before the crash.")
             return await self._upload(work, result)
         except NoReceiptError as error:  # perhaps it was counted: what it would show counts as shown
-            return self._done(m, VisitOutcome("refused", m.round, m.phase, str(error)))
+            return self._done(m, "refused", str(error))
         except RefusedError as error:
-            kind: Kind = "not-called" if error.code == "not-called" else "refused"
             if error.code != "left-out":  # that one was read
                 self.storage.keep(replace(self.storage.memory, sent=before.sent))
-            return self._done(m, VisitOutcome(kind, m.round, m.phase, str(error)))
+            return self._done(m, "not-called" if error.code == "not-called" else "refused", str(error))
         except UnreachableError:
             raise
-        except (
-            MurmuraError
-        ) as error:  # consent was taken back, this history cannot be trained on, or nothing can be written down
-            return self._done(m, VisitOutcome("declined", m.round, m.phase, str(error)))
+        except MurmuraError as error:
+            # consent was taken back, this history cannot be trained on, or nothing can be written down
+            return self._done(m, "declined", str(error))
 
     def _report(self, manifest: Manifest) -> bytes:
         """The id of this device's one report in a round: the same after a crash, random to the aggregators."""
@@ -315,13 +312,10 @@ class Device:
         """The last one seen, or that of the last completed round for someone who came later."""
         if self.manifest is not None:
             return self.manifest
-        try:
-            reply = await ask(self.send, "GET", f"{self.identity.url}/round/last")
-        except RefusedError as error:
-            if error.code == "unknown":
-                return None
-            raise
-        manifest = open_manifest(reply.body, self.identity.key)
+        found = await self._look_up("/round/last")
+        if found is None:
+            return None
+        manifest = open_manifest(found, self.identity.key)
         if manifest.federation != self.identity.federation:
             raise RefusedError(
                 "forged",
@@ -331,17 +325,18 @@ class Device:
 
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""
-        if not self.identity.token:
-            return None
+        token = self.identity.token
+        found = await self._look_up("/answer", bearer(token)) if token else None
+        return None if found is None else wire.unpack_arrays(found)
+
+    async def _look_up(self, path: str, headers: Mapping[str, str] | None = None) -> bytes | None:
+        """What the coordinator has at a path; None where it has nothing yet."""
         try:
-            reply = await ask(
-                self.send, "GET", f"{self.identity.url}/answer", headers=bearer(self.identity.token)
-            )
+            return (await ask(self.send, "GET", self.identity.url + path, headers=headers)).body
         except RefusedError as error:
             if error.code == "unknown":
                 return None
             raise
-        return wire.unpack_arrays(reply.body)
 
     async def _patiently(
         self, method: str, url: str, body: bytes, manifest: Manifest, work: _Work | None = None

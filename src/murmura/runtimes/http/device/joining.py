@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError, FederationError
 from murmura.core.rng import Words
+from murmura.core.settings import changed
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
@@ -69,31 +70,26 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     described = await DownloadCache(request.url, send).description(str(federation["description"]))
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
-    allowed = Permission(
-        train=request.permission.train,
-        pi=request.permission.pi,
-        statistics=request.permission.statistics,
-        never=never,
-    )
+    over = federation["state"] in OVER
     identity = Identity(
         request.url,
         key,
         str(federation["federation"]),
-        await _place(request, folder, send) if federation["state"] not in OVER else "",
+        "" if over else await register(send, request.url, token=folder.wanted_token(), slot=request.slot),
         request.secret,
         request.minimum,
         request.readable,
         request.disclosure,
         request.people,
     )
-    folder.create(identity, likes, allowed)
+    folder.create(identity, likes, changed(request.permission, never=never))
     return foreign
 
 
-async def _place(request: JoinRequest, folder: DeviceFolder, send: Transport) -> str:
-    """Register: the token that stands for the place."""
-    wanted = {"token": folder.wanted_token()} | ({} if request.slot is None else {"slot": request.slot})
-    reply = (await ask(send, "POST", f"{request.url}/devices", json.dumps(wanted).encode())).json()
+async def register(send: Transport, url: str, **wanted: object) -> str:
+    """Take a place, under the token or in the slot that is wanted: the token that stands for it."""
+    named = {name: value for name, value in wanted.items() if value is not None}
+    reply = (await ask(send, "POST", f"{url}/devices", json.dumps(named).encode())).json()
     return str(reply["token"])
 
 

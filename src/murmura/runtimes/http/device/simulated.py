@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from collections import Counter
@@ -21,7 +20,7 @@ from murmura.core.population import member_places
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.joining import ManifestEvents, about
+from murmura.runtimes.http.device.joining import ManifestEvents, about, register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask
@@ -78,13 +77,12 @@ async def register_devices(
 
     async def one(client: int) -> Device:
         async with gate:
-            body = json.dumps({"slot": client}).encode()
-            place = (await ask(send, "POST", f"{simulated.url}/devices", body)).json()
+            token = await register(send, simulated.url, slot=client)
         identity = Identity(
             simulated.url,
             bytes.fromhex(str(federation["key"])),
             str(federation["federation"]),
-            str(place["token"]),
+            token,
             secrets[client],
             minimum=1,
             readable=simulated.readable,

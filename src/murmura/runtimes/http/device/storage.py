@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
-
-from numpy.typing import NDArray
+from dataclasses import asdict, dataclass, field, replace
+from typing import Protocol
 
 from murmura.channel.journal import JournalEntry
 from murmura.core.consent import DisclosureMode, Permission
@@ -58,14 +56,8 @@ class DeviceMemory:
 
     def encode(self) -> bytes:
         """As it is kept."""
-        plain: dict[str, Any] = {
-            "serial": self.serial,
-            "manifest": self.manifest,
-            "exchanges": self.exchanges,
-            "joined": self.joined,
-            "sent": self.sent,
-            "pending": None if self.pending is None else vars(self.pending),
-        }
+        plain = asdict(replace(self, state={}))
+        del plain["state"]
         return pack_pair(json.dumps(plain).encode(), pack_arrays(self.state))
 
     @staticmethod
@@ -73,16 +65,10 @@ class DeviceMemory:
         """From what was kept."""
         text, arrays = unpack_pair(content)
         plain = json.loads(text)
-        state: dict[str, NDArray[Any]] = unpack_arrays(arrays)
-        return DeviceMemory(
-            state,
-            plain["serial"],
-            plain["manifest"],
-            tuple((int(round), str(phase)) for round, phase in plain["exchanges"]),
-            tuple(plain["joined"]),
-            tuple(plain["sent"]),
-            None if plain["pending"] is None else PendingUpload(**plain["pending"]),
-        )
+        plain |= {name: tuple(plain[name]) for name in ("joined", "sent")}
+        plain["exchanges"] = tuple(map(tuple, plain["exchanges"]))
+        plain["pending"] = None if plain["pending"] is None else PendingUpload(**plain["pending"])
+        return DeviceMemory(unpack_arrays(arrays), **plain)
 
 
 class DeviceStorage(Protocol):
