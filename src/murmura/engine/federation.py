@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -39,10 +40,7 @@ class Federation:
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose update an "each" phase left out, and why
-    record: UpdateObserver | None = (
-        None  # is shown every update that leaves a client; for audits of simulations
-    )
-
+    record: UpdateObserver | None = None  # is shown every update that leaves a client, for audits
     _published: tuple[ServerState, Arrays] | None = None
 
     @staticmethod
@@ -77,6 +75,14 @@ class Federation:
         """What a visit of this phase fetches."""
         plan = self.plan
         return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.info))
+
+    def count_visits(self, phase: Phase, visits: int, rows: Mapping[str, int]) -> None:
+        """What so many visits moved: updates with so many rows of each table, or the vectors of a channel."""
+        plan, chain = self.plan, self.plan.chains.get(phase.name)
+        if chain is None:
+            self.tally.count(plan.info, self.downloads(phase), phase.sends, visits, rows)
+        else:
+            self.tally.count_vectors(plan.info, self.downloads(phase), visits, chain.rows, chain.upload_bytes)
 
     def count_outcome(self, phase: Phase, clients: int) -> None:
         """What clients fetch after a phase: the public model where no later round brings it, their answers."""

@@ -94,10 +94,7 @@ class InProcess:
         plan, chain = f.plan, f.plan.chains.get(phase.name)
         cohort = CohortRound(plan.info, phase, round, f.published, plan.people, clients, self.workers, chain)
         total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
-        if chain is None:
-            f.tally.count(plan.info, f.downloads(phase), phase.sends, len(clients), rows)
-        else:
-            f.tally.count_vectors(plan.info, f.downloads(phase), len(clients), chain.rows, chain.upload_bytes)
+        f.count_visits(phase, len(clients), rows)
         return total
 
     def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
@@ -158,8 +155,7 @@ def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
     f.server, sent = f.kernel.run_rounds(
         plan.info, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
     )
-    rows = {phase.sends.tables[0].name: sent}
-    f.tally.count(plan.info, f.downloads(phase), phase.sends, len(rounds), rows)
+    f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent})
 
 
 def _add_vector(answer: _Answer, total: Longs) -> _Answer:
@@ -182,13 +178,8 @@ def _received(
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
     """What this visit moved, and which positives it disclosed."""
-    info, tables = f.plan.info, made.update.tables
-    chain = f.plan.chains.get(phase.name)
-    if chain is None:
-        rows = {name: len(table) for name, table in tables.items()}
-        f.tally.count(info, f.downloads(phase), phase.sends, 1, rows)
-    else:
-        f.tally.count_vectors(info, f.downloads(phase), 1, chain.rows, chain.upload_bytes)
+    tables, chain = made.update.tables, f.plan.chains.get(phase.name)
+    f.count_visits(phase, 1, {name: len(table) for name, table in tables.items()})
     for table in phase.sends.tables:
         if table.space == "item":
             index = tables[table.name].index if chain is None else chain.block(round)
