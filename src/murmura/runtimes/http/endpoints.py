@@ -5,14 +5,13 @@ Routes, limits and OpenAPI come from here; `dispatch` turns a request into the c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import HASH_BYTES
 
 Method = Literal["GET", "POST", "DELETE"]
@@ -57,16 +56,6 @@ class HttpRequest:
         return name
 
 
-class Machine(Protocol):
-    """What every machine tells about itself."""
-
-    def identity(self) -> dict[str, str]:
-        """Its public key, and what it is."""
-
-    def metrics(self) -> dict[str, float]:
-        """Named counters and gauges."""
-
-
 M = TypeVar("M", contravariant=True)
 
 
@@ -92,12 +81,10 @@ class Endpoint(Generic[M]):
 
 
 def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
-    try:
-        read = json.loads(request.body or b"{}")
-    except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict) or set(read) - {"slot", "token"}:
-        raise RefusedError("malformed", "joining takes a JSON object with at most a 'slot' and a 'token'.")
+    fields = "joining takes a JSON object with at most a 'slot' and a 'token'."
+    read = json_object(request.body or b"{}", fields)
+    if set(read) - {"slot", "token"}:
+        raise RefusedError("malformed", fields)
     return coordinator.register(read.get("slot"), read.get("token"))
 
 
@@ -113,7 +100,7 @@ def _operator(
     return Endpoint(name, method, path, summary, guarded, guard="operator")
 
 
-SHARED: tuple[Endpoint[Machine], ...] = (
+SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
     Endpoint("key", "GET", "/key", "The public key of this machine.", lambda m, r: m.identity()),
     Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
     Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
@@ -175,7 +162,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "POST",
         "/letters",
         "An update, in readable mode only: the server can read each update.",
-        lambda c, r: c.individual_report(r.body),
+        lambda c, r: c.rounds.take_individual_report(r.body),
         BINARY,
         takes=BINARY,
         largest=lambda c: c.rounds.individual_report_bytes,

@@ -105,10 +105,6 @@ class Coordinator:
             raise RefusedError("duplicate", "this device has a ticket for another report of this round.")
         return self.key.sign("ticket", name + report)
 
-    def individual_report(self, message: bytes) -> bytes:
-        """Take an update that the server can read; only in a round that says so."""
-        return self.rounds.take_individual_report(message)
-
     def answer(self, token: str) -> bytes:
         """What the last exchange told this device alone."""
         return self.rounds.answer(self.slot(token))

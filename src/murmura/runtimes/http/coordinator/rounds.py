@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from murmura.channel.chain import Chain
@@ -51,7 +51,6 @@ class RoundCounters:
 
     committed: int = 0
     abandoned: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
 
 
 class RoundRunner:
@@ -107,7 +106,7 @@ class RoundRunner:
             if error.code in PASSING:
                 self._pend(str(error))
             else:
-                self._abandon(str(error), error.code)
+                self._abandon(str(error))
         except MurmuraError as error:
             self._abandon(str(error))
 
@@ -117,7 +116,7 @@ class RoundRunner:
             m = self.live.manifest
             limit = m.deadline + (PATIENCE * (m.deadline - m.opened) if self.live.published else 0.0)
             if self._clock() > limit:
-                self._abandon(why, "unreachable")
+                self._abandon(why)
 
     async def _begin_round(self, send: Transport) -> None:
         if self.state != "running" or self.itinerary.finished(self.now.position):
@@ -236,7 +235,7 @@ class RoundRunner:
             self.set_state("paused")  # another round would end the same way
             raise
 
-    def _abandon(self, why: str, code: str = "failed") -> None:
+    def _abandon(self, why: str) -> None:
         """Give the round up: the model stays as it was, and the round's number is never used again."""
         live = self.live
         if live is None:
@@ -245,7 +244,6 @@ class RoundRunner:
         self.store.abandon(live.manifest.serial, position, live.reports, self._clock(), why)
         self.live, self.now = None, self.store.federation_state()
         self.counters.abandoned += 1
-        self.counters.reasons[code] = self.counters.reasons.get(code, 0) + 1
 
     @property
     def individual_report_bytes(self) -> int:

@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, StrictBool, TypeAdapter
 
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
@@ -23,12 +24,16 @@ from murmura.core.errors import MurmuraError
 from murmura.core.interactions import Vocabulary
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES, check_version
 
 ChannelMode = Literal["secure-sum", "readable"]
 LARGEST = 1 << 16  # bytes of a manifest
-KEY_BYTES = 32
+Hexadecimal = Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$")]
+PublicKey = Annotated[str, Field(pattern="^[0-9a-fA-F]{64}$")]
+Size = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class AggregatorAddress:
     """An aggregator as devices see it."""
 
     url: str
-    key: str  # its public key, hexadecimal
+    key: PublicKey
 
 
 @dataclass(frozen=True)
@@ -44,27 +49,27 @@ class Manifest:
     """One round."""
 
     protocol: int
-    federation: str  # a random name, hexadecimal: no message of one federation fits another
-    serial: int  # counted from 0: one manifest each
-    round: int  # what a device draws its randomness with; an exchange that failed is done again under another
-    nonce: str
-    previous: str  # hash of the manifest before this one, "" for the first
+    federation: Hexadecimal  # a random name, hexadecimal: no message of one federation fits another
+    serial: Count  # counted from 0: one manifest each
+    round: Count  # what a device draws its randomness with; an exchange that failed is done again under another
+    nonce: Hexadecimal
+    previous: Hexadecimal  # hash of the manifest before this one, "" for the first
     preset: str  # the method's name on the command line
     settings: Mapping[str, Any]
     phase: str
     combine: Literal["sum", "each"]
     mode: ChannelMode
-    description: str  # hash of the Description
-    model: str  # hash of the public model
-    shapes: Mapping[str, list[int]]  # of the model's arrays
-    answers: bool  # devices fetch an answer of their own first
-    called: int  # how many devices
-    largest: int  # no round of this phase calls more
-    minimum: int  # no sum of fewer is released
-    opened: float  # seconds since 1970
-    deadline: float
-    hold: float  # seconds a device waits at least before it sends: longer than training takes
-    spread: float  # and the width of the window its sending time is drawn from
+    description: Hexadecimal  # hash of the Description
+    model: Hexadecimal  # hash of the public model
+    shapes: Mapping[str, list[Size]]  # of the model's arrays
+    answers: StrictBool  # devices fetch an answer of their own first
+    called: Count  # how many devices
+    largest: Count  # no round of this phase calls more
+    minimum: Count  # no sum of fewer is released
+    opened: Seconds  # seconds since 1970
+    deadline: Seconds
+    hold: Seconds  # seconds a device waits at least before it sends: longer than training takes
+    spread: Seconds  # and the width of the window its sending time is drawn from
     channel: Mapping[str, Any]
     seed_aggregator: AggregatorAddress | None  # None in readable mode
     vector_aggregator: AggregatorAddress | None
@@ -81,18 +86,18 @@ class Manifest:
     @staticmethod
     def decode(content: bytes) -> Manifest:
         """The manifest in canonical bytes; refuses another version, other fields and other spellings."""
-        values = _object(content, "manifest")
+        values = json_object(content, "a manifest must be a JSON object, but is something else.")
         check_version(values.get("protocol"))
         if set(values) != {field.name for field in fields(Manifest)}:
             raise RefusedError(
                 "malformed", "a manifest must have exactly the fields of docs/wire.md, but has others."
             )
         try:
-            for name in ("seed_aggregator", "vector_aggregator"):
-                values[name] = None if values[name] is None else AggregatorAddress(**values[name])
-            read = Manifest(**values)
-            _check_types(read)
-        except (TypeError, ValueError):
+            read = _MANIFEST.validate_python(values)
+            pair = read.seed_aggregator is not None and read.vector_aggregator is not None
+            if pair != (read.mode == "secure-sum"):
+                raise ValueError
+        except ValueError:
             raise RefusedError("malformed", "a field of the manifest has the wrong type.") from None
         if read.encode() != content:
             raise RefusedError("malformed", "a manifest must be in canonical form, but is not.")
@@ -124,31 +129,7 @@ class Manifest:
             raise RefusedError("malformed", f"the manifest's channel cannot be used: {error}") from None
 
 
-def _check_types(m: Manifest) -> None:
-    whole = (m.serial, m.round, m.called, m.largest, m.minimum)
-    if any(type(n) is not int or not 0 <= n < 2**32 for n in whole):
-        raise ValueError
-    times = (m.opened, m.deadline, m.hold, m.spread)
-    if any(type(t) not in (int, float) or not 0 <= t < 2**40 for t in times):
-        raise ValueError
-    if m.mode not in ("secure-sum", "readable") or m.combine not in ("sum", "each"):
-        raise ValueError
-    if (m.mode == "secure-sum") != (m.seed_aggregator is not None and m.vector_aggregator is not None):
-        raise ValueError
-    if any(type(text) is not str for text in (m.preset, m.phase)) or type(m.answers) is not bool:
-        raise ValueError
-    for address in (m.seed_aggregator, m.vector_aggregator):
-        if address is not None and (
-            type(address.url) is not str or len(bytes.fromhex(address.key)) != KEY_BYTES
-        ):
-            raise ValueError
-    for text in (m.federation, m.nonce, m.previous, m.description, m.model):
-        bytes.fromhex(text)
-    if not all(isinstance(mapping, dict) for mapping in (m.settings, m.channel, m.shapes)):
-        raise ValueError
-    for shape in m.shapes.values():
-        if any(type(n) is not int or n < 0 for n in shape):
-            raise ValueError
+_MANIFEST = TypeAdapter(Manifest)
 
 
 def open_manifest(envelope: bytes, key: bytes) -> Manifest:
@@ -184,7 +165,7 @@ class FederationDescription:
     @staticmethod
     def decode(content: bytes) -> FederationDescription:
         """From the canonical bytes."""
-        read = _object(content, "description")
+        read = json_object(content, "a description must be a JSON object, but is something else.")
         try:
             items = Vocabulary(np.array(read["items"]).reshape(len(read["items"])))
             listed = np.array(read["listed"], np.int32).reshape(len(read["listed"]))
@@ -205,13 +186,3 @@ class FederationDescription:
 def canonical(value: Any) -> bytes:
     """One spelling for everyone."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
-
-
-def _object(content: bytes, what: str) -> dict[str, Any]:
-    try:
-        read = json.loads(content)
-    except (ValueError, RecursionError):
-        read = None
-    if not isinstance(read, dict):
-        raise RefusedError("malformed", f"a {what} must be a JSON object, but is something else.")
-    return read

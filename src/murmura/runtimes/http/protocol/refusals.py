@@ -6,6 +6,7 @@ Every refusal travels as {"error": code, "message": sentence} under the HTTP sta
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from murmura.core.errors import FederationError, MurmuraError
 
@@ -58,6 +59,17 @@ class RefusedError(FederationError):
         except (ValueError, KeyError, TypeError):
             code, message = "malformed", f"the other side answered {status} without saying why."
         return RefusedError(code if code in STATUS else "malformed", message)
+
+
+def json_object(content: bytes, otherwise: str) -> dict[str, Any]:
+    """The JSON object in a message; anything else is refused with the sentence `otherwise`."""
+    try:
+        read = json.loads(content)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise RefusedError("malformed", otherwise)
+    return read
 
 
 class UnreachableError(MurmuraError):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 
 VERSION_HEADER = "murmura-protocol"
 
@@ -22,13 +21,7 @@ class HttpReply:
 
     def json(self) -> dict[str, Any]:
         """The body as a JSON object; refuses anything else."""
-        try:
-            read = json.loads(self.body)
-        except ValueError:
-            read = None
-        if not isinstance(read, dict):
-            raise RefusedError("malformed", "a reply must be a JSON object, but it is something else.")
-        return read
+        return json_object(self.body, "a reply must be a JSON object, but it is something else.")
 
 
 class Transport(Protocol):
