@@ -13,8 +13,8 @@ from benchmarks import world
 from benchmarks.sides import Benchmark, Work
 from murmura.core.catalogue import Dataset
 from murmura.core.split import Split
+from murmura.engine.experiment import score_ratings
 from murmura.engine.protocol import protocol, whole_split
-from murmura.engine.rating_scores import score_ratings
 from murmura.studies.groups.group_results import GroupTable, read_groups
 from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
 from murmura.studies.groups.tuning import Tuning

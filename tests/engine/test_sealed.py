@@ -172,7 +172,7 @@ def test_no_study_reaches_for_the_test_part_on_its_own() -> None:
     The report has values called test of its own; it sees run folders, never a split.
     """
     may_read = {
-        "engine/sealed.py", "engine/experiment.py", "engine/rating_scores.py", "engine/protocol.py",
+        "engine/sealed.py", "engine/experiment.py", "engine/protocol.py",
         "evaluation/relevance.py", "data/interchange/split_files.py",
     }  # fmt: skip
     readers, cutters = set(), set()

@@ -15,10 +15,10 @@ from murmura.core.contract import History
 from murmura.core.schedule import Schedule
 from murmura.core.update import SentUpdate
 from murmura.data.sources.registry import load
+from murmura.engine.experiment import score_ratings
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.engine.protocol import prepare, protocol
-from murmura.engine.rating_scores import score_ratings
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from tests.fedsplit.worlds import fours, raters
