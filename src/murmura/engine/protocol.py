@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -96,7 +97,8 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
         return _given(name)
     if name not in PROTOCOLS:
         raise SettingError(unknown_name("protocol", name, tuple(PROTOCOLS)))
-    return PROTOCOLS[name](dataset)
+    found = PROTOCOLS[name]
+    return found if isinstance(found, Protocol) else found(dataset)
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
@@ -141,15 +143,6 @@ def _default(dataset: Dataset) -> Protocol:
     return Protocol(name="default", filters=(LatestPerPair(), Binarise(), MinPerUser(rows=5)), split=split)
 
 
-def _fpl(dataset: Dataset) -> Protocol:
-    """FedeRank (ECIR 2021) and FPL: users with 20 items, newest 20 % to test, all of it relevant."""
-    return Protocol(
-        name="fpl",
-        filters=(LatestPerPair(), Binarise(), MinPerUser(rows=20)),
-        split=TemporalHoldout(test=0.2, validation=0.2),
-    )
-
-
 def _kgflex(dataset: Dataset) -> Protocol:
     """KGFlex (thesis chapter 6): k-core, random 80/20, relevant from 3 where there are ratings."""
     return Protocol(
@@ -162,20 +155,26 @@ def _kgflex(dataset: Dataset) -> Protocol:
     )
 
 
-def _fedsplit(dataset: Dataset) -> Protocol:
-    """FedSPLIT, section 4.1: users, then movies with 20 ratings, half stars raised to one, random 80/20."""
-    return Protocol(
-        name="fedsplit",
-        filters=(LatestPerPair(), MinPerUser(rows=20), MinPerItem(rows=20), RaiseTo(value=1.0)),
-        split=CoveredRandomHoldout(test=0.2, validation=0.2),
-        predicts=True,
-    )
+# FedeRank (ECIR 2021) and FPL: users with 20 items, newest 20 % to test, all of it relevant
+FPL = Protocol(
+    name="fpl",
+    filters=(LatestPerPair(), Binarise(), MinPerUser(rows=20)),
+    split=TemporalHoldout(test=0.2, validation=0.2),
+)
+# FedSPLIT, section 4.1: users, then movies with 20 ratings, half stars raised to one, random 80/20
+FEDSPLIT = Protocol(
+    name="fedsplit",
+    filters=(LatestPerPair(), MinPerUser(rows=20), MinPerItem(rows=20), RaiseTo(value=1.0)),
+    split=CoveredRandomHoldout(test=0.2, validation=0.2),
+    predicts=True,
+)
+# for ratings of one's own: all of them, random 80/20, errors of predicted ratings
+RATINGS = Protocol(name="ratings", filters=(LatestPerPair(),), split=FEDSPLIT.split, predicts=True)
 
-
-def _ratings(dataset: Dataset) -> Protocol:
-    """For ratings of one's own: all of them, random 80/20, errors of predicted ratings."""
-    split = CoveredRandomHoldout(test=0.2, validation=0.2)
-    return Protocol(name="ratings", filters=(LatestPerPair(),), split=split, predicts=True)
-
-
-PROTOCOLS = {"default": _default, "fpl": _fpl, "kgflex": _kgflex, "fedsplit": _fedsplit, "ratings": _ratings}
+PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
+    "default": _default,
+    "fpl": FPL,
+    "kgflex": _kgflex,
+    "fedsplit": FEDSPLIT,
+    "ratings": RATINGS,
+}
