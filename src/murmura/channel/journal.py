@@ -75,7 +75,7 @@ class Journal:
             raise RunError(
                 f"{self.path} cannot be written ({error.strerror}); nothing may leave: free space first."
             ) from None
-        self._write_head(len(known.entries) + 1, head)
+        write_whole(self._head, f"{len(known.entries) + 1} {head}\n".encode())
         return head
 
     def verify(self, expected: str | None = None) -> VerifiedJournal:
@@ -114,9 +114,6 @@ class Journal:
     @property
     def _head(self) -> Path:
         return self.path.with_suffix(".head")
-
-    def _write_head(self, lines: int, head: str) -> None:
-        write_whole(self._head, f"{lines} {head}\n".encode())
 
     def _check_head(self, hashes: list[str]) -> None:
         """A crash between the two files leaves the journal one line ahead; anything else is a removal."""

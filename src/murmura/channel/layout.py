@@ -86,10 +86,11 @@ class VectorLayout:
 
     def device(self, update: Update, round: int) -> SparseVector:
         """The numbers of the update that travel; rows outside the block are dropped."""
+        inside = self.inside(update, round)
         scalars = np.array([update.scalars[name] for name in self.scalars], np.float64)
         places, values = [np.arange(1, self.first)], [scalars]
         for table, here in self.slices():
-            rows = self.in_block(table, update.tables[table.name], round)
+            rows = inside.tables[table.name]
             row = np.searchsorted(self.block(round), rows.index) if table.space == "item" else rows.index
             start = here.start + row.astype(np.int64) * table.width
             places.append((start[:, None] + np.arange(table.width)).ravel())
@@ -98,18 +99,14 @@ class VectorLayout:
         there = value != 0
         return SparseVector(place[there], value[there])
 
-    def in_block(self, table: TableSpec, rows: SparseRows, round: int) -> SparseRows:
-        """The rows of a table that are in the block of the round."""
-        if table.space != "item":
-            return rows
-        inside = np.isin(rows.index, self.block(round), assume_unique=True)
-        return SparseRows(rows.index[inside], rows.values[inside])
-
     def inside(self, update: Update, round: int) -> Update:
         """The update without the rows outside the block."""
-        return Update(
-            {t.name: self.in_block(t, update.tables[t.name], round) for t in self.tables}, update.scalars
-        )
+        tables = dict(update.tables)
+        for name in (table.name for table in self.tables if table.space == "item"):
+            rows = tables[name]
+            there = np.isin(rows.index, self.block(round), assume_unique=True)
+            tables[name] = SparseRows(rows.index[there], rows.values[there])
+        return Update(tables, update.scalars)
 
     def server(self, vector: Floats, count: int, round: int) -> Total:
         """The total of a summed vector; a row of zeros is left out, as nobody sent it."""

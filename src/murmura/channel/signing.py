@@ -9,7 +9,7 @@ from murmura.core.errors import FederationError, MissingExtraError
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
-KEY_BYTES, SIGNATURE_BYTES = 32, 64
+KEY_BYTES = 32
 
 
 def new_key() -> bytes:

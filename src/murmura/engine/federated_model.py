@@ -137,16 +137,15 @@ class FederatedModel(RankingModel):
             "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
         }
         text = json.dumps(meta, sort_keys=True).encode()
-        return {
-            **prefixed(model=self.model, states=self.states, answers=flat_answers(self.answers)),
-            **({} if self.plan.groups is None else {"groups": self.plan.groups}),
-            "choices.pi": choices.pi,
-            "choices.excluded": choices.excluded,
-            "choices.statistics": choices.statistics,
-            "ledger.disclosed": ledger.disclosed,
-            "ledger.item_rows": ledger.item_rows,
-            "meta": np.frombuffer(text, np.uint8),
-        }
+        own = prefixed(
+            model=self.model,
+            states=self.states,
+            answers=flat_answers(self.answers),
+            choices={"pi": choices.pi, "excluded": choices.excluded, "statistics": choices.statistics},
+            ledger={"disclosed": ledger.disclosed, "item_rows": ledger.item_rows},
+        )
+        groups = {} if self.plan.groups is None else {"groups": self.plan.groups}
+        return {**own, **groups, "meta": np.frombuffer(text, np.uint8)}
 
     @classmethod
     def restore(cls, train: Interactions, arrays: Arrays, method: Algorithm) -> Self:
@@ -154,25 +153,12 @@ class FederatedModel(RankingModel):
         meta = json.loads(arrays["meta"].tobytes())
         if meta["data"] != train.fingerprint:
             raise RunError("a federation must be restored with the data it was trained on, but these differ.")
-        choices = ConsentChoices(
-            meta["disclosure"],
-            arrays["choices.pi"],
-            arrays["choices.excluded"],
-            arrays["choices.statistics"],
-        )
-        schedule, channel = (
-            from_dict(Schedule, meta["schedule"]),
-            from_dict(ChannelSettings, meta.get("channel", {})),
-        )
+        choices = ConsentChoices(meta["disclosure"], **group(arrays, "choices"))
+        schedule = from_dict(Schedule, meta["schedule"])
+        channel = from_dict(ChannelSettings, meta.get("channel", {}))
         plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
-        ledger = Ledger(
-            tuple(LedgerLine(**line) for line in meta["ledger"]["lines"]),
-            meta["ledger"]["totals"],
-            arrays["ledger.disclosed"],
-            arrays["ledger.item_rows"],
-            meta["ledger"]["papers"],
-            channel.summary(),
-        )
+        kept: dict[str, Any] = {**meta["ledger"], **group(arrays, "ledger"), "channel": channel.summary()}
+        ledger = Ledger(tuple(LedgerLine(**line) for line in kept.pop("lines")), **kept)
         kernel = method.kernel() if meta["path"] == "kernel" else None
         refused = {int(client): why for client, why in meta["refused"].items()}
         return cls(

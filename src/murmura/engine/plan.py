@@ -84,12 +84,9 @@ class Plan:
     def people(self) -> Population:
         """Every client with its history, secret and consent; consent is everyone's own, in a group too."""
         users = self.choices.population(self.data, client_secrets(self.seed, self.data.n_users))
-        return users if self.groups is None else users.grouped(self.groups, self.secrets)
-
-    @cached_property
-    def secrets(self) -> Words:
-        """What the clients draw with."""
-        return client_secrets(self.seed, self.info.clients)
+        if self.groups is None:
+            return users
+        return users.grouped(self.groups, client_secrets(self.seed, self.info.clients))
 
     @cached_property
     def server_secret(self) -> Words:
