@@ -8,16 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from murmura.core.contract import (
-    Algorithm,
-    Answers,
-    ClientState,
-    IndividualUpdates,
-    Phase,
-    RoundContext,
-    ServerState,
-    Total,
-)
+from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
 from murmura.core.errors import FederationError
 from murmura.core.kernel import Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec
@@ -58,11 +49,6 @@ class Federation:
         """Replace what one client keeps."""
         for name, value in state.items():
             self.states[name][client] = value
-
-    def call(self, phase: str, round: int, client: int | None = None) -> RoundContext:
-        """What the server tells everyone in a round, and this client alone."""
-        own = None if client is None else self.answers.get(client)
-        return RoundContext(self.plan.info, phase, round, self.published, own)
 
     @property
     def published(self) -> Arrays:

@@ -17,7 +17,7 @@ from pydantic import Field
 from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
-from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Total
+from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
 from murmura.core.settings import settings
@@ -135,7 +135,7 @@ class InProcess:
         try:
             with stage("history"):
                 history, rng = people.history(client, round), people.rng(client, round)
-            context = f.call(phase.name, round, client)
+            context = RoundContext(f.plan.info, phase.name, round, f.published, f.answers.get(client))
             made = visit(algorithm, phase, context, f.client(client), history, rng, chain)
             with stage("encoding"):
                 if self.wire:

@@ -22,6 +22,7 @@ from murmura.core.update import UpdateObserver
 from murmura.data.groups import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import Watch, fit
+from murmura.engine.itinerary import Itinerary
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 
@@ -49,9 +50,7 @@ class FederatedMethod(Method):
 
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
-        info = FederationInfo.of(train)
-        examples = self.preset.algorithm().visit_examples(info)
-        return self.preset.schedule().epoch_rounds(info, examples)
+        return Itinerary(self.preset.algorithm(), FederationInfo.of(train), self.preset.schedule()).epoch_rounds
 
     @property
     def channel(self) -> str:
