@@ -67,10 +67,7 @@ class AlgorithmKit(KitTraining):
 
     def test_steps_are_pure(self) -> None:
         """The same arguments give the same bits, and none of them is changed (they are read-only here)."""
-        first, second = self._one_round(), self._one_round()
-        assert first.keys() == second.keys()
-        for name in first:
-            assert_same_bits(first[name], second[name], name)
+        assert_same_bits(self._one_round(), self._one_round(), "a round")
 
     def test_updates_match_what_is_declared(self) -> None:
         """Every phase's update passes its Disclosure and survives its bytes; so does the public model."""
@@ -150,10 +147,9 @@ class AlgorithmKit(KitTraining):
             assert_same_ledger(plain.ledger, compiled.ledger)
             examples = plain.ledger.totals["visits"] * plain.plan.algorithm.visit_examples(plain.plan.info)
             error = self.roundings * float(np.finfo(np.float64).eps) * examples
-            for name in plain.model:
-                assert_close(plain.model[name], compiled.model[name], error, f"{name} under {mode}")
-            for name in plain.ready:
-                assert_close(plain.ready[name], compiled.ready[name], error, f"{name} under {mode}")
+            for here, there in ((plain.model, compiled.model), (plain.ready, compiled.ready)):
+                for name in here:
+                    assert_close(here[name], there[name], error, f"{name} under {mode}")
 
     def test_a_channel_gives_the_same_bits_on_every_path(self) -> None:
         """Clips, fixed point, ring, any block: workers, order and compiling change nothing."""
@@ -163,8 +159,7 @@ class AlgorithmKit(KitTraining):
             self._assert_equal(plain, shuffled)
             fast = self._train(InProcess(), channel=way)
             assert_same_ledger(plain.ledger, fast.ledger)
-            for name in plain.model:
-                assert_same_bits(plain.model[name], fast.model[name], f"{name} through {way.summary()}")
+            assert_same_bits(plain.model, fast.model, f"the model through {way.summary()}")
             if fast.kernel is not None:
                 many = [self._train(InProcess(workers=w), many=True, channel=way) for w in (1, 3)]
                 self._assert_equal(*many)

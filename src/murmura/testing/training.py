@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from murmura.core.update import Update, add_up
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
+from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
 from murmura.testing.contract import check_step, exchanges, made, pure
@@ -57,11 +59,8 @@ class KitTraining:
 
     def _history(self, people: Interactions, client: int, consent: float = 1.0) -> History:
         """What one client holds."""
-        rows = people.by_user
-        own = slice(rows.start[client * self.members], rows.start[(client + 1) * self.members])
-        person = (people.user[rows.order[own]] - client * self.members).astype(np.int32)
-        each = np.full(own.stop - own.start, consent)
-        return History(rows.index[own], rows.value[own], each, None if self.members == 1 else person)
+        own = rows_of_devices(people, self._groups(people), np.arange(people.n_items, dtype=np.int32))(client)
+        return replace(own, consent=np.full(len(own), consent))
 
     def _guest_answer(self, fitted: FederatedModel, data: Interactions, user: int) -> int:
         """The best item for a stranger who rated like `user`, her own items excluded."""
@@ -112,10 +111,8 @@ class KitTraining:
 
     def _assert_equal(self, one: FederatedModel, other: FederatedModel) -> None:
         assert_same_ledger(one.ledger, other.ledger)
-        for there, here in ((one.model, other.model), (one.states, other.states), (one.ready, other.ready)):
-            assert there.keys() == here.keys()
-            for name in there:
-                assert_same_bits(there[name], here[name], name)
+        for part in ("model", "states", "ready"):
+            assert_same_bits(getattr(one, part), getattr(other, part), part)
 
     def _visit(
         self,
