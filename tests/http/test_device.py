@@ -227,7 +227,7 @@ def test_joining_refuses_another_key_and_foreign_data(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="at least one of the federation's 30 items"):
         asyncio.run(settle(world, tmp_path / "me", labels=np.array([900, 901]), values=np.ones(2)))
     assert not DeviceFolder(tmp_path / "me").exists
-    assert world.coordinator.registered().tolist() == []
+    assert world.coordinator.rounds.store.registered().tolist() == []
 
 
 def test_excluded_items_never_leave_and_pi_is_a_limit(tmp_path: Path) -> None:
@@ -260,12 +260,12 @@ def test_leaving_deletes_everything(tmp_path: Path) -> None:
 
     async def scenario() -> str | None:
         folder = await settle(world, tmp_path / "me")
-        assert world.coordinator.registered().tolist() == [0]
+        assert world.coordinator.rounds.store.registered().tolist() == [0]
         return await leave(folder, world.network)
 
     assert asyncio.run(scenario()) is None
     assert not (tmp_path / "me").exists()
-    assert world.coordinator.registered().tolist() == []
+    assert world.coordinator.rounds.store.registered().tolist() == []
     with pytest.raises(RunError, match="join a federation first"):
         DeviceFolder(tmp_path / "me").identity()
 

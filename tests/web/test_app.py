@@ -162,7 +162,7 @@ async def test_another_version_is_refused_before_anything_else(client: httpx.Asy
     for version in ("0", "2", "x", "1e0", "9" * 50):
         reply = await client.post("/devices", headers={"murmura-protocol": version})
         assert (reply.status_code, reply.json()["error"]) == (426, "version")
-    assert len(world.coordinator.registered()) == 0
+    assert len(world.coordinator.rounds.store.registered()) == 0
 
 
 async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient, world: World) -> None:
@@ -184,7 +184,7 @@ async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient,
     with pytest.raises(RefusedError, match="at most 4096 bytes"):
         await BodyBudget(1 << 20).read(endless(), None, 4096)
     assert read <= 10_000
-    assert len(world.coordinator.registered()) == 0
+    assert len(world.coordinator.rounds.store.registered()) == 0
 
 
 def test_one_address_cannot_ask_without_end() -> None:
@@ -236,9 +236,9 @@ async def test_the_operator_starts_and_watches(client: httpx.AsyncClient, world:
 
 async def test_a_device_joins_and_leaves(client: httpx.AsyncClient, world: World) -> None:
     told = (await client.post("/devices", json={"slot": 3})).json()
-    assert (told["slot"], world.coordinator.registered().tolist()) == (3, [3])
+    assert (told["slot"], world.coordinator.rounds.store.registered().tolist()) == (3, [3])
     left = await client.delete("/devices/me", headers={"authorization": f"Bearer {told['token']}"})
-    assert (left.json(), world.coordinator.registered().tolist()) == ({"left": True}, [])
+    assert (left.json(), world.coordinator.rounds.store.registered().tolist()) == ({"left": True}, [])
     for body in (b"[]", b"{", b'{"seat": 3}', b"[" * 4000):
         reply = await client.post("/devices", content=body)
         assert (reply.status_code, reply.json()["error"]) == (400, "malformed")

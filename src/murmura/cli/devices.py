@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +12,7 @@ from murmura.cli.console import say, tell
 
 if TYPE_CHECKING:
     from murmura.runtimes.http.device.simulated import RoundReport
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 Grouped = Annotated[
     list[str], typer.Option("--set", "-S", metavar="KEY=VALUE", help="Who is in a group, e.g. -S largest=6.")
@@ -38,18 +38,16 @@ def devices(
     Where the method is for groups, a device is a group: give the -S and --seed that `murmura serve` was given.
     """
     serving.need("devices of a federation")
-    import asyncio
-
     from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
     from murmura.runtimes.http.device.from_dataset import groups_of, training_rows
-    from murmura.runtimes.http.device.joining import ManifestEvents
+    from murmura.runtimes.http.device.joining import ManifestEvents, about
     from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices, run_devices
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
     url = url.rstrip("/")
-    rows, method = training_rows(data, protocol, data_dir), asyncio.run(_method(url, authority))
+    rows = training_rows(data, protocol, data_dir)
+    method = str(serving.talk(authority, lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)
     what, places = ("users", rows.n_users) if groups is None else ("groups", int(groups.max()) + 1)
@@ -62,19 +60,18 @@ def devices(
         url, rows, seed, range(first, last), lambda _: Permission(pi=pi), readable=readable, groups=groups
     )
 
-    async def voyage() -> None:
-        async with HttpTransport(authority, connections=64, seconds=600) as send:
-            manned = await register_devices(simulated, send)
-            say(f"{len(manned)} devices have joined {simulated.url}")
-            events = ManifestEvents(send, simulated.url)
-            try:
-                await run_devices(
-                    manned, events, send, lambda report: tell(asdict(report), _sentence(report), as_json)
-                )
-            finally:
-                await events.close()
+    async def take_part(send: HttpTransport) -> None:
+        joined = await register_devices(simulated, send)
+        say(f"{len(joined)} devices have joined {simulated.url}")
+        events = ManifestEvents(send, simulated.url)
+        try:
+            await run_devices(
+                joined, events, send, lambda report: tell(asdict(report), _sentence(report), as_json)
+            )
+        finally:
+            await events.close()
 
-    asyncio.run(voyage())
+    serving.talk(authority, take_part, connections=64, seconds=600)
 
 
 def _sentence(report: RoundReport) -> str:
@@ -82,12 +79,3 @@ def _sentence(report: RoundReport) -> str:
     why = f" ({report.why})" if report.why else ""
     spent = f"{report.bytes_up:,} bytes up, {report.seconds:.2f} s"
     return f"round {report.round} ({report.phase}): {what}; {spent}{why}"
-
-
-async def _method(url: str, authority: Path | None) -> str:
-    """The name of the method that the coordinator runs."""
-    from murmura.runtimes.http.device.joining import about
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
-
-    async with HttpTransport(authority) as send:
-        return str((await about(send, url))["method"])

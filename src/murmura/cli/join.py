@@ -47,8 +47,6 @@ def join(
     What you like stays here. The same command with the same --state goes on after an interruption.
     """
     serving.need("joining a federation")
-    import asyncio
-
     from murmura.cli import joining
     from murmura.core.consent import Permission
     from murmura.runtimes.http.device.folder import DeviceFolder
@@ -78,7 +76,8 @@ def join(
         tell(event, joining.sentence(event), as_json)
 
     with locked(state):
-        asyncio.run(joining.take_part(url, DeviceFolder(state), authority, request, top, listen))
+        folder = DeviceFolder(state)
+        serving.talk(authority, lambda send: joining.take_part(send, url, folder, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:

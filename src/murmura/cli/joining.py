@@ -15,15 +15,24 @@ import numpy as np
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Words, client_secrets
+from murmura.data.sources.registry import load
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.from_dataset import household, one_person
+from murmura.runtimes.http.device.from_dataset import one_person
 from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
 from murmura.runtimes.http.device.ranking import recommend
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 FIRST = 10  # items of a list that count
+SENTENCES = {
+    "joined": "joined with {items} items, kept in {folder}",
+    "sent": "round {round} ({phase}): {bytes:,} bytes left; "
+    "{disclosed:.0%} of what you like has been disclosed so far",
+    "measured": f"after {{done}} rounds: {{hits}} of {{kept_back}} items kept back are among the first {FIRST}",
+    "not-called": "round {round} ({phase}): not called",
+    "finished": "the federation is finished",
+}
 Printer = Callable[[dict[str, object]], None]
 
 
@@ -31,7 +40,7 @@ def own_rows(data: str, user: str, together: bool, data_dir: Path | None) -> Int
     """What the file says of its owner, or of everyone who shares the device."""
     if not data:
         raise SettingError("--data must name a file with what you like the first time a device joins.")
-    return household(data, data_dir) if together else one_person(data, user, data_dir)
+    return load(data, data_dir).interactions.compact() if together else one_person(data, user, data_dir)
 
 
 def device_secret(simulate: tuple[int, int] | None) -> Words:
@@ -44,43 +53,36 @@ def device_secret(simulate: tuple[int, int] | None) -> Words:
 
 
 async def take_part(
+    send: HttpTransport,
     url: str,
     folder: DeviceFolder,
-    authority: Path | None,
     request: Callable[[], JoinRequest],
     top: int,
     tell: Printer,
 ) -> None:
     """Join if that has not been done, stay until the federation is finished, then recommend `top` items."""
-    async with HttpTransport(authority) as send:
-        if not folder.exists:
-            foreign = await join(request(), folder, send)
-            tell(
-                {
-                    "event": "joined",
-                    "items": len(folder.likes()),
-                    "foreign": foreign,
-                    "folder": str(folder.path),
-                }
-            )
-        identity = folder.identity()
-        if identity.url != url:
-            raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
-        cache = DownloadCache(identity.url, send)
-        device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
-        events = ManifestEvents(send, identity.url)
-        own = _Own(device, folder)
+    if not folder.exists:
+        foreign = await join(request(), folder, send)
+        joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
+        tell({"event": "joined", **joined})
+    identity = folder.identity()
+    if identity.url != url:
+        raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
+    cache = DownloadCache(identity.url, send)
+    device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
+    events = ManifestEvents(send, identity.url)
+    own = _Own(device, folder)
 
-        def visited(outcome: VisitOutcome) -> None:
-            event: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
-            tell({name: value for name, value in event.items() if name != "kind"})
+    def visited(outcome: VisitOutcome) -> None:
+        event: dict[str, Any] = {"event": outcome.kind, **vars(outcome)}
+        tell({name: value for name, value in event.items() if name != "kind"})
 
-        try:
-            await stay(device, events, visited, own.measure(tell))
-            if top:
-                await own.recommend(top, tell)
-        finally:
-            await events.close()
+    try:
+        await stay(device, events, visited, own.measure(tell))
+        if top:
+            await own.recommend(top, tell)
+    finally:
+        await events.close()
 
 
 @dataclass(eq=False)
@@ -134,21 +136,8 @@ class _Own:
 def sentence(event: dict[str, Any]) -> str:
     """One line for the owner."""
     kind = event["event"]
-    if kind == "joined":
-        left_out = f"; {event['foreign']} rows are of items it does not have" if event["foreign"] else ""
-        return f"joined with {event['items']} items, kept in {event['folder']}{left_out}"
-    if kind == "sent":
-        return (
-            f"round {event['round']} ({event['phase']}): {event['bytes']:,} bytes left; "
-            f"{event['disclosed']:.0%} of what you like has been disclosed so far"
-        )
-    if kind == "measured":
-        hits = f"{event['hits']} of {event['kept_back']} items kept back"
-        return f"after {event['done']} rounds: {hits} are among the first {FIRST}"
+    if kind == "joined" and event["foreign"]:
+        return f"{SENTENCES[kind].format(**event)}; {event['foreign']} rows are of items it does not have"
     if kind == "recommended":
         return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
-    if kind == "not-called":
-        return f"round {event['round']} ({event['phase']}): not called"
-    if kind == "finished":
-        return "the federation is finished"
-    return f"stayed out: {event['why']}"
+    return SENTENCES.get(kind, "stayed out: {why}").format(**event)

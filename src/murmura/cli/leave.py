@@ -18,22 +18,14 @@ def leave(
 ) -> None:
     """Leave a federation: delete the device's state, and say what cannot be recalled."""
     serving.need("leaving a federation")
-    import asyncio
-
     from murmura.runtimes.http.device.folder import DeviceFolder
     from murmura.runtimes.http.device.joining import leave as say_goodbye
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
     folder = DeviceFolder(state)
     folder.identity()  # refuses a folder that is none before anything is done
     entries = folder.journal.verify().entries
-
-    async def goodbye() -> str | None:
-        async with HttpTransport(authority) as send:
-            return await say_goodbye(folder, send)
-
     with locked(state):
-        why = asyncio.run(goodbye())
+        why = serving.talk(authority, lambda send: say_goodbye(folder, send))
     if why is not None:
         say(f"the coordinator could not be told ({why}) and may go on counting this device as absent.")
     say(f"deleted everything this device kept in {state}.")

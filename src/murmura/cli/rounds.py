@@ -41,34 +41,22 @@ def list_rounds(
     )
 
 
-@rounds_app.command("start")
-def start(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
-    """Open rounds from now on."""
-    _order(url, "start", token_file, authority)
+def _add_order(what: str, meaning: str) -> None:
+    """The command that gives an order."""
+
+    @rounds_app.command(what, help=meaning)
+    def order(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
+        typer.echo(_ask("POST", url, f"/orders/{what}", token_file, authority)["state"])
 
 
-@rounds_app.command("pause")
-def pause(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
-    """Open no new round; the open one goes on."""
-    _order(url, "pause", token_file, authority)
-
-
-@rounds_app.command("stop")
-def stop(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
-    """End the federation for good; the open round is given up."""
-    _order(url, "stop", token_file, authority)
-
-
-def _order(url: str, what: str, token_file: Path, authority: Path | None) -> None:
-    typer.echo(_ask("POST", url, f"/orders/{what}", token_file, authority)["state"])
+_add_order("start", "Open rounds from now on.")
+_add_order("pause", "Open no new round; the open one goes on.")
+_add_order("stop", "End the federation for good; the open round is given up.")
 
 
 def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | None) -> dict[str, Any]:
     serving.need("asking a coordinator")
-    import asyncio
-
     from murmura.core.errors import SettingError
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.runtimes.http.protocol.transport import ask, bearer
 
     try:
@@ -77,9 +65,5 @@ def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | N
         raise SettingError(
             f"{token_file} must hold the operator's token, but cannot be read ({error})."
         ) from None
-
-    async def once() -> dict[str, Any]:
-        async with HttpTransport(authority) as send:
-            return (await ask(send, method, url.rstrip("/") + path, headers=bearer(token))).json()
-
-    return asyncio.run(once())
+    address = url.rstrip("/") + path
+    return serving.talk(authority, lambda send: ask(send, method, address, headers=bearer(token))).json()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from murmura.core.errors import MissingExtraError, SettingError
+
+if TYPE_CHECKING:
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+
+T = TypeVar("T")
 
 Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
 Readable = Annotated[
@@ -27,6 +33,19 @@ def need(what: str) -> None:
     """Refuse in one sentence when the extra is not installed."""
     if any(find_spec(name) is None for name in ("cryptography", "httpx", "starlette", "uvicorn")):
         raise MissingExtraError(what, "serve")
+
+
+def talk(authority: Path | None, what: Callable[[HttpTransport], Coroutine[Any, Any, T]], **more: int) -> T:
+    """What comes of talking with other machines; `more` says how many connections, and how patient."""
+    import asyncio
+
+    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+
+    async def connected() -> T:
+        async with HttpTransport(authority, **more) as send:
+            return await what(send)
+
+    return asyncio.run(connected())
 
 
 def address(host: str, port: int, certificate: Path | None, private_key: Path | None) -> Any:

@@ -47,11 +47,6 @@ class _Open:
     def __post_init__(self) -> None:
         self.total = np.zeros(self.ring.words, np.uint32)
 
-    @property
-    def hash(self) -> bytes:
-        """Of its manifest."""
-        return self.accepted.manifest
-
     def add(self, share: ShareMessage) -> None:
         """One share: a seed is kept, a vector added to the sum."""
         if share.kind == SEED:
@@ -99,7 +94,7 @@ class Aggregator:
         """A signed manifest and the description it names; answers with this aggregator's key."""
         envelope, described = unpack_pair(message)
         manifest = self._verified(envelope)
-        if self._open is not None and self._open.hash == manifest.hash:
+        if self._open is not None and self._open.manifest.hash == manifest.hash:
             return self.key.public
         known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
         if known is not None:
@@ -175,7 +170,7 @@ class Aggregator:
         o, before = self._open, self._before
         if o is None and before is None:
             raise RefusedError("paused", "no round is open here.")
-        now = o if o is not None and wire.share_manifest(message) == o.hash else None
+        now = o if o is not None and wire.share_manifest(message) == o.manifest.hash else None
         any_length = max(len(message), wire.SHARE_HEADER)  # a share of another round is never added up
         length = any_length if now is None else now.accepted.largest
         kind = SEED if self.role == "seed" else VECTOR
@@ -273,7 +268,7 @@ class Aggregator:
         return self.key.sign("reports", name + ids) + self.key.sign("sum", name + listed + total) + total
 
     def _collecting(self, name: bytes) -> _Open:
-        if self._open is None or self._open.hash != name:
+        if self._open is None or self._open.manifest.hash != name:
             raise self._absent(name)
         return self._open
 

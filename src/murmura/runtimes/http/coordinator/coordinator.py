@@ -8,19 +8,16 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.core.arrays import Ints
-from murmura.runtimes.http.coordinator.rounds import RoundRunner
+from murmura.runtimes.http.coordinator.rounds import Clock, RoundRunner
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length
 
-Clock = Callable[[], float]
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 
 
@@ -175,7 +172,11 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """Everything an operator may know; nothing about one person."""
-        return {**self.about(), "devices": len(self.registered()), "open": self.rounds.status()["open"]}
+        return {
+            **self.about(),
+            "devices": len(self.rounds.store.registered()),
+            "open": self.rounds.status()["open"],
+        }
 
     def metrics(self) -> dict[str, float]:
         """The same in numbers, for whoever watches many machines."""
@@ -189,10 +190,6 @@ class Coordinator:
             "murmura_round_reports": live["reports"],
             "murmura_round_called": live["called"],
         }
-
-    def registered(self) -> Ints:
-        """The slots of all devices, ascending."""
-        return self.rounds.store.registered()
 
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds, newest first."""

@@ -82,9 +82,3 @@ class IndividualReports:
             return IndividualUpdates({slot: self._updates[slot] for slot in sorted(self._updates)})
         ring = self._chain.ring
         return self._chain.server(ring.wrap(self._total.astype(np.int64)), self._manifest.round)
-
-
-def check_counted(before: AcceptedReports, upload: IndividualReport) -> None:
-    """Refuse an update that a round which is over has not counted, or not used."""
-    if not before.repeats(upload.report, upload.update):
-        raise RefusedError("late", "the round of this update is over; it was not counted.")

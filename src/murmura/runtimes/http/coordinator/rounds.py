@@ -16,7 +16,7 @@ from murmura.core.settings import as_dict
 from murmura.engine.federation import server_step
 from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, fetch_key
-from murmura.runtimes.http.coordinator.individual_reports import IndividualReports, check_counted
+from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.coordinator.store import CoordinatorStore
 from murmura.runtimes.http.database import ServerDatabase
@@ -100,15 +100,10 @@ class RoundRunner:
                 await self._publish(self.live, send)
             else:
                 await self._collect(self.live, send)
-        except UnreachableError as error:
-            self._pend(str(error))
-        except RefusedError as error:
-            if error.code in PASSING:
-                self._pend(str(error))
-            else:
-                self._abandon(str(error))
         except MurmuraError as error:
-            self._abandon(str(error))
+            refused = isinstance(error, RefusedError) and error.code in PASSING
+            give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
+            give_up(str(error))
 
     def _pend(self, why: str) -> None:
         """A round waits while a machine is away and is then given up; it never goes on with fewer machines."""
@@ -190,7 +185,11 @@ class RoundRunner:
         if live.individual_reports is not None:
             live.reports = live.individual_reports.count
             if live.reports >= m.called or self._clock() > m.deadline:
-                self._require(live.individual_reports.used, m)
+                if live.individual_reports.used < m.minimum:
+                    raise RefusedError(
+                        "too-few",
+                        f"a round needs {m.minimum} updates, but only {live.individual_reports.used} arrived.",
+                    )
                 without = {**live.individual_reports.unreadable, **live.individual_reports.left_out}
                 self._commit(live, live.individual_reports.received(), live.individual_reports.used, without)
             return
@@ -204,14 +203,7 @@ class RoundRunner:
         if live.reports >= m.called or self._clock() > m.deadline:
             chain = m.chain(self.itinerary.info)
             total, count = await pair.total(send, m, chain.ring)
-            self._require(count, m)
             self._commit(live, _decoded(chain, total, m.round, count), count)
-
-    def _require(self, count: int, manifest: Manifest) -> None:
-        if count < manifest.minimum:
-            raise RefusedError(
-                "too-few", f"a round needs {manifest.minimum} updates, but only {count} arrived."
-            )
 
     def _commit(
         self, live: OpenRound, received: Total | IndividualUpdates, count: int, left_out: Mapping[int, str] = {}
@@ -248,13 +240,9 @@ class RoundRunner:
     @property
     def individual_report_bytes(self) -> int:
         """The longest update that is read now: of the open round, or once more of the one before."""
-        live, before = self.published, self._counted
-        now = (
-            REPORT_HEADER
-            if live is None or live.individual_reports is None
-            else live.individual_reports.accepted.largest
-        )
-        return now if before is None else max(now, before.largest)
+        reports = None if self.published is None else self.published.individual_reports
+        rounds = (None if reports is None else reports.accepted, self._counted)
+        return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
 
     def take_individual_report(self, message: bytes) -> bytes:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
@@ -263,7 +251,8 @@ class RoundRunner:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
-            check_counted(before, upload)
+            if not before.repeats(upload.report, upload.update):
+                raise RefusedError("late", "the round of this update is over; it was not counted.")
         elif live is None or live.individual_reports is None:
             raise RefusedError("paused", "no round is open here.")
         else:

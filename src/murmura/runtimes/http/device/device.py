@@ -118,15 +118,13 @@ class Device:
     async def visit(self) -> VisitOutcome:
         """Look at the coordinator once, and take part if there is something to take part in."""
         try:
-            reply = await ask(self.send, "GET", f"{self.identity.url}/round", headers=self._known())
+            known = {"if-none-match": self._etag} if self._etag else {}
+            reply = await ask(self.send, "GET", f"{self.identity.url}/round", headers=known)
         except RefusedError as error:
             if error.code in ("paused", "finished"):
                 return VisitOutcome("idle" if error.code == "paused" else "finished", why=str(error))
             raise
         return VisitOutcome("idle") if reply.status == 304 else await self.take_part(reply)
-
-    def _known(self) -> dict[str, str]:
-        return {"if-none-match": self._etag} if self._etag else {}
 
     async def take_part(self, reply: HttpReply) -> VisitOutcome:
         """Deal with a manifest that was fetched."""
@@ -299,8 +297,7 @@ class Device:
 
     def _check_receipt(self, work: _Work, place: int, receipt: bytes) -> None:
         m = work.manifest
-        signers = (m.seed_aggregator, m.vector_aggregator)
-        signer = signers[place]
+        signer = (m.seed_aggregator, m.vector_aggregator)[place]
         key = self.identity.key if signer is None else bytes.fromhex(signer.key)
         check_signature(key, "receipt", m.hash + work.report, receipt)
 

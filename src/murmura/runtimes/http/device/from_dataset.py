@@ -61,11 +61,6 @@ def describe_items(
     )
 
 
-def household(name: str, data_dir: Path | None = None) -> Interactions:
-    """The rows of everyone in a file, who share one device."""
-    return load(name, data_dir).interactions.compact()
-
-
 def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
     """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
     data = load(name, data_dir).interactions

@@ -7,9 +7,9 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
 from murmura.runtimes.http.device.storage import Identity
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask, bearer
@@ -119,21 +120,14 @@ def known_likes(described: FederationDescription, request: JoinRequest) -> tuple
     return likes, int((~used).sum())
 
 
-class EventSource(Protocol):
-    """Something that tells of news."""
-
-    def lines(self, url: str) -> AsyncIterator[str]:
-        """The lines of a stream of events."""
-
-
 class ManifestEvents:
     """Announcements of the coordinator; polling alone loses nothing but a little time."""
 
-    def __init__(self, announcer: EventSource | None, url: str) -> None:
+    def __init__(self, announcer: HttpTransport | None, url: str) -> None:
         self._event = asyncio.Event()
         self._task = None if announcer is None else asyncio.create_task(self._listen(announcer, url))
 
-    async def _listen(self, announcer: EventSource, url: str) -> None:
+    async def _listen(self, announcer: HttpTransport, url: str) -> None:
         while True:
             with contextlib.suppress(UnreachableError):
                 async for line in announcer.lines(f"{url}/events"):

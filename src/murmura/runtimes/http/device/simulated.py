@@ -41,11 +41,6 @@ class SimulatedDevices:
     readable: bool = False
     groups: Ints | None = None  # the device of every user, -1 where somebody has none
 
-    @property
-    def size(self) -> int:
-        """How many devices the data has."""
-        return self.data.n_users if self.groups is None else int(self.groups.max()) + 1
-
 
 @dataclass(frozen=True)
 class RoundReport:
@@ -69,7 +64,9 @@ async def register_devices(
 ) -> list[Device]:
     """Register the devices, each in its slot."""
     federation = await about(send, simulated.url)
-    cache, secrets = DownloadCache(simulated.url, send), client_secrets(simulated.seed, simulated.size)
+    cache = DownloadCache(simulated.url, send)
+    devices = simulated.data.n_users if simulated.groups is None else int(simulated.groups.max()) + 1
+    secrets = client_secrets(simulated.seed, devices)
     described = await cache.description(str(federation["description"]))
     items = described.items.index(simulated.data.items.labels.tolist(), "item")
     liked = rows_of_devices(simulated.data, simulated.groups, items)
