@@ -22,15 +22,7 @@ Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    from murmura.report.tables.analyses import sweep_table
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
-    from murmura.studies.sweep import points, read_sweep
-
-    comparison = ComparisonFolder.open(folder)
-    what = read_sweep(comparison)
-    if what is None:
-        raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    _answer(folder, sweep_table(what, points(comparison), comparison.cutoff), as_json)
+    _answer(folder, swept(folder), as_json)
 
 
 @analyse_app.command("frequency")
@@ -71,6 +63,19 @@ def freshness(folder: Place, as_json: options.Json = False) -> None:
 
     comparison = ComparisonFolder.open(folder)
     _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json)
+
+
+def swept(folder: Path) -> ReportTable | None:
+    """The table of a sweep's folder."""
+    from murmura.report.tables.analyses import sweep_table
+    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.sweep import points, read_sweep
+
+    comparison = ComparisonFolder.open(folder)
+    what = read_sweep(comparison)
+    if what is None:
+        raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
+    return sweep_table(what, points(comparison), comparison.cutoff)
 
 
 def _answer(folder: Path, found: ReportTable | None, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say
+from murmura.cli.fit import from_flags
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -97,15 +98,11 @@ def _fitted(
 ) -> Path:
     """Fit the model first, in a folder of its own."""
     from murmura.studies.audits.audit import require_attackable
-    from murmura.studies.config import FitConfig, check_config
     from murmura.studies.single_run import fit_run
 
     require_attackable(model)
-    source = {"name": data, "dir": data_dir and str(data_dir)}
-    chosen = {"name": model, **options.parse_settings(settings, [model])[model]}
     rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
-    config = check_config({"data": source, "protocol": rules, "model": chosen, "seed": seed})
-    assert isinstance(config, FitConfig)
+    config = from_flags(model, {"name": data}, data_dir, rules, settings, seed=seed)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
         fit_run(config, place, listener)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say
+
+if TYPE_CHECKING:
+    from murmura.studies.config import FitConfig
 
 
 def fit(
@@ -31,24 +34,14 @@ def fit(
 
     The same command with the same --out goes on where a killed federated training stopped.
     """
-    from murmura.studies.config import FitConfig, check_config, load_config
+    from murmura.studies.config import FitConfig, load_config
     from murmura.studies.single_run import fit_run
 
     if config is not None:
         read = load_config(config)
     else:
-        chosen = {
-            "name": model or "ease",
-            **options.parse_settings(settings, [model or "ease"])[model or "ease"],
-        }
-        source = {
-            "name": data or "ml-latest-small-2016",
-            "skip_bad": skip_bad,
-            "dir": data_dir and str(data_dir),
-        }
-        read = check_config(
-            {"data": source, "protocol": protocol, "model": chosen, "seed": seed, "workers": workers}
-        )
+        source = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
+        read = from_flags(model or "ease", source, data_dir, protocol, settings, seed=seed, workers=workers)
     if not isinstance(read, FitConfig):
         from murmura.core.errors import SettingError
 
@@ -59,3 +52,16 @@ def fit(
     with progress() as listener:
         fit_run(read, Path(folder), listener, checkpoint_every)
     say(f"run folder: {folder}   (murmura evaluate {folder})")
+
+
+def from_flags(
+    model: str, source: dict[str, Any], data_dir: Path | None, protocol: str, settings: list[str], **more: int
+) -> FitConfig:
+    """The configuration of one model that flags describe."""
+    from murmura.studies.config import FitConfig, check_config
+
+    chosen = {"name": model, **options.parse_settings(settings, [model])[model]}
+    data = {**source, "dir": data_dir and str(data_dir)}
+    config = check_config({"data": data, "protocol": protocol, "model": chosen, **more})
+    assert isinstance(config, FitConfig)
+    return config

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.analyse import page, show
+from murmura.cli.analyse import page, show, swept
 from murmura.cli.compare import collect, load_data
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
@@ -67,14 +67,10 @@ def sweep(
 
 
 def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:
-    from murmura.report.tables.analyses import sweep_table
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
-    from murmura.studies.sweep import points
     from murmura.studies.sweep import sweep as run
 
     collect(lambda bar: run(plan, what, folder, workers=workers, progress=bar), as_json)
-    comparison = ComparisonFolder.open(folder)
-    table = sweep_table(what, points(comparison), comparison.cutoff)
+    table = swept(folder)
     if table is not None and not as_json:
         show(table)
 
