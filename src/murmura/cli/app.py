@@ -62,25 +62,12 @@ app.add_typer(
 )
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
-app.command("fit")(fit.fit)
-app.command("check-leaks")(check_leaks.check_leaks)
-app.command("evaluate")(evaluate.evaluate)
-app.command("export")(export.export)
-app.command("compare")(compare.compare)
-app.command("search")(search.search)
-app.command("sweep")(sweep.sweep)
-app.command("recommend")(recommend.recommend)
-app.command("report")(report.report)
-app.command("audit")(audit.audit)
-app.command("demo")(demo.demo)
-app.command("doctor")(doctor.doctor)
 app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
-app.command("serve")(serve.serve)
-app.command("aggregate")(aggregate.aggregate)
-app.command("join")(join.join)
-app.command("consent")(consent.consent)
-app.command("leave")(leave.leave)
-app.command("devices")(devices.devices)
+STUDIES = (fit, check_leaks, evaluate, export, compare, search, sweep, recommend, report, audit, demo, doctor)
+FEDERATION = (serve, aggregate, join, consent, leave, devices)
+for module in (*STUDIES, *FEDERATION):  # each has the command of its name
+    command = getattr(module, module.__name__.rpartition(".")[2])
+    app.command(command.__name__.replace("_", "-"))(command)
 
 
 @app.callback()
@@ -92,7 +79,8 @@ def options(
     no_color: Annotated[bool, typer.Option("--no-color", help="Plain text.")] = False,
 ) -> None:
     """A federated recommender, with honest evaluation against centralised rivals."""
-    CONSOLE.configure(quiet=quiet, verbose=verbose, color=not no_color and "NO_COLOR" not in os.environ)
+    CONSOLE.quiet, CONSOLE.verbose = quiet, verbose
+    CONSOLE.color = not no_color and "NO_COLOR" not in os.environ
 
 
 @app.command("version")

@@ -23,10 +23,6 @@ class Console:
     verbose: bool = False
     color: bool = True
 
-    def configure(self, quiet: bool, verbose: bool, color: bool) -> None:
-        """Take the global flags."""
-        self.quiet, self.verbose, self.color = quiet, verbose, color
-
 
 CONSOLE = Console()
 

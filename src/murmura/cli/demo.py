@@ -8,7 +8,6 @@ from murmura.cli import compare, options
 from murmura.cli.console import say
 
 DATA = "ml-latest-small-2016"
-CENTRALISED = ("random", "mostpop", "user-knn", "item-knn", "bpr-mf", "mf", "ials", "ease")
 FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
 SHARES = (1, 0.5, 0.1)
 
@@ -32,7 +31,7 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
 def models() -> dict[str, dict[str, Any]]:
     """Every baseline, and the federated methods at three choices of pi."""
-    found: dict[str, dict[str, Any]] = {name: {"name": name} for name in CENTRALISED}
+    found = options.parse_models(compare.DEFAULT_MODELS)
     for name, training in FEDERATED.items():
         length = ", ".join(f"{count} {unit if count > 1 else unit[:-1]}" for unit, count in training.items())
         for pi in SHARES:

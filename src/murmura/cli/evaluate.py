@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -52,19 +52,15 @@ def evaluate(
         values = evaluate_lists(lists, source, protocol, run, form, cutoffs)
         say(f"run folder: {run}")
     else:
+        from murmura.engine.run import Run
+        from murmura.studies.search.search_folder import evaluate_search, is_search
+        from murmura.studies.single_run import evaluate_run
+
         assert run is not None
-        values = _run(run, cutoffs, data_dir)
+        score = evaluate_search if is_search(Run.open(run)) else evaluate_run
+        values = score(run, cutoffs, data_dir)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:
         rows = [[key, "" if value is None else f"{value:.5g}"] for key, value in values.items()]
         table(str(run), ["metric", "value"], rows)
-
-
-def _run(folder: Path, cutoffs: tuple[int, ...] | None, data_dir: Path | None) -> dict[str, Any]:
-    from murmura.engine.run import Run
-    from murmura.studies.search.search_folder import evaluate_search, is_search
-    from murmura.studies.single_run import evaluate_run
-
-    score = evaluate_search if is_search(Run.open(folder)) else evaluate_run
-    return score(folder, cutoffs, data_dir)

@@ -113,16 +113,13 @@ def _places(
         raise DataError(f"{shown.name} needs {' or '.join(wanted)}, but none of them is here{hint}.")
     places = []
     for one in here:
-        base = experiment(_base(shown, one)) if shown.same_run_as else shown
+        # on a data set the paper does not have, the run of the first experiment it names
+        whose = shown.same_run_as.get(one) or next(iter(shown.same_run_as.values()), None)
+        base = shown if whose is None else experiment(whose)
         ran = base.smaller() if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
         places.append(ExperimentPlace(ran, one, folder, data_dir))
     return shown, places
-
-
-def _base(shown: Experiment, data: str) -> str:
-    """Whose run an experiment shows on a data set; on one the paper does not have, the first it names."""
-    return shown.same_run_as.get(data) or next(iter(shown.same_run_as.values()))
 
 
 def _finish(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:

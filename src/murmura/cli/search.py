@@ -121,8 +121,10 @@ def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: 
 
 
 def _axes(grid: list[str], space: list[str]) -> dict[str, list[Any] | str]:
-    lists: dict[str, list[Any] | str] = {key: _values(text) for key, text in _pairs("--grid", grid).items()}
-    return lists | _pairs("--space", space)
+    axes: dict[str, list[Any] | str] = {}
+    for key, text in _pairs("--grid", grid).items():
+        axes[key] = [options.parse_value(value) for value in text.split(",")]
+    return axes | _pairs("--space", space)
 
 
 def _pairs(flag: str, given: list[str]) -> dict[str, str]:
@@ -134,7 +136,3 @@ def _pairs(flag: str, given: list[str]) -> dict[str, str]:
             raise SettingError(f"{flag} must be KEY=…, but it is '{one}'; write for example {flag} {example}.")
         found[key] = text
     return found
-
-
-def _values(text: str) -> list[Any]:
-    return [options.parse_value(value) for value in text.split(",")]
