@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.analyses.freshness import freshness
-from murmura.studies.sweep import plan_sweep, points, sweep
+from murmura.studies.sweep import FRESHNESS, NORMALISED, freshness, plan_sweep, points, sweep
 from tests.studies.worlds import small_world
 
 
@@ -15,11 +14,11 @@ def test_more_clients_in_a_round_are_less_fresh(tmp_path: Path) -> None:
     plan, what = plan_sweep(small_world(), "default", models, "clients", ["all", 1, 7], beside={"mostpop": {}})
     list(sweep(plan, what, tmp_path / "s"))
     found = freshness(points(ComparisonFolder.open(tmp_path / "s")))
-    assert [one.point.label for one in found] == [
+    assert [one.label for one in found] == [
         *("sfpl clients=1", "sfpl clients=7", "sfpl clients=all"),
         *("sfpl+ clients=1", "sfpl+ clients=7", "sfpl+ clients=all"),
     ]  # the most popular items are no federation
     assert [one.clients for one in found[:3]] == ["1", "7", "all"]
     # 600 training rows of 60 users: rpe = floor(600 / m)
-    assert [one.freshness for one in found[:3]] == [600, 85, 10]
-    assert [one.normalised for one in found[3:]] == pytest.approx([1, 85 / 600, 10 / 600])
+    assert [one.found[FRESHNESS] for one in found[:3]] == [600, 85, 10]
+    assert [one.found[NORMALISED] for one in found[3:]] == pytest.approx([1, 85 / 600, 10 / 600])

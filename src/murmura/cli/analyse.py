@@ -58,7 +58,7 @@ def freshness(folder: Place, as_json: options.Json = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.report.tables.analyses import freshness_table
     from murmura.studies.analyses.comparison_folder import ComparisonFolder
-    from murmura.studies.analyses.freshness import freshness as freshness_of
+    from murmura.studies.sweep import freshness as freshness_of
     from murmura.studies.sweep import points
 
     comparison = ComparisonFolder.open(folder)

@@ -6,7 +6,7 @@ The thesis sweeps pi (figures 4.2, 4.3 and 4.6, table 4.4); any other setting ca
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from murmura.studies.compare import Comparison, EntryMeans, mean, plan, run_entr
 from murmura.studies.methods import method_class
 
 FILE = "sweep.json"
+FRESHNESS, NORMALISED = "freshness", "normalised freshness"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class SweepPoint:
     seeds: int
     found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
     settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def clients(self) -> str:
+        """The clients in a round, as they were set: a number, or all."""
+        return str(self.settings.get("clients", ""))
 
 
 def plan_sweep(
@@ -124,6 +130,18 @@ def points(comparison: ComparisonFolder) -> list[SweepPoint]:
             known = {key: found for key, found in mean(each).items() if found is not None}
             made.append(SweepPoint(*places.get(label, (label, None)), label, len(each), known, settings))
     return made
+
+
+def freshness(found: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """The federated ones of the points of a comparison; those of one curve freshest first.
+
+    FPL, long version, 3.3: freshness is the number of updated models delivered in an epoch, the rounds per
+    epoch; its normalised form divides by the X+ models of sequential training (eq. 11). The more clients in a
+    round, the fewer rounds.
+    """
+    curves = list(dict.fromkeys(point.curve for point in found))
+    known = [point for point in found if NORMALISED in point.found]
+    return sorted(known, key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
 
 
 def _numbers(run: Run) -> dict[str, float | None]:

@@ -1,6 +1,7 @@
 """The pictures of a sweep: accuracy over the swept setting (thesis, figure 4.2), against coverage (4.3), costs.
 
-What the accuracy is bought with has the Pareto front of precision and communication (figure 4.6).
+What the accuracy is bought with has the Pareto front of precision and communication (figure 4.6). Accuracy
+against freshness shows what it costs that many clients work on the same model.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from murmura.report.plots.drawing import (
     note,
     panel_grid,
 )
+from murmura.report.plots.trade_offs import pareto_front
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
-from murmura.studies.analyses.pareto import pareto_front
-from murmura.studies.sweep import Sweep, SweepPoint, value_text
+from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -263,3 +264,46 @@ def front_points(found: Sequence[SweepPoint], key: str, gain: str) -> list[Sweep
     known = [(point, price) for point in found if (price := cost(point, key)) is not None]
     front = pareto_front([price for _, price in known], [point.found[gain] for point, _ in known])
     return [known[place][0] for place in front]
+
+
+def freshness_picture(found: Sequence[SweepPoint], k: int) -> Picture | None:
+    """One line per model, freshest on the left; nothing where no model was trained with several freshnesses."""
+    key = f"P@{k}"
+    lines: Curves = {}
+    for one in found:
+        if key in one.found:
+            lines.setdefault(one.curve, []).append(one)
+    lines = {name: ones for name, ones in lines.items() if len({one.found[FRESHNESS] for one in ones}) > 1}
+    if not lines:
+        return None
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        figure.subplots_adjust(0.075, 0.13, 0.985, 0.9)
+        styles = curve_styles(list(lines))
+        for name, ones in lines.items():
+            x, y = [one.found[NORMALISED] for one in ones], [one.found[key] for one in ones]
+            axes.plot(x, y, **styles[name].line())
+            for one, here, there in zip(ones, x, y):
+                note(axes, here, there, one.clients, colour=MUTED)
+        axes.set_xscale("log")
+        logarithmic(axes.xaxis)
+        axes.invert_xaxis()
+        axes.set_ylim(bottom=0)
+        axes.margins(x=0.05, y=0.15)
+        axes.set_xlabel("normalised freshness: models delivered in an epoch / training rows", labelpad=3)
+        axes.set_ylabel(f"{key}: {title(key)}")
+        curve_legend(figure, styles, 3.4)
+
+    said = "; ".join(
+        f"{name}: " + ", ".join(f"{one.clients} clients {_number(one, key)}" for one in ones)
+        for name, ones in lines.items()
+    )
+    return Picture(
+        "freshness",
+        f"{key} against freshness",
+        "The number at a point is the clients in a round. On the left every client trains on a fresh model, on "
+        "the right all of them work on the same one (FPL, long version, eq. 11).",
+        f"{key} by clients in a round: {said}.",
+        draw("freshness", 3.4, paint),
+    )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from murmura.report.plots.drawing import INK, MUTED, PAPER, Picture, draw, panel_grid, short
 from murmura.report.plots.metrics import colour, kinds, metric_caption, shape
 from murmura.report.summary import ModelSummary, Results, badness, better, is_number, title
-from murmura.studies.analyses.pareto import pareto_front
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,6 +88,21 @@ def both(results: Results, key: str, other: str) -> list[ModelSummary]:
     return [
         line for line in results.lines if is_number(line.values.get(key)) and is_number(line.values.get(other))
     ]
+
+
+def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
+    """The places that no other place beats: none costs at most as much, gains at least as much, and differs.
+
+    Thesis, 4.6.4 and figure 4.6. Cheapest first; equal ones are all on it, in their order.
+    """
+    order = sorted(range(len(cost)), key=lambda place: (cost[place], -gain[place], place))
+    front: list[int] = []
+    for place in order:
+        better = not front or gain[place] > gain[front[-1]]
+        equal = bool(front) and (cost[place], gain[place]) == (cost[front[-1]], gain[front[-1]])
+        if better or equal:
+            front.append(place)
+    return front
 
 
 def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSummary]:

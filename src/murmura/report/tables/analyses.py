@@ -10,8 +10,7 @@ from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.studies.analyses.bias import Bias
 from murmura.studies.analyses.frequency import HEAD, Frequencies
-from murmura.studies.analyses.freshness import EntryFreshness
-from murmura.studies.sweep import Sweep, SweepPoint, value_text
+from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 Row = tuple[TableCell, ...]
 
@@ -95,16 +94,17 @@ def bias_table(found: Bias) -> ReportTable:
     return ReportTable("bias", "Bias towards categories", tuple(columns), tuple(rows), notes)
 
 
-def freshness_table(found: Sequence[EntryFreshness], k: int) -> ReportTable | None:
+def freshness_table(found: Sequence[SweepPoint], k: int) -> ReportTable | None:
     """How fresh the models were, and what they scored."""
-    keys = [key for key in (f"P@{k}", f"R@{k}", f"IC@{k}") if any(key in one.point.found for one in found)]
+    keys = [key for key in (f"P@{k}", f"R@{k}", f"IC@{k}") if any(key in one.found for one in found)]
     if not found:
         return None
     rows: list[Row] = []
     for one in found:
-        cells = [_cell(one.point.found.get(key), [o.point.found.get(key) for o in found]) for key in keys]
-        fresh = (number_cell(one.freshness), TableCell(one.normalised, f"{one.normalised:.3g}"))
-        rows.append((text_cell(one.point.label), text_cell(one.clients), *fresh, *cells))
+        cells = [_cell(one.found.get(key), [o.found.get(key) for o in found]) for key in keys]
+        normalised = one.found[NORMALISED]
+        fresh = (number_cell(one.found[FRESHNESS]), TableCell(normalised, f"{normalised:.3g}"))
+        rows.append((text_cell(one.label), text_cell(one.clients), *fresh, *cells))
     columns = (
         NAME,
         Column("clients", "in a round"),
