@@ -15,7 +15,7 @@ from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.registry import is_error
-from murmura.studies.compare import run_name
+from murmura.studies.analyses.comparison_folder import ComparisonFolder, whole_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ def read_folder(path: Path) -> ResultFolder:
 
 def _single(run: Run, config: dict[str, Any]) -> ModelRuns:
     name = str(config["model"]["name"])
-    return model_runs(name, config["model"], [_part(run, _whole(config.get("seed", 0)))])
+    return model_runs(name, config["model"], [_part(run, whole_number(config.get("seed", 0)))])
 
 
 def model_runs(label: str, given: dict[str, Any], parts: Sequence[SeedRun]) -> ModelRuns:
@@ -148,17 +148,12 @@ def model_runs(label: str, given: dict[str, Any], parts: Sequence[SeedRun]) -> M
 
 def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison", "run"], tuple[ModelRuns, ...]]:
     """Every model with its parts, from the sub-folders; or the one run a comparison's sub-folder is."""
-    first, seeds = _whole(config.get("seed", 0)), _whole(config.get("seeds", 1))
-    alone = len(config["models"]) == 1 and run.has("metrics.json")
+    comparison = ComparisonFolder(run, config)
+    alone = len(comparison.models) == 1 and run.has("metrics.json")
     found: list[tuple[str, dict[str, Any], list[SeedRun]]] = []
-    for label, given in config["models"].items():
-        own = dict(given) if isinstance(given, dict) else {}
-        if alone:
-            parts = [_part(run, first)]
-        else:
-            places = [(seed, run.path / run_name(str(label), seed)) for seed in range(first, first + seeds)]
-            parts = [_part(Run(place), seed) for seed, place in places if (place / "config.yaml").is_file()]
-        found.append((str(label), own, parts))
+    for label, own in comparison.models.items():
+        runs = {comparison.seeds.start: run} if alone else comparison.begun(label)
+        found.append((label, own, [_part(one, seed) for seed, one in runs.items()]))
     closed = read_object(run, "status.json").get("status") == "done"
     models = []
     for place, (label, own, parts) in enumerate(found):
@@ -166,7 +161,7 @@ def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison",
         complete = bool(parts) and (closed or any(later for *_, later in found[place + 1 :]))
         if not complete:
             there = {part.seed for part in parts}
-            parts += [SeedRun(seed, "missing") for seed in range(first, first + seeds) if seed not in there]
+            parts += [SeedRun(seed, "missing") for seed in comparison.seeds if seed not in there]
         models.append(model_runs(label, own, parts))
     return ("run" if alone else "comparison"), tuple(models)
 
@@ -246,14 +241,6 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return math.nan
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise RunError(
-        f"seed and seeds in config.yaml must be whole numbers, but one is {value!r}; give an unchanged folder."
-    )
 
 
 def ordered(keys: Sequence[Sequence[str]]) -> tuple[str, ...]:

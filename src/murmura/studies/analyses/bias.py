@@ -15,10 +15,9 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Relation
-from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.comparison_folder import ComparisonFolder, read_columns
 from murmura.studies.analyses.frequency import Frequencies, read_items
 
 PRINTED = "thesis_table_4_5.csv"
@@ -68,14 +67,8 @@ def printed_bias(data: str) -> dict[str, float]:
 
 
 def _categories(whole: Run, items: dict[str, int]) -> Relation:
-    header, rows = whole.read_table("categories.csv")
-    try:
-        item, category = header.index("item"), header.index("category")
-        labels = sorted({row[category] for row in rows})
-        code = {name: place for place, name in enumerate(labels)}
-        pairs = np.array([(items[row[item]], code[row[category]]) for row in rows], np.int32).reshape(-1, 2)
-    except (ValueError, KeyError, IndexError):
-        raise RunError(
-            f"{whole.path / 'categories.csv'} is damaged: it does not fit items.csv; run it again."
-        ) from None
+    rows = read_columns(whole, "categories.csv", item=items.__getitem__, category=str)
+    labels = sorted({category for _, category in rows})
+    code = {name: place for place, name in enumerate(labels)}
+    pairs = np.array([(item, code[category]) for item, category in rows], np.int32).reshape(-1, 2)
     return Relation(tuple(labels), pairs[:, 0], pairs[:, 1])

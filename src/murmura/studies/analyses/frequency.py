@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.coverage import gini_index
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.analyses.comparison_folder import ComparisonFolder, read_columns
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at
 
@@ -58,22 +57,14 @@ def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
 
 def read_items(whole: Run) -> tuple[dict[str, int], Longs]:
     """The items of a comparison: own id -> place, and how often each occurs in the training part."""
-    header, rows = whole.read_table("items.csv")
-    try:
-        at = header.index("train")
-        return {row[0]: place for place, row in enumerate(rows)}, np.array([int(row[at]) for row in rows], int)
-    except (ValueError, IndexError):
-        raise _damaged(whole, "items.csv") from None
+    rows = read_columns(whole, "items.csv", item=str, train=int)
+    return {item: place for place, (item, _) in enumerate(rows)}, np.array([train for _, train in rows], int)
 
 
 def recommendation_counts(run: Run, items: dict[str, int], k: int) -> Longs:
     """How often each item stands among the first k of a list."""
-    header, rows = run.read_table("recommendations.tsv", "\t")
-    try:
-        rank, item = header.index("rank"), header.index("item")
-        places = [items[row[item]] for row in rows if int(row[rank]) <= k]
-    except (ValueError, KeyError, IndexError):
-        raise _damaged(run, "recommendations.tsv") from None
+    rows = read_columns(run, "recommendations.tsv", "\t", rank=int, item=items.__getitem__)
+    places = [item for rank, item in rows if rank <= k]
     return np.bincount(np.array(places, np.int64), minlength=len(items))
 
 
@@ -118,16 +109,7 @@ def rank_correlation(times: Longs, popularity: Longs) -> float:
 
 def _sent(run: Run, items: dict[str, int]) -> Longs:
     """How often a row of each item left a device."""
-    header, rows = run.read_table("item_rows.csv")
     sent = np.zeros(len(items), np.int64)
-    try:
-        item, count = header.index("item"), header.index("sent")
-        for row in rows:
-            sent[items[row[item]]] += int(row[count])
-    except (ValueError, KeyError, IndexError):
-        raise _damaged(run, "item_rows.csv") from None
+    for item, count in read_columns(run, "item_rows.csv", item=items.__getitem__, sent=int):
+        sent[item] += count
     return sent
-
-
-def _damaged(run: Run, name: str) -> RunError:
-    return RunError(f"{run.path / name} is damaged: it does not fit the comparison; run it again.")

@@ -201,8 +201,8 @@ def audit_entries(
     found = before if before and keeps else {}
     for label, ready, attacks in chosen:
         if ready is not None and attacks and label not in found:
-            seed, seeds = int(comparison.config["seed"]), int(comparison.config["seeds"])
-            found[label] = audit(ready, prepared.split.train, seed, attacks, progress, seeds)
+            seeds = comparison.seeds
+            found[label] = audit(ready, prepared.split.train, seeds.start, attacks, progress, len(seeds))
             if keeps:
                 entries = {each: one.plain() for each, one in found.items()}
                 run.write_json(FILE, {"attacks": sorted(names), ENTRIES: entries})

@@ -16,6 +16,7 @@ import numpy as np
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
+from murmura.studies.analyses.comparison_folder import ComparisonFolder, read_columns
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
@@ -104,9 +105,7 @@ class GroupRun:
 
     def groups(self) -> Floats:
         """Of every group members, training ratings and MSE."""
-        header, rows = self.run.read_table(FILE)
-        places = [header.index(name) for name in ("members", "ratings", "MSE")]
-        return np.array([[float(row[place]) for place in places] for row in rows])
+        return np.array(read_columns(self.run, FILE, members=float, ratings=float, MSE=float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +172,14 @@ def find_groups(folder: Path) -> GroupTable | None:
     """
     if not any(folder.glob(f"*/{FILE}")):
         return None
+    comparison = ComparisonFolder.open(folder)
     methods = _methods(
-        _in_order(folder, [_read(path.parent) for path in sorted(folder.glob("*/metrics.json"))])
+        [
+            GroupRun(run, label, settings, seed, run.read("metrics.json"))
+            for label, settings in comparison.models.items()
+            for seed, run in comparison.begun(label).items()
+            if run.has("metrics.json")
+        ]
     )
     grouped = [(label, one) for label, runs in methods.items() for one in runs if one.run.has(FILE)]
     alone: dict[tuple[Any, ...], Floats] = {}
@@ -188,20 +193,6 @@ def find_groups(folder: Path) -> GroupTable | None:
             mine = alone[one.seed, one.grouping]
             pairs.append(GroupingPair(one.run.path.name, label, one.grouping, members, ratings, mine, mse))
     return GroupTable(tuple(pairs), methods) if pairs else None
-
-
-def _read(path: Path) -> GroupRun:
-    run = Run.open(path)
-    config = run.config
-    ((label, settings),) = config["models"].items()
-    return GroupRun(run, label, settings, config["seed"], run.read("metrics.json"))
-
-
-def _in_order(folder: Path, runs: list[GroupRun]) -> list[GroupRun]:
-    """The runs in the order of the comparison's configuration: what was named first is shown first."""
-    whole = Run(folder)
-    labels = list(whole.config["models"]) if whole.has("config.yaml") else []
-    return sorted(runs, key=lambda run: labels.index(run.label) if run.label in labels else len(labels))
 
 
 def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
