@@ -13,7 +13,7 @@ import torch
 
 from murmura.baselines.neumf import NeuMf
 from murmura.core.interactions import Interactions
-from murmura.evaluation.tails import chance_of
+from murmura.evaluation.significance import chance_of
 from murmura.neural.histories import Histories
 from murmura.neural.negatives import UnseenItems
 from tests.engine.test_sealed import ready

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.report.plots.trade_offs import pareto_front
+from murmura.report.plots.comparison import pareto_front
 
 FEW = st.integers(0, 6).map(float)  # few values: many ties
 

@@ -11,7 +11,7 @@ import scipy.stats
 
 from murmura.evaluation.intervals import bootstrap_interval
 from murmura.report.pages.sentences import outcome
-from murmura.report.plots.trade_offs import both, front
+from murmura.report.plots.comparison import both, front
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, summarise
 from murmura.report.tables.comparison import difference_table, result_tables, seed_table

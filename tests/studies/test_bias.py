@@ -9,10 +9,8 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Interactions
 from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.evaluation.categories import category_bias
-from murmura.studies.analyses.bias import bias, printed_bias
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.analyses.frequency import frequencies
-from murmura.studies.compare import compare, plan
+from murmura.studies.analyses.exposure import bias, frequencies, printed_bias
+from murmura.studies.compare import ComparisonFolder, compare, plan
 from tests.studies.worlds import small_world
 
 

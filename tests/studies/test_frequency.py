@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.analyses.frequency import (
+from murmura.studies.analyses.exposure import (
     concentration,
     frequencies,
     head_share,
     rank_correlation,
     ranked_shares,
 )
-from murmura.studies.compare import compare, plan, run_name
+from murmura.studies.compare import ComparisonFolder, compare, plan, run_name
 from tests.studies.worlds import small_world
 
 MODELS = {"mostpop": {}, "shy": {"name": "sfpl", "epochs": 3, "factors": 3, "pi": 0}}

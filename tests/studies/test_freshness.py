@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.compare import ComparisonFolder
 from murmura.studies.sweep import FRESHNESS, NORMALISED, freshness, plan_sweep, points, sweep
 from tests.studies.worlds import small_world
 

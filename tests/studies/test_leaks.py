@@ -18,7 +18,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, TRAIN, Split
 from murmura.engine.run import Run
 from murmura.engine.sealed import Sealed
-from murmura.evaluation.tails import chance_of
+from murmura.evaluation.significance import chance_of
 from murmura.studies.compare import compare, plan
 from murmura.studies.leaks.check import LeakCheck, check_leaks
 from murmura.studies.leaks.isolated_process import isolated

@@ -8,8 +8,7 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run import Run
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.compare import run_name
+from murmura.studies.compare import ComparisonFolder, run_name
 from murmura.studies.sweep import Sweep, plan_sweep, points, read_sweep, sweep
 from tests.studies.worlds import small_world
 

@@ -29,8 +29,8 @@ def sweep(folder: Place, as_json: options.Json = False) -> None:
 def frequency(folder: Place, as_json: options.Json = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.report.tables.analyses import frequency_table
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
-    from murmura.studies.analyses.frequency import frequencies
+    from murmura.studies.analyses.exposure import frequencies
+    from murmura.studies.compare import ComparisonFolder
 
     _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json)
 
@@ -39,9 +39,9 @@ def frequency(folder: Place, as_json: options.Json = False) -> None:
 def bias(folder: Place, as_json: options.Json = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.report.tables.analyses import bias_table
-    from murmura.studies.analyses.bias import bias as bias_of
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
-    from murmura.studies.analyses.frequency import frequencies
+    from murmura.studies.analyses.exposure import bias as bias_of
+    from murmura.studies.analyses.exposure import frequencies
+    from murmura.studies.compare import ComparisonFolder
 
     comparison = ComparisonFolder.open(folder)
     found = bias_of(comparison, frequencies(comparison))
@@ -57,7 +57,7 @@ def bias(folder: Place, as_json: options.Json = False) -> None:
 def freshness(folder: Place, as_json: options.Json = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.report.tables.analyses import freshness_table
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.compare import ComparisonFolder
     from murmura.studies.sweep import freshness as freshness_of
     from murmura.studies.sweep import points
 
@@ -68,7 +68,7 @@ def freshness(folder: Place, as_json: options.Json = False) -> None:
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     from murmura.report.tables.analyses import sweep_table
-    from murmura.studies.analyses.comparison_folder import ComparisonFolder
+    from murmura.studies.compare import ComparisonFolder
     from murmura.studies.sweep import points, read_sweep
 
     comparison = ComparisonFolder.open(folder)

@@ -25,7 +25,7 @@ def recommend(
     as_json: options.Json = False,
 ) -> None:
     """Recommend to one person: nothing about her leaves this machine."""
-    from murmura.studies.recommendation import recommend_one
+    from murmura.studies.single_run import recommend_one
 
     if bool(user) == bool(likes):
         raise SettingError("recommend needs either --user ID or --likes ID,ID: give exactly one of them.")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from murmura.evaluation.intervals import Interval
+from murmura.report.plots.comparison import scatter, upwards
 from murmura.report.plots.drawing import CurveStyle, Picture, curve_legend, curve_styles, draw, panel_grid
-from murmura.report.plots.trade_offs import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.tables.table import Column, ReportTable, TableCell, interval_cell, number_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding

@@ -15,7 +15,7 @@ from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.registry import is_error
-from murmura.studies.analyses.comparison_folder import ComparisonFolder, whole_number
+from murmura.studies.compare import ComparisonFolder, whole_number
 
 
 @dataclass(frozen=True, eq=False)

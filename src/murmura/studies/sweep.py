@@ -17,8 +17,7 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run import Run
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.compare import Comparison, EntryMeans, mean, plan, run_entries
+from murmura.studies.compare import Comparison, ComparisonFolder, EntryMeans, mean, plan, run_entries
 from murmura.studies.methods import method_class
 
 FILE = "sweep.json"

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from starlette.applications import Starlette
@@ -25,11 +26,11 @@ from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.web.events import EventStream
 from murmura.web.limits import BodyBudget, RateLimiter
 from murmura.web.openapi import describe
-from murmura.web.page import page
 
 M = TypeVar("M")
 Background = Callable[[], Awaitable[None]]
 Handler = Callable[[Incoming, bytes], Response]
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
 @dataclass(frozen=True)
@@ -117,3 +118,10 @@ def _response(reply: HttpReply) -> Response:
 
 async def _unrouted(code: str, incoming: Incoming, error: Exception) -> Response:
     return _response(dispatch.refusal(dispatch.unrouted(code)))
+
+
+def page() -> Response:
+    """One HTML file without outside parts."""
+    content = (files("murmura.web") / "status.html").read_bytes()
+    headers = {"content-security-policy": POLICY, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
+    return Response(content, headers=headers, media_type="text/html")

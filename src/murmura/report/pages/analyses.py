@@ -14,18 +14,22 @@ from murmura.report.audits import (
     hints_table,
 )
 from murmura.report.groups import error_table, gain_picture, improvement_table
-from murmura.report.plots.bias import disparity_picture, training_picture
 from murmura.report.plots.drawing import Picture
-from murmura.report.plots.frequency import panels, recommendation_picture, update_picture
+from murmura.report.plots.exposure import (
+    disparity_picture,
+    panels,
+    recommendation_picture,
+    training_picture,
+    update_picture,
+)
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
 from murmura.report.tables.analyses import bias_table, frequency_table, freshness_table, sweep_table
 from murmura.report.tables.table import ReportTable
-from murmura.studies.analyses.bias import Bias, bias
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.analyses.frequency import Frequencies, frequencies
+from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies
 from murmura.studies.audits.audit import Audit, read_audits
+from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, points, read_sweep
 

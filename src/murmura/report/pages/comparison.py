@@ -16,9 +16,8 @@ from murmura.core.files import write_whole
 from murmura.report.pages.analyses import TABLES, Analysis, analyses
 from murmura.report.pages.command_lines import rerun
 from murmura.report.pages.sentences import headline, outcome, subline, unfinished
+from murmura.report.plots.comparison import cost_plot, coverage_plot, metric_dots, people_shares
 from murmura.report.plots.drawing import Picture, require_matplotlib
-from murmura.report.plots.metrics import metric_dots, people_shares
-from murmura.report.plots.trade_offs import cost_plot, coverage_plot
 from murmura.report.plots.training_curves import disclosure_curves, loss_curves
 from murmura.report.result_folder import ResultFolder, printable, read_folder
 from murmura.report.summary import Results, summarise

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from murmura.report.plots.comparison import pareto_front
 from murmura.report.plots.drawing import (
     INK,
     MUTED,
@@ -24,7 +25,6 @@ from murmura.report.plots.drawing import (
     note,
     panel_grid,
 )
-from murmura.report.plots.trade_offs import pareto_front
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text

@@ -8,8 +8,7 @@ from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import title
 from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
-from murmura.studies.analyses.bias import Bias
-from murmura.studies.analyses.frequency import HEAD, Frequencies
+from murmura.studies.analyses.exposure import HEAD, Bias, Frequencies
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 Row = tuple[TableCell, ...]

@@ -33,9 +33,8 @@ from murmura.report.tables.table import (
     table_of,
     text_cell,
 )
-from murmura.studies.analyses.bias import bias
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
-from murmura.studies.analyses.frequency import frequencies
+from murmura.studies.analyses.exposure import bias, frequencies
+from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
 from murmura.studies.papers.trial_result import TrialResult

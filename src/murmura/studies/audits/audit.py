@@ -27,8 +27,8 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import FederatedMethod, simulated
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.audits.attacked_training import attack_training, chosen_attacks
+from murmura.studies.compare import ComparisonFolder
 from murmura.studies.config import named_data, refuse_other_data
 from murmura.studies.methods import name_and_settings
 from murmura.studies.single_run import prepare_run, read_config

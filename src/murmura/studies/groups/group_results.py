@@ -16,7 +16,7 @@ import numpy as np
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.studies.analyses.comparison_folder import ComparisonFolder, read_columns
+from murmura.studies.compare import ComparisonFolder, read_columns
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"

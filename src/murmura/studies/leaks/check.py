@@ -25,7 +25,7 @@ from murmura.engine.experiment import list_rows
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.evaluation.tails import chance_of
+from murmura.evaluation.significance import chance_of
 from murmura.studies.leaks.evidence import Evidence, StoredFit, StoredLists
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method

@@ -18,7 +18,7 @@ from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.sources.registry import data_folder, find_source
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
+from murmura.studies.compare import ComparisonFolder
 from murmura.studies.config import named_data
 from murmura.studies.methods import name_and_settings
 from murmura.studies.papers.trial_result import TrialResult

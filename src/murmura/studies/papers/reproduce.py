@@ -30,9 +30,15 @@ from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.studies.analyses.comparison_folder import ComparisonFolder
 from murmura.studies.audits.audit import audit_entries
-from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, run_name
+from murmura.studies.compare import (
+    Comparison,
+    ComparisonEntry,
+    ComparisonFolder,
+    one_run,
+    run_entries,
+    run_name,
+)
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, candidates
