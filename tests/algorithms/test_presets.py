@@ -15,7 +15,7 @@ from murmura.core.errors import SettingError
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, changed, field_names, from_dict, settings
 from murmura.studies.methods import method, method_class, names
-from murmura.studies.search.trial_jobs import learns_in_epochs
+from murmura.studies.search.grid import learns_in_epochs
 from tests.core.test_plugins import install, site  # noqa: F401
 
 STRANGER = """

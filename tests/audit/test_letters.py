@@ -20,7 +20,7 @@ from murmura.core.contract import History
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.update import SparseRows, Update
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.audits.attacked_training import TrainingAudit, attack_training
+from murmura.studies.audits.audit import TrainingAudit, attack_training
 from murmura.studies.methods import method
 from tests.audit.worlds import world
 

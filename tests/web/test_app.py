@@ -20,9 +20,7 @@ from starlette.applications import Starlette
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
-from murmura.web.app import RequestLimits, make_app
-from murmura.web.events import EventStream
-from murmura.web.limits import BodyBudget, RateLimiter
+from murmura.web.app import BodyBudget, EventStream, RateLimiter, RequestLimits, make_app
 from tests.http.network import World, people
 
 pytestmark = pytest.mark.anyio

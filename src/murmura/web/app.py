@@ -1,4 +1,8 @@
-"""Starlette over a machine: a route per row of the endpoint table, limits, and the loop that moves on."""
+"""Starlette over a machine: a route per row of the endpoint table, and the loop that moves on.
+
+How much one address may ask for is limited: a token bucket each, and bodies that are never read beyond their
+limit. The stream of events looks once at what is new for all who listen.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -15,22 +20,102 @@ from typing import Any, TypeVar
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as Incoming
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from murmura.runtimes.http import dispatch
-from murmura.runtimes.http.dispatch import Table
+from murmura.runtimes.http.dispatch import Table, check_size, event
 from murmura.runtimes.http.endpoints import EVENTS, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.web.events import EventStream
-from murmura.web.limits import BodyBudget, RateLimiter
 from murmura.web.openapi import describe
 
+HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
+ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
 M = TypeVar("M")
 Background = Callable[[], Awaitable[None]]
 Handler = Callable[[Incoming, bytes], Response]
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+
+
+class EventStream:
+    """What is announced: `news` is asked once for all who listen."""
+
+    def __init__(self, news: Callable[[], str]) -> None:
+        self._news, self._last = news, ""
+        self._changed = asyncio.Event()
+
+    def look(self) -> None:
+        """Wake everyone when there is something new."""
+        now = self._news()
+        if now != self._last:
+            self._last = now
+            self._changed.set()
+            self._changed = asyncio.Event()
+
+    def response(self) -> StreamingResponse:
+        """The stream for one who listens."""
+        return StreamingResponse(self.stream(), media_type=EVENTS)
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        """An event for all that is new; now and then a sign of life."""
+        last = ""
+        yield b": murmura\n\n"
+        while True:
+            changed = self._changed
+            if self._last != last:
+                last = self._last
+                yield event(last)
+            else:
+                try:
+                    await asyncio.wait_for(changed.wait(), HEARTBEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+
+
+class RateLimiter:
+    """`rate` requests a second for each address, saved up to `burst`."""
+
+    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
+        self._rate, self._burst, self._clock = rate, burst, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, address: str) -> None:
+        """Count one request; refuses it when the address asks too often."""
+        now = self._clock()
+        left, before = self._buckets.pop(address, (self._burst, now))
+        left = min(self._burst, left + (now - before) * self._rate)
+        self._buckets[address] = (left - 1.0 if left >= 1.0 else left, now)
+        if len(self._buckets) > ADDRESSES:
+            self._buckets.popitem(last=False)
+        if left < 1.0:
+            raise RefusedError(
+                "rate", f"at most {self._rate:g} requests a second are answered; try again later."
+            )
+
+
+class BodyBudget:
+    """The memory all bodies that are being read may take together."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+
+    async def read(self, stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
+        """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
+        if declared is not None:
+            check_size(int(declared) if declared.isascii() and declared.isdigit() else largest + 1, largest)
+        parts, length = [], 0
+        try:
+            async for part in stream:
+                length += len(part)
+                self._held += len(part)
+                check_size(length, largest)
+                if self._held > self._most:
+                    raise RefusedError("rate", "too much is being sent here at once; try again later.")
+                parts.append(part)
+        finally:
+            self._held -= length
+        return b"".join(parts)
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from murmura.report.tables.reproduction import (
     trial_table,
 )
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
-from murmura.studies.analyses.costs import calculated_costs
-from murmura.studies.papers.experiments import Experiment
+from murmura.studies.papers.experiments import Experiment, calculated_costs
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")

@@ -30,7 +30,7 @@ from murmura.studies.leaks.evidence import Evidence, StoredFit, StoredLists
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.papers.trial_result import TrialResult
-from murmura.studies.search.trial_jobs import TrialJob, run_job
+from murmura.studies.search.grid import TrialJob, run_job
 
 LeakVerdict = Literal["clean", "leak", "unproven"]
 Found = tuple[LeakVerdict, str]  # and why

@@ -43,7 +43,7 @@ from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, candidates
 from murmura.studies.papers.trial_result import TrialResult, attempt
-from murmura.studies.search.trial_jobs import TrialJob
+from murmura.studies.search.grid import TrialJob
 from murmura.studies.search.trials import best_place, name_of
 from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps

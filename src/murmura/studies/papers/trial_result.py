@@ -9,7 +9,7 @@ from typing import Any
 
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.engine.protocol import Selection
-from murmura.studies.search.trial_jobs import TrialJob, run_job
+from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.trials import best_place
 
 

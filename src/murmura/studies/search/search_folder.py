@@ -30,10 +30,8 @@ from murmura.engine.sealed import FILE as OPENED
 from murmura.engine.sealed import refuse_opened
 from murmura.studies.config import DataConfig, refuse_other_data
 from murmura.studies.methods import method
-from murmura.studies.search.grid import grid, search
-from murmura.studies.search.space import Range, Space, corners, parse_range
-from murmura.studies.search.tpe import tpe
-from murmura.studies.search.trial_jobs import most_epochs
+from murmura.studies.search.grid import grid, most_epochs, search
+from murmura.studies.search.tpe import Range, Space, corners, parse_range, tpe
 from murmura.studies.search.trials import Trial, best, measured, side
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from murmura.studies.papers.verdict import difference, verdict
+from murmura.report.tables.reproduction import difference, verdict
 
 NONE = (math.nan, math.nan)
 
