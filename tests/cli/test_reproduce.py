@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from murmura.cli.app import app
 from murmura.core.errors import DataError, MurmuraError, SettingError
 from murmura.studies.papers.experiments import experiment, experiment_names
+from murmura.studies.search.trials import side
 from tests.studies.experiment_files import check_ins, ratings, small
 
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_experiment_runs_small_and_writes_its_page(name: str, folder: Path) -> None:
     one, out = experiment(name), folder / "out"
-    data = "dense.csv" if one.better == "lower" else "ratings.csv"  # errors of ratings, or lists
+    data = "dense.csv" if side(one.metric) == "lower" else "ratings.csv"  # errors of ratings, or lists
     run("run", name, "--quick", "--data", str(folder / data), "--out", str(out), "--workers", "1")
     page = (out / f"{name}.html").read_text(encoding="utf-8")
     assert escape(one.title) in page

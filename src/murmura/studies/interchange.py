@@ -42,7 +42,7 @@ def export_run(
     train, written = prepared.split.train, []
     for one in evidence.trained:
         written.append(place / f"{one.name}{wanted.suffix}")
-        lists = read_lists(one.kept.run.path / LISTS, train, "murmura")
+        lists = read_lists(one.run.path / LISTS, train, "murmura")
         write_lists(written[-1], lists, train, form, one.name)
     if split is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(prepared.data).stem)

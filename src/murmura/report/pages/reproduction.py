@@ -88,9 +88,8 @@ class _Part:
 
     def html(self) -> str:
         """The numbers, the analyses the experiment is about, the search."""
-        experiment = self.place.experiment
         pictures = [self._picture(picture) for one in self.more for picture in one.pictures]
-        history = search_picture(self._id("search"), self.tried, experiment.metric, experiment.better)
+        history = search_picture(self._id("search"), self.tried, self.place.experiment.metric)
         return "".join(
             [
                 f'<p class="lead">{escape(_summary(self.found))}</p>\n',

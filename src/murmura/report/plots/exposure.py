@@ -28,6 +28,7 @@ from murmura.report.plots.drawing import (
     label_space,
     logarithmic,
     name_rows,
+    panel_grid,
     ramp,
     short,
 )
@@ -109,12 +110,10 @@ def _draw(name: str, drawn: Sequence[Panel], what: Sweep | None, times: Times, m
     height = 0.75 + 2.3 * down
 
     def paint(figure: Figure) -> None:
-        axes = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True).ravel()
+        grid = panel_grid(figure, len(drawn), down, across, sharex=True, sharey=True)
         figure.subplots_adjust(0.07, 0.4 / height, 0.985, 1 - 0.55 / height, wspace=0.06, hspace=0.16)
-        for one, panel in zip(axes, drawn):
+        for place, (one, panel) in enumerate(zip(grid, drawn)):
             _paint_panel(one, panel, times, most, popular)
-        for place, one in enumerate(axes):
-            one.set_visible(place < len(drawn))
             if place + across >= len(drawn):
                 one.set_xlabel("item, most frequent first", labelpad=3)
                 one.tick_params(labelbottom=True)

@@ -129,22 +129,20 @@ def _keys(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.settings))
 
 
-def search_picture(name: str, tried: Sequence[TrialResult], metric: str, better: Side) -> Picture | None:
+def search_picture(name: str, tried: Sequence[TrialResult], metric: str) -> Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
     rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
     rows = {row: mine for row, mine in rows.items() if len(mine) > 1}
     if not rows:
         return None
-    down = math.ceil(len(rows) / ROWS_ACROSS)
+    down, better = math.ceil(len(rows) / ROWS_ACROSS), side(metric)
     height = 0.35 + TALL * down
 
     def paint(figure: Figure) -> None:
-        grid = figure.subplots(down, ROWS_ACROSS, squeeze=False).ravel()
+        grid = panel_grid(figure, len(rows), down, ROWS_ACROSS)
         figure.subplots_adjust(0.06, 0.32 / height, 0.985, 1 - 0.3 / height, wspace=0.24, hspace=0.62)
         for axes, (row, mine) in zip(grid, rows.items()):
             _row_panel(axes, row, [one.value for one in mine], better)
-        for axes in grid[len(rows) :]:
-            axes.set_axis_off()
 
     reached = {row: best_so_far([one.value for one in mine], better)[-1] for row, mine in rows.items()}
     alt = "; ".join(f"{row}: best of {len(rows[row])} trials {value:.4g}" for row, value in reached.items())

@@ -38,7 +38,7 @@ from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
 from murmura.studies.papers.trial_result import TrialResult
-from murmura.studies.search.trials import best_place
+from murmura.studies.search.trials import best_place, side
 from murmura.studies.sweep import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
@@ -257,7 +257,7 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
         left_out = str(chosen.get(label, {}).get("left out", ""))
         settings, value = settings_text(row.settings), None
         if mine and not left_out:
-            won = mine[best_place([one.value for one in mine], experiment.better)]
+            won = mine[best_place([one.value for one in mine], side(experiment.metric))]
             settings, value = settings_text(won.settings), won.value
         if row.sweep:
             (key, values), *_ = row.sweep.items()

@@ -26,7 +26,7 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
-from murmura.studies.leaks.evidence import Evidence, StoredFit, StoredLists
+from murmura.studies.leaks.evidence import Evidence, StoredFit, same_versions
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.papers.trial_result import TrialResult
@@ -108,26 +108,26 @@ def _trained(one: StoredFit, prepared: PreparedData, call: Call) -> Iterator[Lea
 def _refit(one: StoredFit, ready: Method, prepared: PreparedData, call: Call) -> Found:
     """The kept lists, and those of a process without held-out rows."""
     train = prepared.split.train
-    users, k = one.kept.users(train), one.kept.k
+    users, k = one.users(train), one.k
     reply = call(fitted_lists, ready, train, one.seed, users, k)
     if reply.touched:
         return "leak", f"the method opens {reply.touched[0]} while it is fitted"
     if reply.error:
         return _judge_failure(one, ready, train, users, reply.error)
     alone: RankedLists = reply.value
-    if one.kept.rows == _text(alone, train):
+    if one.rows == _text(alone, train):
         return "clean", f"{len(users)} lists come out the same without held-out rows"
     with_data = fitted_lists(ready, train, one.seed, users, k)
-    if _text(with_data, train) == one.kept.rows or not _equal(alone, with_data):
+    if _text(with_data, train) == one.rows or not _equal(alone, with_data):
         return "leak", "the lists change when the held-out rows are taken away"
-    if one.kept.same_versions:
+    if same_versions(one.run):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
 
 
 def _judge_failure(one: StoredFit, ready: Method, train: Interactions, users: Ints, error: str) -> Found:
     try:
-        fitted_lists(ready, train, one.seed, users, one.kept.k)
+        fitted_lists(ready, train, one.seed, users, one.k)
     except Exception:
         return "unproven", f"the fit cannot be repeated: {error}"
     return "leak", f"the fit fails when the held-out rows are taken away: {error}"
@@ -184,7 +184,7 @@ def _redone(evidence: Evidence, trial: TrialResult, selection: Selection, call: 
     value = reply.value[0].value
     if abs(value - trial.value) <= 0.5e-6:
         return "clean", f"scores {trial.value:.6f} without the test part as well"
-    same = StoredLists(evidence.run).same_versions
+    same = same_versions(evidence.run)
     return (
         "leak" if same else "unproven",
         f"kept as {trial.value:.6f}, but the validation part gives {value:.6f}",

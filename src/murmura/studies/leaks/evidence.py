@@ -30,10 +30,18 @@ VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
 
 
 @dataclass(frozen=True)
-class StoredLists:
-    """The lists a run keeps, as text."""
+class StoredFit:
+    """One fit of a folder: which model with which settings and seed, and the lists it left, as text."""
 
     run: Run
+    model: str
+    settings: dict[str, Any]
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.run.path.name
 
     @cached_property
     def rows(self) -> list[list[str]]:
@@ -49,23 +57,12 @@ class StoredLists:
         """Whose lists they are, in the order of the file."""
         return train.users.index(dict.fromkeys(row[0] for row in self.rows), "user")
 
-    @property
-    def same_versions(self) -> bool:
-        """Whether they were made by what runs here."""
-        told = self.run.read("environment.json") if self.run.has("environment.json") else {}
-        now = environment()
-        return all(told.get(key) == now[key] for key in VERSIONS)
 
-
-@dataclass(frozen=True)
-class StoredFit:
-    """One fit of a folder: which model with which settings and seed, and the lists it left."""
-
-    name: str
-    model: str
-    settings: dict[str, Any]
-    seed: int
-    kept: StoredLists
+def same_versions(run: Run) -> bool:
+    """Whether a run was made by what runs here."""
+    told = run.read("environment.json") if run.has("environment.json") else {}
+    now = environment()
+    return all(told.get(key) == now[key] for key in VERSIONS)
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ def _comparison(run: Run, config: dict[str, Any]) -> Iterator[StoredFit]:
 
 
 def _trained(run: Run, given: dict[str, Any], seed: int, label: str = "") -> StoredFit:
-    return StoredFit(run.path.name, *name_and_settings(given, label), seed, StoredLists(run))
+    return StoredFit(run, *name_and_settings(given, label), seed)
 
 
 def _search(run: Run, config: dict[str, Any], prepared: PreparedData, files: tuple[Path, ...]) -> Evidence:

@@ -21,12 +21,10 @@ from murmura.core.errors import SettingError
 from murmura.core.settings import changed, settings
 from murmura.studies.config import Path_, checked, read_yaml
 from murmura.studies.methods import method
-from murmura.studies.search.grid import grid
-from murmura.studies.search.trials import Side, side
+from murmura.studies.search.grid import Axes, grid
 from murmura.studies.sweep import entry_label
 
 Count = Annotated[int, Field(ge=1)]
-Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
 Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
@@ -101,11 +99,6 @@ class Experiment:
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
     doubts: tuple[Doubt, ...] = ()
     quick: Quick = Field(default_factory=Quick)
-
-    @property
-    def better(self) -> Side:
-        """Which direction of its metric is better."""
-        return side(self.metric)
 
     def doubt(self, data: str, row: str, metric: str) -> str:
         """Why a printed number is doubted; "" where it is not."""

@@ -44,7 +44,7 @@ from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, candidates
 from murmura.studies.papers.trial_result import TrialResult, attempt
 from murmura.studies.search.grid import TrialJob
-from murmura.studies.search.trials import best_place, name_of
+from murmura.studies.search.trials import best_place, name_of, side
 from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps
 
@@ -144,33 +144,29 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     experiment, tried = place.experiment, list[TrialResult]()
     so_far: dict[str, Any] = {}
     if not row.search and not row.sweep and row.epochs is None:
-        return RowSelection(
-            label, (ComparisonEntry(label, row.model, whole_settings(row.model, row.settings)),)
-        )  # nothing to choose
+        return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
         asked = [ExperimentFit(place, label, row, one, stage) for one in candidates(row, axes, so_far)]
         tried += yield asked
-        won = tried[best_place([one.value for one in tried], experiment.better)]
+        won = tried[best_place([one.value for one in tried], side(experiment.metric))]
         if won.failed:
             return RowSelection(label, (), next(one.failed for one in tried if one.failed))
         so_far = won.asked
     if not row.sweep:
-        return RowSelection(
-            label, (ComparisonEntry(label, row.model, whole_settings(row.model, won.settings)),)
-        )
+        return RowSelection(label, (_entry(label, row, won.settings),))
     (key, values), *_ = row.sweep.items()
     asked = [
         ExperimentFit(place, label, row, {**row.settings, **so_far, key: one}, len(stages)) for one in values
     ]
     kept = yield asked
     broken = next((one.failed for one in kept if one.failed), "")
-    labels = [entry_label(label, key, value) for value in values]
-    entries = tuple(
-        ComparisonEntry(name, row.model, whole_settings(row.model, one.settings))
-        for name, one in zip(labels, kept)
-    )
-    return RowSelection(label, () if broken else entries, broken)
+    entries = (_entry(entry_label(label, key, value), row, one.settings) for value, one in zip(values, kept))
+    return RowSelection(label, () if broken else tuple(entries), broken)
+
+
+def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
+    return ComparisonEntry(label, row.model, whole_settings(row.model, settings))
 
 
 @cache

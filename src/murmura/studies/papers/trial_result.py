@@ -10,7 +10,7 @@ from typing import Any
 from murmura.core.errors import FederationError, MissingExtraError
 from murmura.engine.protocol import Selection
 from murmura.studies.search.grid import TrialJob, run_job
-from murmura.studies.search.trials import best_place
+from murmura.studies.search.trials import best_place, side
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def attempt(selection: Selection, job: TrialJob, epochs: int | None = None) -> T
     try:
         trials = run_job(selection, _whole(job, epochs))
         values = [trial.value for trial in trials]
-        best = best_place(values, job.better)
+        best = best_place(values, side(job.metric))
         value, curve = values[best], values if epochs else []
         found |= {"epochs": best + 1} if epochs else {}
     except MissingExtraError as error:

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.errors import SettingError
@@ -26,7 +28,8 @@ from murmura.studies.methods import method, method_class
 from murmura.studies.search.trials import DIGITS, Side, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.worker_pool import processes
 
-__all__ = ["Trial", "best", "grid", "name_of", "search"]
+__all__ = ["Axes", "Trial", "best", "grid", "name_of", "search"]
+Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]  # a setting -> the values that are tried
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,6 @@ class TrialJob:
     seed: int = 0
     stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
     patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
-
-    @property
-    def better(self) -> Side:
-        """Which direction of the metric is better."""
-        return side(self.metric)
 
 
 Team = Callable[[Sequence[TrialJob]], Iterator[list[Trial]]]
@@ -76,7 +74,9 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
             seconds = {"fit": time.perf_counter() - started}
             outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return job.patience is None or not is_over([trial.value for trial in found], job.patience, job.better)
+        return job.patience is None or not is_over(
+            [trial.value for trial in found], job.patience, side(job.metric)
+        )
 
     ready.fit(selection.split.train, job.seed, progress, watch)
     return found

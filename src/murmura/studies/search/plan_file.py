@@ -15,9 +15,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.studies.config import DataConfig, checked
 from murmura.studies.methods import method
-from murmura.studies.search.grid import Trial, best, grid, search
-
-Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]
+from murmura.studies.search.grid import Axes, Trial, best, grid, search
 
 
 @settings
