@@ -20,8 +20,7 @@ from murmura.engine.run import Run
 from murmura.studies.audits.audit import audit_folder, audit_run
 from murmura.studies.compare import compare, plan
 from murmura.studies.config import DataConfig, FitConfig, check_config
-from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
-from murmura.studies.groups.tuning import Tuning
+from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.studies.interchange import evaluate_lists, export_run
 from murmura.studies.papers.experiments import experiment, experiment_names
 from murmura.studies.papers.reproduce import ExperimentPlace, reproduce

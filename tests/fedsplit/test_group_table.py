@@ -15,8 +15,7 @@ from murmura.engine.run import Run
 from murmura.report.pages.analyses import analyses
 from murmura.studies.groups import tuned_groups
 from murmura.studies.groups.group_results import read_groups
-from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
-from murmura.studies.groups.tuning import Tuning
+from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from tests.fedsplit.worlds import raters
 
 pytestmark = pytest.mark.slow

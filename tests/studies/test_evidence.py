@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from murmura.engine.run import Run
-from murmura.studies.leaks.evidence import Evidence
-from murmura.studies.papers.trial_result import TrialResult
+from murmura.studies.leaks.check import Evidence
+from murmura.studies.papers.reproduce import TrialResult
 
 LOW, HIGH = (TrialResult("mf", {"factors": k}, value, row="mf") for k, value in ((3, 0.7), (5, 0.9)))
 

@@ -49,8 +49,7 @@ def tune(
     """
     from murmura.data.sources.registry import load
     from murmura.studies.groups.group_results import read_groups
-    from murmura.studies.groups.tuned_groups import TuningRequest, tuned_table
-    from murmura.studies.groups.tuning import Tuning
+    from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 
     tuning = Tuning(trials=trials, folds=folds, passes=passes, epochs=epochs, seed=seed)
     folder = options.new_folder(out, data, "groups")

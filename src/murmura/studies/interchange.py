@@ -20,7 +20,7 @@ from murmura.engine.run import Run, environment
 from murmura.evaluation import evaluate
 from murmura.evaluation.measure import check_cutoffs
 from murmura.studies.config import DataConfig
-from murmura.studies.leaks.evidence import LISTS, Evidence
+from murmura.studies.leaks.check import LISTS, Evidence
 
 
 def export_run(

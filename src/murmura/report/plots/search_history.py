@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from murmura.report.plots.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, panel_grid, short
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
-from murmura.studies.papers.trial_result import TrialResult
+from murmura.studies.papers.reproduce import TrialResult
 from murmura.studies.search.trials import Side, Trial, best, best_place, ranked, side
 
 if TYPE_CHECKING:

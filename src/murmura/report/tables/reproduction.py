@@ -36,8 +36,7 @@ from murmura.report.tables.table import (
 from murmura.studies.analyses.exposure import bias, frequencies
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
-from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
-from murmura.studies.papers.trial_result import TrialResult
+from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace, TrialResult
 from murmura.studies.search.trials import best_place, side
 from murmura.studies.sweep import points
 

@@ -33,10 +33,10 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
-from murmura.core.update import SentUpdate
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import as_dict
+from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
