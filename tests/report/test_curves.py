@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.report.plots.training_curves import MOST, curve
+from murmura.report.plots.progress import MOST, curve
 from murmura.report.result_folder import RoundTable
 
 

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 
 from murmura.evaluation.intervals import bootstrap_interval
-from murmura.report.pages.sentences import outcome
+from murmura.report.pages.comparison import outcome
 from murmura.report.plots.comparison import both, front
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, summarise

@@ -14,7 +14,7 @@ from murmura.evaluation.intervals import Interval
 from murmura.report.pages.analyses import analyses
 from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
-from murmura.report.plots.search_history import search_picture
+from murmura.report.plots.progress import search_picture
 from murmura.report.result_folder import printable, read_folder
 from murmura.report.tables.comparison import environment_table
 from murmura.report.tables.reproduction import (

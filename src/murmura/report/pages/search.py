@@ -11,7 +11,7 @@ from typing import Any
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.report.pages.comparison import as_yaml, document, figures, in_page, write_page
-from murmura.report.plots.search_history import history_plot, settings_plot, trials_table
+from murmura.report.plots.progress import history_plot, settings_plot, trials_table
 from murmura.report.result_folder import read_object
 from murmura.report.tables.table import Column, ReportTable, number_cell, text_cell
 from murmura.studies.search.search_folder import CHOICE, TRIALS, SearchConfig, read_search

@@ -50,6 +50,7 @@ from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.compare import ComparisonEntry, compare
 from murmura.studies.compare import plan as plan_comparison
+from murmura.studies.config import Count
 from murmura.studies.methods import whole_settings
 from murmura.studies.worker_pool import processes
 
@@ -61,7 +62,6 @@ RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "d
     "eta_h": (0.002, 0.009),
 }
 MOST = 20  # factors
-Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 RANKS = tuple(range(2, 31, 2))  # K of the joint factorisation, as in the paper
 ALL = "all-ratings"  # the name of the centralised model's choice

@@ -19,12 +19,11 @@ from murmura.channel.ledger import paper_costs
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.settings import changed, settings
-from murmura.studies.config import Path_, checked, read_yaml
+from murmura.studies.config import Count, Path_, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid
 from murmura.studies.sweep import entry_label
 
-Count = Annotated[int, Field(ge=1)]
 Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
