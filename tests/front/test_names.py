@@ -66,7 +66,7 @@ REVEALED = [
     "Generator[murmura.studies.compare.EntryMeans, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",
-    "-> murmura.evaluation.result.Evaluation",
+    "-> murmura.evaluation.measure.Evaluation",
     "str",
 ]
 

@@ -4,10 +4,9 @@
 `intervals` and `significance` say how sure the numbers are. docs/metrics.md has every formula.
 """
 
-from murmura.evaluation.measure import evaluate, measure
+from murmura.evaluation.measure import Evaluation, evaluate, measure
 from murmura.evaluation.registry import ALL_METRICS, DEFAULT_METRICS, METRICS, metric_of
 from murmura.evaluation.relevance import Relevance
-from murmura.evaluation.result import Evaluation
 
 __all__ = [
     "ALL_METRICS",

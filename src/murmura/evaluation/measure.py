@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from murmura.core.arrays import Floats
+from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
 from murmura.core.model import RankedLists
@@ -14,7 +14,18 @@ from murmura.core.split import Split
 from murmura.evaluation.cut import GiniCatalogue, TopKView, cut_at
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of
 from murmura.evaluation.relevance import Relevance
-from murmura.evaluation.result import Evaluation
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The metrics of one set of lists: averaged, and per user where a metric has a value per user.
+
+    A user for whom a metric is not defined (no relevant test item) has NaN there and no part in the average.
+    """
+
+    values: dict[str, float]  # "P@10" -> the value in the table
+    per_user: dict[str, Floats]  # "P@10" -> (users,)
+    users: Ints  # (users,) codes, ascending
 
 
 def evaluate(

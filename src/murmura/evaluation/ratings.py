@@ -6,9 +6,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
-from murmura.evaluation.result import Evaluation
-
-RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
+from murmura.evaluation.measure import Evaluation
 
 
 def rating_errors(predicted: Floats, actual: Floats, user: Ints | None = None) -> Evaluation:

@@ -14,9 +14,9 @@ from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
 from murmura.evaluation import accuracy, categories, coverage, popularity
 from murmura.evaluation.cut import TopKView
-from murmura.evaluation.ratings import RATING_ERRORS
 
 Better = Literal["higher", "lower", "zero"]
+RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
 
 
 @dataclass(frozen=True)

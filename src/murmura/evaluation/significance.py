@@ -15,7 +15,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.core.errors import DataError, SettingError
-from murmura.evaluation.result import Evaluation
+from murmura.evaluation.measure import Evaluation
 
 Test = Literal["t", "wilcoxon"]
 Correction = Literal["holm", "bonferroni", "none"]

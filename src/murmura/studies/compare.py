@@ -27,7 +27,6 @@ from murmura.engine.experiment import (
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
-from murmura.studies.config import named_data
 from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
 
 
@@ -212,11 +211,6 @@ class ComparisonFolder:
         """The entries: label -> name and settings."""
         entries = self.config["models"].items()
         return {str(label): dict(given) if isinstance(given, dict) else {} for label, given in entries}
-
-    @property
-    def data(self) -> str:
-        """The name of the data."""
-        return named_data(self.config).name
 
     @property
     def cutoff(self) -> int:

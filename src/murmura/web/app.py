@@ -1,7 +1,8 @@
 """Starlette over a machine: a route per row of the endpoint table, and the loop that moves on.
 
 How much one address may ask for is limited: a token bucket each, and bodies that are never read beyond their
-limit. The stream of events looks once at what is new for all who listen.
+limit. The stream of events looks once at what is new for all who listen. The OpenAPI description of a machine
+comes from the same table as its routes.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -23,19 +25,72 @@ from starlette.requests import Request as Incoming
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from murmura.core.version import __version__
 from murmura.runtimes.http import dispatch
 from murmura.runtimes.http.dispatch import Table, check_size, event
 from murmura.runtimes.http.endpoints import EVENTS, Endpoint, HttpRequest
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.web.openapi import describe
 
+GUARDS = {"device": "the device's token", "operator": "the operator's token"}
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
 ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
 M = TypeVar("M")
 Background = Callable[[], Awaitable[None]]
 Handler = Callable[[Incoming, bytes], Response]
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+
+
+def describe(endpoints: tuple[Endpoint[Any], ...]) -> dict[str, Any]:
+    """OpenAPI 3.1."""
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    refusal = {
+        "type": "object",
+        "required": ["error", "message"],
+        "properties": {"error": {"enum": sorted(STATUS)}, "message": {"type": "string"}},
+    }
+    bearer = {"type": "http", "scheme": "bearer"}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Murmura",
+            "version": __version__,
+            "description": "The messages are described in docs/wire.md.",
+        },
+        "paths": paths,
+        "components": {"schemas": {"Refusal": refusal}, "securitySchemes": {"token": bearer}},
+    }
+
+
+def _operation(endpoint: Endpoint[Any]) -> dict[str, Any]:
+    no = {"description": "A typed refusal.", "content": {"application/json": {"schema": _REFUSAL}}}
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "responses": {
+            "200": {"description": "Done.", "content": {endpoint.answers: {}}},
+            "4XX": no,
+            "503": no,
+        },
+    }
+    names = re.findall(r"{(\w+)}", endpoint.path)
+    if names:
+        operation["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ]
+    if endpoint.takes:
+        operation["requestBody"] = {"required": True, "content": {endpoint.takes: {}}}
+    if endpoint.guard in GUARDS:
+        operation["security"] = [{"token": []}]
+        operation["description"] = f"Needs {GUARDS[endpoint.guard]}."
+    elif endpoint.guard == "coordinator":
+        operation["description"] = "The body carries the coordinator's signature."
+    return operation
+
+
+_REFUSAL = {"$ref": "#/components/schemas/Refusal"}
 
 
 class EventStream:

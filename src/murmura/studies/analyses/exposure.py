@@ -21,6 +21,7 @@ from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
 from murmura.studies.compare import ComparisonFolder, read_columns
+from murmura.studies.config import named_data
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at
 PRINTED = "thesis_table_4_5.csv"
@@ -150,7 +151,7 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
     items, popularity = read_items(comparison.run)
     categories = _categories(comparison.run, items)
     shown = {one.label: category_bias(one.shown, categories) for one in found}
-    printed = printed_bias(comparison.data)
+    printed = printed_bias(named_data(comparison.config).name)
     return Bias(
         categories.labels,
         np.bincount(categories.label, minlength=len(categories.labels)).astype(np.int32),
