@@ -31,6 +31,11 @@ def _plain(trial: Trial) -> tuple[str, float]:
     return name_of(trial.settings), trial.value
 
 
+def as_written(one: Range) -> str:
+    """A range as it is written on the command line."""
+    return f"{one.low:.12g}:{one.high:.12g}{':log' * one.log}{':int' * one.whole}"
+
+
 def test_neither_workers_nor_files_change_a_trial(tmp_path: Path) -> None:
     alone = run(9)
     assert len(alone) == len({name for name, _ in alone}) == 9
@@ -88,7 +93,7 @@ def test_ranges_are_read_and_refused() -> None:
     assert parse_range("0.01:0.3:log") == Range(0.01, 0.3, log=True)
     assert parse_range("4:64:int:log") == Range(4, 64, log=True, whole=True)
     for text in ("1:2", "1e-05:0.5:log", "2:6:int", "2:64:log:int"):
-        assert parse_range(parse_range(text).text()) == parse_range(text)
+        assert parse_range(as_written(parse_range(text))) == parse_range(text)
     for text, sentence in [
         ("", "LOW:HIGH"), ("1", "LOW:HIGH"), ("2:1", "LOW below HIGH"), ("1:1", "LOW below HIGH"),
         ("a:b", "LOW:HIGH"), ("1:2:3", "LOW:HIGH"), ("0:1:log", "above 0"), ("1:2.5:int", "whole ends"),

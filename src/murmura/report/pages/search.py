@@ -46,15 +46,8 @@ def _trials(folder: Path, config: SearchConfig, chosen: dict[str, Any]) -> list[
     """The trials of this search, as the history keeps them; a shared history has others too."""
     named = chosen.get("history")
     file = Path(named) if named else folder / TRIALS
-    if not file.exists():
-        return []
-    data = config.data.name
-    return [
-        Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
-        for row in read_history(file)
-        if row["model"] == config.search and row["metric"] == config.metric
-        and (file.name == TRIALS or row["data"] == data)
-    ]  # fmt: skip
+    shared = {} if file.name == TRIALS else {"data": config.data.name}
+    return read_history(file, model=config.search, metric=config.metric, **shared)
 
 
 def _sentence(run: Run, config: SearchConfig, chosen: dict[str, Any], trials: int) -> str:

@@ -271,10 +271,11 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
 
 
 def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tuple[float, float], None]:
-    rows = {entry.label: entry for entry in plan.entries}
     yield [
-        ExperimentFit(place, label, Row(model=entry.model, settings=entry.settings), entry.settings, seed=seed)
-        for label, entry in rows.items()
+        ExperimentFit(
+            place, entry.label, Row(model=entry.model, settings=entry.settings), entry.settings, seed=seed
+        )
+        for entry in plan.entries
         for seed in range(plan.seeds if method(entry.model, entry.settings).seeded else 1)
     ]
 

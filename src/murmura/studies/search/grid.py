@@ -147,38 +147,33 @@ def search(
 def run_trials(
     work: Team, log: TrialHistory, candidates: list[dict[str, Any]], seed: int, patience: int | None
 ) -> Iterator[tuple[dict[str, Any], Trial]]:
-    """Every candidate once, with its trial, as soon as it is known; what the log knows is not tried again."""
+    """Every candidate once, with its trial, as soon as it is known; what the log knows is not tried again.
+
+    With `patience` each is at its best epoch; one whose every epoch is known is not tried again.
+    """
+    if patience is not None and patience < 1:
+        raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
     each = list({name_of(one): one for one in candidates}.values())
-    if patience is not None:
-        yield from _early_stopped(work, log, each, seed, patience)
-        return
-    families = _families(each) if learns_in_epochs(log.model) else [[one] for one in each]
-    new = [any(log.find(one) is None for one in family) for family in families]
-    answers = work([_job(log, family, seed) for family, untried in zip(families, new) if untried])
+    together = patience is None and learns_in_epochs(log.model)
+    families = _families(each) if together else [[one] for one in each]
+    new = [any(_known(log, one, patience) is None for one in family) for family in families]
+    answers = work([_job(log, family, seed, patience) for family, untried in zip(families, new) if untried])
     for family, untried in zip(families, new):
         for trial in next(answers) if untried else ():
-            log.add(trial)
-        yield from ((one, log.known[name_of(one)]) for one in family)
-
-
-def _early_stopped(
-    work: Team, log: TrialHistory, candidates: list[dict[str, Any]], seed: int, patience: int
-) -> Iterator[tuple[dict[str, Any], Trial]]:
-    """Each candidate at its best epoch; one whose every epoch is known is not tried again."""
-    if patience < 1:
-        raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
-    new = [curve_of(log, one, patience) is None for one in candidates]
-    jobs = [
-        TrialJob(log.model, one, log.metric, seed, (), patience)
-        for one, untried in zip(candidates, new)
-        if untried
-    ]
-    answers = work(jobs)
-    for one, untried in zip(candidates, new):
-        for trial in next(answers) if untried else ():
-            if log.find(trial.settings) is None:
+            if patience is None or log.find(trial.settings) is None:
                 log.add(trial)
-        yield one, best(curve_of(log, one, patience) or [], log.metric)
+        for one in family:
+            found = _known(log, one, patience)
+            assert found is not None  # it was known, or the answer was its trial
+            yield one, found
+
+
+def _known(log: TrialHistory, settings: dict[str, Any], patience: int | None) -> Trial | None:
+    """What the log knows of a setting: its trial, or with patience that of its best epoch."""
+    if patience is None:
+        return log.find(settings)
+    curve = curve_of(log, settings, patience)
+    return None if curve is None else best(curve, log.metric)
 
 
 def curve_of(log: TrialHistory, settings: dict[str, Any], patience: int) -> list[Trial] | None:
@@ -203,8 +198,8 @@ def _families(candidates: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return list(families.values())
 
 
-def _job(log: TrialHistory, family: list[dict[str, Any]], seed: int) -> TrialJob:
+def _job(log: TrialHistory, family: list[dict[str, Any]], seed: int, patience: int | None) -> TrialJob:
     if len(family) == 1:
-        return TrialJob(log.model, family[0], log.metric, seed)
+        return TrialJob(log.model, family[0], log.metric, seed, patience=patience)
     stops = tuple(sorted(int(one["epochs"]) for one in family))
     return TrialJob(log.model, {**family[0], "epochs": stops[-1]}, log.metric, seed, stops)

@@ -63,10 +63,6 @@ class Range:
             return round(drawn)
         return min(self.high, max(self.low, float(f"{drawn:.{SHOWN}g}")))
 
-    def text(self) -> str:
-        """As it is written on the command line."""
-        return f"{self.low:.12g}:{self.high:.12g}{':log' * self.log}{':int' * self.whole}"
-
 
 Space = dict[str, "Range | list[Any]"]
 

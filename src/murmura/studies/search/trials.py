@@ -69,12 +69,8 @@ class TrialHistory:
 
     def __init__(self, file: Path | None, key: tuple[str, str, str], metric: str) -> None:
         self.file, self.key, self.metric, self.model = file, key, metric, key[2]
-        rows = read_history(file) if file is not None and file.exists() else []
-        self.known = {
-            row["settings"]: Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
-            for row in rows
-            if (row["data"], row["protocol"], row["model"], row["metric"]) == (*key, metric)
-        }
+        wanted = dict(zip(COLUMNS, key), metric=metric)
+        self.known = {name_of(trial.settings): trial for trial in read_history(file, **wanted)}
 
     def find(self, settings: dict[str, Any]) -> Trial | None:
         """The trial of a setting; None where it has not been tried."""
@@ -97,15 +93,21 @@ class TrialHistory:
             writer.writerow((*self.key, name_of(trial.settings), self.metric, value, seconds))
 
 
-def read_history(file: Path) -> list[dict[str, str]]:
-    """The lines of a history; a line cut short by a kill is left out."""
+def read_history(file: Path | None, **wanted: str) -> list[Trial]:
+    """The trials of a history whose columns are as wanted; a line cut short by a kill is left out."""
+    if file is None or not file.exists():
+        return []
     with file.open(encoding="utf-8", newline="") as opened:
         reader = csv.DictReader(opened)
         if tuple(reader.fieldnames or ()) != COLUMNS:
             raise RunError(
                 f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
             )
-        return [row for row in reader if _is_whole(row)]
+        return [
+            Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
+            for row in reader
+            if _is_whole(row) and all(row[column] == value for column, value in wanted.items())
+        ]
 
 
 def _is_whole(row: dict[str, str]) -> bool:
