@@ -200,6 +200,7 @@ def findings_table(found: Audit) -> ReportTable | None:
 
 def hints_table(found: Audit) -> ReportTable | None:
     """Errors of guessed ratings at some shares of hints, beside the guesses of who read no update."""
+    unknown = {key: meaning for key, meaning in GUESSES.items() if key != "error/all"}
     shown = [one for one in found.points if any(math.isclose(one.share, share) for share in SHOWN)]
     alone = {(one.kind, one.share): one for one in shown if one.attack == HINTS}
     if not shown:
@@ -209,7 +210,7 @@ def hints_table(found: Audit) -> ReportTable | None:
             text_cell(one.kind),
             TableCell(one.share, f"{100 * one.share:.0f} %"),
             *(interval_cell(one.values[key]) for key in GUESSES),
-            *(interval_cell(alone[one.kind, one.share].values[key]) for key in GUESSES if key != "error/all"),
+            *(interval_cell(alone[one.kind, one.share].values[key]) for key in unknown),
         )
         for one in shown
         if one.attack != HINTS
@@ -220,8 +221,7 @@ def hints_table(found: Audit) -> ReportTable | None:
         *(Column(key, meaning) for key, meaning in GUESSES.items()),
         *(
             Column(f"no letter: {key.split('/')[0]}", f"{meaning}, by who read no letter")
-            for key, meaning in GUESSES.items()
-            if key != "error/all"
+            for key, meaning in unknown.items()
         ),
     )
     return ReportTable("audit-ratings", "Guessed ratings, by what was known before", columns, rows)

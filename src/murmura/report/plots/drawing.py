@@ -112,8 +112,8 @@ def require_matplotlib() -> None:
         raise MissingExtraError("a report", "report") from None
 
 
-def draw(name: str, height: float, paint: Callable[[Figure], None], width: float = WIDTH) -> str:
-    """Paint on a new figure of this size in inches; the same painting gives the same SVG on every machine."""
+def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
+    """Paint on a new figure of this height in inches; the same painting gives the same SVG on every machine."""
     from matplotlib import style
     from matplotlib.figure import Figure
 
@@ -121,7 +121,7 @@ def draw(name: str, height: float, paint: Callable[[Figure], None], width: float
     look: Any = {**STYLE, "svg.hashsalt": name}
     with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
         warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
-        figure = Figure(figsize=(width, height), dpi=72)  # SVG counts in points
+        figure = Figure(figsize=(WIDTH, height), dpi=72)  # SVG counts in points
         paint(figure)
         figure.savefig(out, format="svg", metadata={"Date": None})
     return inlined(out.getvalue(), name)
@@ -180,10 +180,10 @@ def panel_grid(figure: Figure, count: int, down: int, across: int, **share: Any)
     return every[:count]
 
 
-def label_space(labels: Sequence[str], width: float = WIDTH) -> float:
+def label_space(labels: Sequence[str]) -> float:
     """The share of a figure's width that row labels need."""
     longest = max((len(short(label)) for label in labels), default=0)
-    return min(0.3, (0.25 + 0.075 * longest) / width)
+    return min(0.3, (0.25 + 0.075 * longest) / WIDTH)
 
 
 def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:

@@ -21,7 +21,6 @@ from murmura.report.plots.drawing import (
     MUTED,
     PAPER,
     ROW,
-    WIDTH,
     Picture,
     curve_styles,
     draw,
@@ -249,7 +248,7 @@ def disparity_picture(found: Bias) -> Picture | None:
         "(B_R - B_T) / B_T: orange the lists show a category more than the training part (1.00: twice as "
         "much), blue less (-1.00: never); 0 mirrors it.",
         " ".join(_disparity_said(found, label) for label in labels),
-        draw("bias-disparity", height, paint, WIDTH),
+        draw("bias-disparity", height, paint),
     )
 
 

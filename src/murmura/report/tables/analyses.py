@@ -11,8 +11,6 @@ from murmura.report.tables.table import Column, ReportTable, TableCell, decimals
 from murmura.studies.analyses.exposure import HEAD, Bias, Frequencies
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
-Row = tuple[TableCell, ...]
-
 
 def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable | None:
     """Every value of every model: accuracy, coverage, the papers' costs and the measured ones."""
@@ -28,7 +26,7 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
     ordered = [point for curve in what.curves for point in found if point.curve == curve]
     ordered += [point for point in found if point.label in what.beside]
     front = front_points(ordered, prices[0][0], f"P@{k}") if prices and f"P@{k}" in shown else []
-    rows: list[Row] = []
+    rows: list[tuple[TableCell, ...]] = []
     for point in ordered:
         cells = [_cell(point.found.get(key), [p.found.get(key) for p in ordered]) for key in shown]
         cells += [_cell(cost(point, key), [cost(p, key) for p in ordered]) for key, _, _ in prices]
@@ -98,7 +96,7 @@ def freshness_table(found: Sequence[SweepPoint], k: int) -> ReportTable | None:
     keys = [key for key in (f"P@{k}", f"R@{k}", f"IC@{k}") if any(key in one.found for one in found)]
     if not found:
         return None
-    rows: list[Row] = []
+    rows: list[tuple[TableCell, ...]] = []
     for one in found:
         cells = [_cell(one.found.get(key), [o.found.get(key) for o in found]) for key in keys]
         normalised = one.found[NORMALISED]
