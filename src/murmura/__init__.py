@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from murmura.core.interactions import Interactions as Interactions
     from murmura.core.interactions import Vocabulary as Vocabulary
     from murmura.core.model import Model as Model
-    from murmura.core.model import RankedLists as RankedLists
+    from murmura.core.ranked_lists import RankedLists as RankedLists
     from murmura.core.split import Split as Split
     from murmura.data.sources.registry import load as load
     from murmura.engine.federated_model import FederatedModel as FederatedModel

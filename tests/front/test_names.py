@@ -60,7 +60,7 @@ REVEALED = [
     "murmura.engine.federated_model.FederatedModel",
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
-    "murmura.core.model.RankedLists",
+    "murmura.core.ranked_lists.RankedLists",
     "murmura.studies.search.trials.Trial",
     "murmura.studies.compare.Comparison",
     "Generator[murmura.studies.compare.EntryMeans, None, None]",

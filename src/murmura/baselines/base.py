@@ -13,7 +13,8 @@ from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.method import Method
-from murmura.core.model import Model, RankedLists
+from murmura.core.model import Model
+from murmura.core.ranked_lists import RankedLists
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
 

@@ -10,37 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints, Singles
+from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
+from murmura.core.ranked_lists import RankedLists
 
 Arrays = dict[str, NDArray[Any]]
 Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
-NO_ITEM = -1
-
-
-@dataclass(frozen=True, eq=False)
-class RankedLists:
-    """One ranked list per user, best first; a list shorter than the others ends in NO_ITEM.
-
-    Ties are broken by the lower item code, that is, by the lower item id.
-    """
-
-    user: Ints  # (users,)
-    item: Ints  # (users, k)
-    score: Singles  # (users, k) -inf beside NO_ITEM
-
-    @property
-    def k(self) -> int:
-        """The length of the longest list."""
-        return int(self.item.shape[1])
-
-    def top(self, k: int) -> RankedLists:
-        """The first k of every list."""
-        return RankedLists(
-            self.user, np.ascontiguousarray(self.item[:, :k]), np.ascontiguousarray(self.score[:, :k])
-        )
 
 
 @dataclass(frozen=True, eq=False)

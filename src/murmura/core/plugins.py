@@ -54,6 +54,9 @@ class Registry(Generic[T]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
+    def __len__(self) -> int:
+        return len(self.names())
+
     def get(self, name: str) -> T:
         """What stands behind a name; refuses unknown, doubled and broken ones in one sentence."""
         others = registered(self.group).get(name, ())

@@ -14,8 +14,9 @@ from murmura.core.arrays import Floats, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
-from murmura.core.model import Model, RankedLists
+from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.engine.protocol import Protocol
 from murmura.engine.run import Run

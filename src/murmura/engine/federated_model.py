@@ -22,8 +22,9 @@ from murmura.core.errors import DataError, RunError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
-from murmura.core.model import Arrays, RankedLists
+from murmura.core.model import Arrays
 from murmura.core.population import States, member_places
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import from_dict

@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import DataError
-from murmura.core.model import NO_ITEM, RankedLists
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.evaluation.relevance import Relevance
 
 GiniCatalogue = Literal["all", "train"]

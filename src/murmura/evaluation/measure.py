@@ -9,7 +9,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
-from murmura.core.model import RankedLists
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.evaluation.cut import GiniCatalogue, TopKView, cut_at
 from murmura.evaluation.registry import DEFAULT_METRICS, LabelMetric, UserMetric, metric_of

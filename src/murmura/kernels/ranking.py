@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import RowIndex
-from murmura.core.model import NO_ITEM, RankedLists
+from murmura.core.ranked_lists import NO_ITEM, RankedLists
 from murmura.kernels.compiled import compiled
 
 Block = NDArray[Any]  # (users of the block, items) float32 or float64

@@ -23,7 +23,7 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
-from murmura.core.model import RankedLists
+from murmura.core.ranked_lists import RankedLists
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.sources.registry import data_folder, find_source
 from murmura.engine.experiment import list_rows
