@@ -29,7 +29,8 @@ from murmura.studies.single_run import evaluate_run, fit_run
 from murmura.studies.sweep import plan_sweep, sweep
 from tests.cli.processes import murmura, ratings
 from tests.http.network import people
-from tests.http.processes import MURMURA, PATIENCE, Processes, free_ports, write_table
+from tests.http.processes import MURMURA, PATIENCE, Processes, write_table
+from tests.ports import free_ports
 from tests.studies.worlds import small_world
 
 MODELS = "mostpop,item-knn"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
@@ -16,6 +15,7 @@ from murmura.core.files import write_whole
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in
+from tests.ports import free_ports
 
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
@@ -39,17 +39,6 @@ def nursery() -> multiprocessing.context.ForkServerContext:
     made = multiprocessing.get_context("forkserver")
     made.set_forkserver_preload(PRELOADED)
     return made
-
-
-def free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,20 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.interactions import Interactions
+from tests.ports import free_ports
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
 PATIENCE = 600.0  # of a busy machine
-
-
-def free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
 
 
 def write_table(data: Interactions, path: Path) -> Path:

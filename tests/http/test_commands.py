@@ -24,7 +24,8 @@ from murmura.cli.app import app
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import as_dict
 from tests.http.network import people
-from tests.http.processes import MURMURA, Processes, free_ports, write_table
+from tests.http.processes import MURMURA, Processes, write_table
+from tests.ports import free_ports
 
 
 def refused(*words: object) -> tuple[int, str]:

@@ -22,7 +22,8 @@ from murmura.runtimes.http.device.from_dataset import describe_items, groups_of,
 from murmura.runtimes.http.device.joining import JoinRequest, known_likes
 from murmura.runtimes.http.protocol.manifest import ChannelMode
 from murmura.runtimes.inprocess import InProcess
-from tests.http.processes import Processes, answers, free_ports, get, served
+from tests.http.processes import Processes, answers, get, served
+from tests.ports import free_ports
 
 SEED, PEOPLE, FILMS, ALONE = 3, 30, 24, 2  # two households are processes of their own
 GIVEN = {"smallest": 3, "largest": 6, "factors": 2, "patterns": 4, "epochs": 60}
