@@ -55,6 +55,7 @@ class Pairs(Algorithm):
         pairs[sent.index] += sent.values
         return ServerState({"pairs": pairs}), {}
 
-    def client_score(self, model: Any, state: ClientState, history: History) -> Any:
-        pairs, size = model["pairs"], np.sqrt(np.diag(model["pairs"]) + self.damping)
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Any:
+        pairs = context.model["pairs"]
+        size = np.sqrt(np.diag(pairs) + self.damping)
         return (pairs[history.item] / size[history.item, None]).sum(0, keepdims=True) / size

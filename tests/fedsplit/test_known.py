@@ -142,7 +142,7 @@ def test_everyone_is_solved_anew_against_patterns_biases_and_mean() -> None:
     np.testing.assert_allclose(state["W"], np.array([[0.0], [2 / 8]]), atol=1e-12)
     np.testing.assert_allclose(state["b"], [0, 2 / 4], atol=1e-12)
     expected = 3 - 0.5 + 0.5 - 0.25
-    assert chosen.client_predict(model, state, np.array([[1, 1]])) == pytest.approx([expected])
+    assert chosen.client_predict(context, state, np.array([[1, 1]])) == pytest.approx([expected])
 
 
 def test_someone_who_comes_later_is_regressed_without_going_below_zero() -> None:

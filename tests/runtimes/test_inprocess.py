@@ -136,7 +136,7 @@ class Means(Algorithm):
         log[0, 3] += received.count
         return ServerState({"log": log}), {}
 
-    def client_score(self, model: Any, state: ClientState, history: History) -> Any:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Any:
         return np.zeros((1, 20)) + state["told"]
 
 

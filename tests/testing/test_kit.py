@@ -169,7 +169,7 @@ class Unranked(FPL):
         (
             Unranked,
             "unknown_people_and_empty_histories_are_answered",
-            r"write client_score\(self, model",
+            r"write client_score\(self, context",
         ),
         (Unranked, "the_withheld_item_of_the_checkerboard_comes_first", r"write client_score\("),
         (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from murmura.core.arrays import Ids, Ints
+from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions, Vocabulary
 
 
@@ -17,6 +18,10 @@ class Relation:
     labels: tuple[str, ...]
     item: Ints  # (pairs,)
     label: Ints  # (pairs,)
+
+    def prefixed(self, text: str) -> Relation:
+        """The same pairs, every label after `text`."""
+        return Relation(tuple(text + label for label in self.labels), self.item, self.label)
 
     def restrict(self, places: Ints) -> Relation:
         """The same relation over items re-coded by `places` (old code -> new code, -1 = gone)."""
@@ -47,6 +52,22 @@ class Catalogue:
             self.features and self.features.restrict(places),
             _take(self.links, here),
         )
+
+    def item_features(self, least: int = 1) -> ItemFeatures | None:
+        """Graph features and categories together, those of at least `least` items; None: nothing is known."""
+        known = [
+            relation
+            for relation in (self.features, self.categories and self.categories.prefixed("category="))
+            if relation is not None and len(relation.item)
+        ]
+        if not known:
+            return None
+        labels = tuple(label for relation in known for label in relation.labels)
+        item = np.concatenate([relation.item for relation in known])
+        first = np.cumsum([0, *(len(relation.labels) for relation in known)])
+        label = np.concatenate([relation.label + at for relation, at in zip(known, first)])
+        frequent = np.bincount(label, minlength=len(labels))[label] >= least
+        return ItemFeatures.of(labels, len(self.items), item[frequent], label[frequent])
 
     def name(self, code: int) -> str:
         """What to call an item on screen: its name, or its id where it has none."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.catalogue import Catalogue
 from murmura.core.errors import SettingError
+from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
@@ -37,14 +37,12 @@ class FederationInfo:
     listed: Ints  # (n,) the items on offer, ascending: those that occur in training
     clients: int
     interactions: int  # of all clients together
-    catalogue: Catalogue | None = None
+    features: ItemFeatures | None = None  # of the items, for algorithms that use them
     people: int = 1  # no client holds the rows of more people than this
     counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
 
     @staticmethod
-    def of(
-        data: Interactions, catalogue: Catalogue | None = None, groups: Ints | None = None
-    ) -> FederationInfo:
+    def of(data: Interactions, groups: Ints | None = None) -> FederationInfo:
         """The public knowledge of a simulated federation of the users of `data`, or of groups of them.
 
         `groups` is the client of every user, from 0 without a gap; -1 is someone who is in no group.
@@ -52,7 +50,7 @@ class FederationInfo:
         counts = np.asarray(data.item_counts, np.int64)
         sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
         most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
-        return FederationInfo(data.n_items, listed, len(sizes), len(data), catalogue, most, counts)
+        return FederationInfo(data.n_items, listed, len(sizes), len(data), data.features, most, counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +152,7 @@ class Algorithm(ABC):
     """A federated method: a frozen dataclass in one file, its fields the hyper-parameters."""
 
     name: ClassVar[str]
+    uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
 
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
@@ -208,11 +207,11 @@ class Algorithm(ABC):
         """The state of someone unknown in training, from the frozen model; nothing leaves."""
         return self.client_ready(context, self.client_init(context.info, history, rng), history, rng)
 
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> NDArray[Any]:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
         """Rankers: the scores of all items, (people, items)."""
         raise SettingError(f"{self.name} must rank items to be asked for scores, but it does not.")
 
-    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
+    def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
         """Raters and classifiers: one value per query."""
         raise SettingError(f"{self.name} must predict values to be asked for them, but it only ranks.")
 

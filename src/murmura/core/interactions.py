@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
 from murmura.core.errors import DataError
+from murmura.core.features import ItemFeatures
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,7 @@ class Interactions:
     item: Ints  # (rows,)
     value: Floats  # (rows,) 1.0 where the source has no values
     time: Longs | None = None  # (rows,) seconds since 1970
+    features: ItemFeatures | None = None  # what is publicly known of the items; no part of the fingerprint
 
     def __post_init__(self) -> None:
         for name, kind in (("user", np.int32), ("item", np.int32), ("value", np.float64), ("time", np.int64)):
@@ -105,7 +107,8 @@ class Interactions:
     def rows(self, keep: Bools | Longs) -> Interactions:
         """Some of the rows (a mask or positions), over the same vocabularies."""
         time = None if self.time is None else self.time[keep]
-        return Interactions(self.users, self.items, self.user[keep], self.item[keep], self.value[keep], time)
+        columns = self.user[keep], self.item[keep], self.value[keep], time
+        return Interactions(self.users, self.items, *columns, self.features)
 
     def compact(self) -> Interactions:
         """The same rows over vocabularies that hold only the users and items that occur."""

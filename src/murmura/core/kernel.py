@@ -77,7 +77,7 @@ class Kernel(Protocol):
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
 
-    def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
+    def score(self, context: RoundContext, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
 
 

@@ -56,7 +56,7 @@ class FederatedModel(RankingModel):
     def ready(self) -> States:
         """The clients' states after what the algorithm lets them do with the final model (refresh passes)."""
         if self.kernel is not None:
-            return self.kernel.ready_clients(self._call, self.states, self.plan.people, 1)
+            return self.kernel.ready_clients(self.ready_context, self.states, self.plan.people, 1)
         return stacked([self._ready_client(user) for user in range(self.plan.people.clients)])
 
     def client_state(self, client: int) -> ClientState:
@@ -66,14 +66,14 @@ class FederatedModel(RankingModel):
     def guest_state(self, history: History) -> ClientState:
         """What someone keeps who was in no client of the training: fitted on her device, nothing leaves."""
         rng = Rng(guest_secret(self.plan.seed), self.rounds)
-        return self.plan.algorithm.client_fold_in(self._call, history, rng)
+        return self.plan.algorithm.client_fold_in(self.ready_context, history, rng)
 
     def score(self, users: Ints) -> NDArray[Any]:
         """The scores of all items for some users: (users, items)."""
         if self.kernel is not None:
-            return self.kernel.score(self.model, self.ready, users)
+            return self.kernel.score(self.ready_context, self.ready, users)
         parts = [
-            (where, self.plan.algorithm.client_score(self.model, state, history)[place])
+            (where, self.plan.algorithm.client_score(self.ready_context, state, history)[place])
             for where, place, state, history in self._asked(users)
         ]
         scores: NDArray[Any] = np.concatenate([part for _, part in parts])
@@ -85,7 +85,7 @@ class FederatedModel(RankingModel):
         values = np.empty(len(users))
         for where, place, state, _ in self._asked(users):
             queries = np.column_stack([place, items[where]])
-            values[where] = self.plan.algorithm.client_predict(self.model, state, queries)
+            values[where] = self.plan.algorithm.client_predict(self.ready_context, state, queries)
         return values
 
     def score_history(self, items: Ints) -> NDArray[Any]:
@@ -97,7 +97,7 @@ class FederatedModel(RankingModel):
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
         history = History.private(own.astype(np.int32), float(self.train.value.max()))
         state = self.guest_state(history)
-        scores: NDArray[Any] = self.plan.algorithm.client_score(self.model, state, history)[0]
+        scores: NDArray[Any] = self.plan.algorithm.client_score(self.ready_context, state, history)[0]
         return scores
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
@@ -189,13 +189,14 @@ class FederatedModel(RankingModel):
         return cls.restore(train, {**arrays, "meta": np.frombuffer(text, np.uint8)}, method)
 
     @property
-    def _call(self) -> RoundContext:
+    def ready_context(self) -> RoundContext:
+        """What clients know when they rank."""
         return RoundContext(self.plan.info, "ready", self.rounds, self.model)
 
     def _ready_client(self, client: int) -> ClientState:
         people, own = self.plan.people, {name: stack[client] for name, stack in self.states.items()}
         history, rng = people.history(client, self.rounds), people.rng(client, self.rounds)
-        context = replace(self._call, answer=self.answers.get(client))
+        context = replace(self.ready_context, answer=self.answers.get(client))
         return self.plan.algorithm.client_ready(context, own, history, rng)
 
     def _asked(self, users: Ints) -> Iterator[tuple[Ints, Ints, ClientState, History]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -66,7 +66,7 @@ class Plan:
     @cached_property
     def info(self) -> FederationInfo:
         """What every machine knows."""
-        return FederationInfo.of(self.data, groups=self.groups)
+        return federation_info(self.algorithm, self.data, self.groups)
 
     @cached_property
     def choices(self) -> ConsentChoices:
@@ -133,6 +133,20 @@ class Plan:
             "choices": allowed.hexdigest(),
             "seed": self.seed,
             "data": self.data.fingerprint,
+            **({} if self.info.features is None else {"features": self.info.features.fingerprint}),
             **({} if self.channel.plain else {"channel": as_dict(self.channel)}),
             **({} if self.groups is None else {"groups": hashlib.sha256(self.groups.tobytes()).hexdigest()}),
         }
+
+
+def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:
+    """What every machine knows of a federation of the users of `data`: features only where they are used."""
+    info = FederationInfo.of(data, groups)
+    if not algorithm.uses_features:
+        return replace(info, features=None)
+    if info.features is None:
+        raise DataError(
+            f"{algorithm.name} learns from features of items, but nothing is known of these; give --features "
+            "FILE, or take a data set with genres or a knowledge graph."
+        )
+    return info

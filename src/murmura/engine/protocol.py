@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -43,6 +43,7 @@ class Protocol:
     name: str
     filters: tuple[Filter, ...]
     split: AnySplit
+    feature_items: Annotated[int, Field(ge=1)] = 2  # a feature counts when so many items of the source have it
     with_features: bool = False  # drop items without a feature, where the source has features
     relevant_from: float | None = None  # a held-out row is a hit from this value on; None: every row
     gini_catalogue: Literal["all", "train"] = "all"  # the items G@k counts over
@@ -113,6 +114,9 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
+    known = dataset.catalogue.item_features(rules.feature_items)
+    if known is not None:
+        data = replace(data, features=known.restrict(dataset.catalogue.items.find(data.items.labels)))
     split = rules.split.apply(data)
     if not len(split.test):
         raise DataError(
@@ -150,6 +154,7 @@ def _kgflex(dataset: Dataset) -> Protocol:
         filters=(KCore(k=5 if dataset.name == "facebook-books" else 10),),
         split=LegacyRandomHoldout(test=0.2, validation=0.2),
         with_features=True,
+        feature_items=11,  # "more than 10" in the authors' code
         relevant_from=None if dataset.name == "facebook-books" else 3.0,
         gini_catalogue="train",
     )

@@ -12,6 +12,7 @@ from murmura.channel.chain import Chain
 from murmura.core.arrays import Bools
 from murmura.core.contract import Algorithm, ClientState, History, Phase, RoundContext
 from murmura.core.errors import FederationError
+from murmura.core.features import ItemFeatures
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 
@@ -40,7 +41,7 @@ def visit(
         state, update = algorithm.client_step(context, state, history, rng)
     with stage("check of what leaves"):
         phase.sends.check(update)
-        check_consent(phase, update, history)
+        check_consent(phase, update, history, context.info.features)
     vector = None
     if chain is not None:
         with stage("channel"):
@@ -61,10 +62,16 @@ def stage(name: str) -> Iterator[None]:
         raise
 
 
-def check_consent(phase: Phase, update: Update, history: History) -> None:
-    """Refuse an update with a row of an item that its owner does not share."""
+def check_consent(phase: Phase, update: Update, history: History, features: ItemFeatures | None) -> None:
+    """Refuse an update with a row of an item not shared, or of a feature that no shared item has."""
     unshared = history.item[history.consent == 0]
     for table in phase.sends.tables:
+        if table.space == "feature" and features is not None:
+            shared = features.of_items(history.item[history.consent > 0])
+            if not np.isin(update.tables[table.name].index, shared).all():
+                raise FederationError(
+                    f"the table '{table.name}' must hold features of shared items alone, but holds others."
+                )
         if table.space == "item" and np.isin(update.tables[table.name].index, unshared).any():
             raise FederationError(
                 f"the table '{table.name}' must not hold a row of an item its owner does not share, but does."

@@ -11,7 +11,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
-from murmura.core.contract import FederationInfo, History
+from murmura.core.contract import History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
@@ -23,7 +23,7 @@ from murmura.data.groups import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import Watch, fit
 from murmura.engine.itinerary import Itinerary
-from murmura.engine.plan import Plan
+from murmura.engine.plan import Plan, federation_info
 from murmura.runtimes.inprocess import InProcess
 
 
@@ -50,7 +50,8 @@ class FederatedMethod(Method):
 
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
-        return Itinerary(self.preset.algorithm(), FederationInfo.of(train), self.preset.schedule()).epoch_rounds
+        algorithm = self.preset.algorithm()
+        return Itinerary(algorithm, federation_info(algorithm, train), self.preset.schedule()).epoch_rounds
 
     @property
     def channel(self) -> str:
@@ -119,7 +120,8 @@ class FederatedMethod(Method):
 
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> tuple[Ints, Ints] | None:
         """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""
-        algorithm, info = self.preset.algorithm(), FederationInfo.of(train)
+        algorithm = self.preset.algorithm()
+        info = federation_info(algorithm, train)
         secrets, rows = client_secrets(seed, train.n_users), train.by_user
         who, drawn = [], []
         for user in range(train.n_users):

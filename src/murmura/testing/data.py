@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Ints
+from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions, Vocabulary
 
 
@@ -43,4 +44,13 @@ def crowd(people: int = 12, items: int = 20, seed: int = 0) -> Interactions:
 
 def _interactions(people: int, items: int, user: Any, item: Any) -> Interactions:
     users, things = Vocabulary(np.arange(people)), Vocabulary(np.arange(items))
-    return Interactions(users, things, user, item, np.ones(len(user)))
+    return Interactions(users, things, user, item, np.ones(len(user)), features=_features(items))
+
+
+def _features(items: int) -> ItemFeatures:
+    """The colour of every item, one hop away, the size of every third, and where its maker lives, two away."""
+    number = np.arange(items, dtype=np.int32)
+    labels = ("colour=black", "colour=white", "size=large", *(f"maker~home={place}" for place in range(4)))
+    item = np.concatenate([number, number[::3], number])
+    feature = np.concatenate([number % 2, np.full(len(number[::3]), 2), 3 + number // 2 % 4])
+    return ItemFeatures.of(labels, items, item, feature)

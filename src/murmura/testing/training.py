@@ -18,7 +18,7 @@ from murmura.core.schedule import Schedule
 from murmura.core.update import Update, add_up
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
-from murmura.engine.plan import Plan
+from murmura.engine.plan import Plan, federation_info
 from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
@@ -49,7 +49,8 @@ class KitTraining:
         )
 
     def _setting(self, people: Interactions) -> tuple[Algorithm, FederationInfo, Interactions]:
-        return made(self.make), FederationInfo.of(people, groups=self._groups(people)), people
+        algorithm = made(self.make)
+        return algorithm, federation_info(algorithm, people, self._groups(people)), people
 
     def _groups(self, people: Interactions) -> Ints | None:
         """The client of everyone: neighbours share one."""
@@ -68,7 +69,7 @@ class KitTraining:
         own = slice(rows.start[user], rows.start[user + 1])
         alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
         state = fitted.guest_state(alone)
-        scores = fitted.plan.algorithm.client_score(fitted.model, state, alone)[0].copy()
+        scores = fitted.plan.algorithm.client_score(fitted.ready_context, state, alone)[0].copy()
         scores[alone.item] = -np.inf
         return int(scores.argmax())
 

@@ -29,7 +29,7 @@ from murmura.core.errors import FederationError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
@@ -95,9 +95,9 @@ class FCF(Algorithm):
         """The closed form, as for everyone; without any item zero."""
         return {"p": self._solve(context, history)}
 
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Values:
         """p_u . q_i of every item."""
-        scores: Values = state["p"][None, :] @ model["Q"].T
+        scores: Values = state["p"][None, :] @ context.model["Q"].T
         return scores
 
     def kernel(self) -> Kernel:

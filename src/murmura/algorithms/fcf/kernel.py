@@ -22,7 +22,7 @@ from murmura.core.contract import FederationInfo, RoundContext, Total
 from murmura.core.kernel import CohortRound, Kernel, VectorSlice
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
-from murmura.core.update import Arrays, SparseRows, Update
+from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.fcf import (
     COINS,
@@ -121,9 +121,9 @@ class FCFKernel(Kernel):
         Q, rows = context.model["Q"].astype(np.float64), self.rows(people, everyone)
         return {"p": self.solve_all(context.info, Q, rows, workers).astype(self.method.precision)}
 
-    def score(self, model: Arrays, states: States, users: Ints) -> NDArray[Any]:
+    def score(self, context: RoundContext, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
-        scores: NDArray[Any] = states["p"][users] @ model["Q"].T
+        scores: NDArray[Any] = states["p"][users] @ context.model["Q"].T
         return scores
 
     def solve_all(self, info: FederationInfo, Q: Floats, rows: Sparse, workers: int) -> Floats:

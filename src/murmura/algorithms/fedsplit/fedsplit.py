@@ -195,16 +195,16 @@ class FedSplit(CnmfSettings, Algorithm):
         """Patterns and biases of items and the mean, in double precision."""
         return model["patterns"].astype(np.float64), model["b"].astype(np.float64).reshape(-1), mu_of(model)
 
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> Floats:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Floats:
         """Equation 19 for all items: (people, items)."""
-        patterns, b, mu = self.predictors(model, state)
+        patterns, b, mu = self.predictors(context.model, state)
         scores: Floats = state["W"] @ patterns.T + (state["b"][:, None] + b + mu)
         return scores
 
-    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> Floats:
+    def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> Floats:
         """Equation 19 for pairs of a person of the group and an item."""
         person, item = queries.T
-        patterns, b, mu = self.predictors(model, state)
+        patterns, b, mu = self.predictors(context.model, state)
         values: Floats = np.einsum("nf,nf->n", state["W"][person], patterns[item])
         values += state["b"][person] + b[item] + mu
         return values

@@ -80,16 +80,16 @@ class RidgeRater(Algorithm):
         W, b = solve_ridge(history, patterns, base, self.ridge, self.ridge_bias, context.info.people)
         return {"W": W, "b": b}
 
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> Floats:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Floats:
         """The ratings of all items: (people, items)."""
-        patterns, base = _predictors(model)
+        patterns, base = _predictors(context.model)
         scores: Floats = state["W"] @ patterns.T + (state["b"][:, None] + base)
         return scores
 
-    def client_predict(self, model: Arrays, state: ClientState, queries: NDArray[Any]) -> Floats:
+    def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> Floats:
         """The ratings of pairs of a person of the group and an item."""
         person, item = queries.T
-        patterns, base = _predictors(model)
+        patterns, base = _predictors(context.model)
         values: Floats = np.einsum("nf,nf->n", state["W"][person], patterns[item])
         values += state["b"][person] + base[item]
         return values

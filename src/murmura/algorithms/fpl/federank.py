@@ -136,8 +136,9 @@ class FedeRank(Algorithm):
         start = self.client_init(context.info, history, rng)["p"]
         return {"p": self.local_passes(context, start, history, rng.stream(Purpose.FOLD_IN), self.fold_in)}
 
-    def client_score(self, model: Arrays, state: ClientState, history: History) -> Values:
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Values:
         """b_i + p_u . q_i of every item."""
+        model = context.model
         scores: Values = state["p"][None, :] @ model["Q"].T + model["b"]
         return scores
 

@@ -107,10 +107,10 @@ class FPLKernel(Kernel):
             room.side_by_side(work)
         return {"p": P}
 
-    def score(self, model: Arrays, states: States, users: Ints) -> Values:
+    def score(self, context: RoundContext, states: States, users: Ints) -> Values:
         """b_i + p_u . q_i of a block of users."""
-        scores: Values = states["p"][users] @ model["Q"].T
-        scores += model["b"]
+        scores: Values = states["p"][users] @ context.model["Q"].T
+        scores += context.model["b"]
         return scores
 
     def _cohort(self, room: _Room, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, int]:

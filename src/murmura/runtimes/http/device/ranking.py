@@ -34,7 +34,7 @@ def recommend(
         if state
         else algorithm.client_fold_in(context, history, rng)
     )
-    scores = np.asarray(algorithm.client_score(model, ready, history), np.float64)
+    scores = np.asarray(algorithm.client_score(context, ready, history), np.float64)
     whose = np.zeros(len(history), np.int32) if history.person is None else history.person
     best = []
     for person in range(people):

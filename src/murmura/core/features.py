@@ -1,0 +1,108 @@
+"""What is publicly known of the items, as features: director, genre, a writer's birthplace.
+
+A feature is written `predicate=object`, where the predicate of several hops through a knowledge graph is
+`first~second`; what stands before the object is what a person reads ("author → birthplace: Dublin").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote
+
+import numpy as np
+
+from murmura.core.arrays import Bytes, Ints, Longs
+
+HOP = "~"  # between the predicates of two hops
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFeatures:
+    """Which items have which features: item i has feature[start[i] : start[i + 1]], ascending."""
+
+    labels: tuple[str, ...]  # as their source writes them
+    start: Longs  # (items + 1,)
+    feature: Ints  # (pairs,)
+
+    @staticmethod
+    def of(labels: tuple[str, ...], items: int, item: Ints, feature: Ints) -> ItemFeatures:
+        """From pairs in any order, each once; the features that no item has are left out."""
+        present, codes = np.unique(feature, return_inverse=True)
+        order = np.lexsort((codes, item))
+        start = np.concatenate([[0], np.cumsum(np.bincount(item, minlength=items))]).astype(np.int64)
+        kept = tuple(labels[code] for code in present.tolist())
+        return ItemFeatures(kept, start, codes[order].astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def restrict(self, items: Ints) -> ItemFeatures:
+        """The features of other items, each by its place here; -1: nothing is known of it."""
+        known = np.where(items >= 0, self.start[items + 1] - self.start[items], 0)
+        owner = np.repeat(np.arange(len(items), dtype=np.int32), known)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(known) - known, known)
+        pairs = self.feature[self.start[items[owner]] + within]
+        return ItemFeatures.of(self.labels, len(items), owner, pairs)
+
+    @property
+    def items(self) -> int:
+        """How many items there are, with or without a feature."""
+        return len(self.start) - 1
+
+    def of_item(self, item: int) -> Ints:
+        """The features of one item."""
+        return self.feature[self.start[item] : self.start[item + 1]]
+
+    def of_items(self, items: Ints) -> Ints:
+        """The features that any of these items has, ascending."""
+        parts = [self.of_item(item) for item in items.tolist()]
+        return np.unique(np.concatenate(parts)).astype(np.int32) if parts else np.empty(0, np.int32)
+
+    @cached_property
+    def hops(self) -> Bytes:
+        """(features,) how far from the item each lies; 1 where its source does not say."""
+        return np.array([1 + label.partition("=")[0].count(HOP) for label in self.labels], np.uint8)
+
+    @cached_property
+    def by_feature(self) -> tuple[Longs, Ints]:
+        """The items of each feature: feature f belongs to item[start[f] : start[f + 1]], ascending."""
+        item = np.repeat(np.arange(self.items, dtype=np.int32), np.diff(self.start))
+        order = np.argsort(self.feature, kind="stable")
+        counts = np.bincount(self.feature, minlength=len(self))
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), item[order]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A sha256 over labels and pairs."""
+        digest = hashlib.sha256("\n".join(self.labels).encode())
+        digest.update(self.start.astype("<i8").tobytes() + self.feature.astype("<i4").tobytes())
+        return digest.hexdigest()
+
+    def name(self, feature: int) -> str:
+        """What a person reads."""
+        return readable(self.labels[feature])
+
+
+def readable(label: str) -> str:
+    """A feature in words: `author~birthPlace=http://…/Dublin` is "author → birth place: Dublin"."""
+    predicate, sign, thing = label.partition("=")
+    if not sign:
+        return f"feature: {_words(label)}"
+    hops = [_WORDS.sub(" ", _words(hop)).lower() for hop in _hops(predicate)]
+    return f"{' → '.join(hops)}: {_words(thing)}"
+
+
+def _hops(predicate: str) -> list[str]:
+    return predicate.split(HOP)
+
+
+def _words(text: str) -> str:
+    """The last part of an address, without its escapes; other text as it is."""
+    if "://" not in text:
+        return text
+    last = re.split(r"[/#]", text.rstrip("/#"))[-1]
+    return unquote(last).replace("_", " ")
