@@ -83,7 +83,7 @@ class World:
         self.info = FederationInfo.of(self.data, groups=self.groups)
         self.setup = FederationSetup(
             algorithm(self.method)(**self.settings),
-            FederationDescription(self.data.items, self.info),
+            FederationDescription.of(self.data.items, self.info),
             self.channel,
             self.timing,
             SEEDED,

@@ -37,9 +37,10 @@ class FederationInfo:
     listed: Ints  # (n,) the items on offer, ascending: those that occur in training
     clients: int
     interactions: int  # of all clients together
-    features: ItemFeatures | None = None  # of the items, for algorithms that use them
+    features: ItemFeatures | None = None  # of the items, for clients of algorithms that use them
     people: int = 1  # no client holds the rows of more people than this
     counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
+    feature_count: int = 0  # how many features there are; servers need to know no more of them
 
     @staticmethod
     def of(data: Interactions, groups: Ints | None = None) -> FederationInfo:
@@ -50,7 +51,9 @@ class FederationInfo:
         counts = np.asarray(data.item_counts, np.int64)
         sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
         most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
-        return FederationInfo(data.n_items, listed, len(sizes), len(data), data.features, most, counts)
+        known = data.features
+        features = 0 if known is None else len(known)
+        return FederationInfo(data.n_items, listed, len(sizes), len(data), known, most, counts, features)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,10 +57,14 @@ class ItemFeatures:
         """The features of one item."""
         return self.feature[self.start[item] : self.start[item + 1]]
 
+    def of_each(self, items: Ints) -> Ints:
+        """The features of these items one after the other, each as often as it occurs."""
+        parts = [self.of_item(item) for item in items.tolist()]
+        return np.concatenate(parts) if parts else np.empty(0, np.int32)
+
     def of_items(self, items: Ints) -> Ints:
         """The features that any of these items has, ascending."""
-        parts = [self.of_item(item) for item in items.tolist()]
-        return np.unique(np.concatenate(parts)).astype(np.int32) if parts else np.empty(0, np.int32)
+        return np.unique(self.of_each(items)).astype(np.int32)
 
     @cached_property
     def hops(self) -> Bytes:

@@ -38,6 +38,7 @@ class Purpose(IntEnum):
     FOLD_IN = 9
     ROUNDING = 10
     BLOCK = 11
+    GAIN = 12
     OWN = 1024
 
 

@@ -143,7 +143,7 @@ def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | Non
     """What every machine knows of a federation of the users of `data`: features only where they are used."""
     info = FederationInfo.of(data, groups)
     if not algorithm.uses_features:
-        return replace(info, features=None)
+        return replace(info, features=None, feature_count=0)
     if info.features is None:
         raise DataError(
             f"{algorithm.name} learns from features of items, but nothing is known of these; give --features "

@@ -166,7 +166,7 @@ class _RunningFederation:
         self._preset = Preset(name, type(algorithm), "", parts=(), fixed=plan.schedule)
         setup = FederationSetup(
             self._preset(**as_dict(algorithm)),
-            FederationDescription(plan.data.items, plan.info),
+            FederationDescription.of(plan.data.items, plan.info),
             plan.channel,
             AT_ONCE,
             plan.seed,

@@ -65,10 +65,11 @@ class FCFPaper(FCF):
         return super().client_init(info, history, rng)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
-        """Adam against dJ/dq_i = -2 sum f(u, i) + 2 lambda q_i."""
+        """Adam against dJ/dq_i = -2 sum f(u, i) + 2 lambda q_i; a cohort's sum stands for everyone's."""
         assert isinstance(received, Total)
         Q, listed = server.model["Q"], server.private["listed"]
-        climb = 2 * (received.update.tables["items"].values - self.reg * Q[listed])
+        part = received.count / int(server.private["clients"][0])
+        climb = 2 * (received.update.tables["items"].values / Q.dtype.type(part) - self.reg * Q[listed])
         moved, memory = optimisers.move("adam", self.gamma, Q, server.private, SparseRows(listed, climb))
         return ServerState({"Q": self._tame(moved)}, memory), {}
 
@@ -97,7 +98,8 @@ class FCFPaper(FCF):
         return TableSpec("items", "dense", len(info.listed), self.factors, self.precision)
 
     def _memory(self, info: FederationInfo, Q: Values) -> dict[str, Values]:
-        return {**optimisers.begin("adam", Q), "listed": info.listed}
+        clients = np.array([info.clients], np.int64)
+        return {**optimisers.begin("adam", Q), "listed": info.listed, "clients": clients}
 
     def _normal_equations(self, context: RoundContext, own: Ints, values: Floats) -> tuple[Floats, Floats]:
         """sum c q q' = Y'Y + sum alpha r q q' over the own items, and sum c q over the own items."""

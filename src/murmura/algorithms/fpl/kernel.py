@@ -194,7 +194,7 @@ class _Room:
                   np.empty(512, np.uint32))
             for _ in range(workers)
         ]  # fmt: skip
-        self.people = _flat(info, people)
+        self.people = flat_population(info, people)
         self._sums: Sums | None = None
 
     @property
@@ -241,7 +241,7 @@ def _disclosed(tally: Tally) -> Disclosed:
     return Disclosed(tally.sent, tally.disclosed, tally.item_rows)
 
 
-def _flat(info: FederationInfo, people: Population) -> FlatPopulation:
+def flat_population(info: FederationInfo, people: Population) -> FlatPopulation:
     """The population as compiled loops take it, with a table of own items where it fits."""
     words = (info.items + 63) // 64
     fits = people.clients * words * 8 <= BITS

@@ -12,6 +12,7 @@ from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
+from murmura.core.feature_codec import encode_features
 from murmura.core.rng import Rng
 from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
@@ -44,12 +45,13 @@ class CoordinatorStore:
         self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
             server = itinerary.algorithm.server_init(itinerary.info, Rng(setup.server_secret))
-            blob = (bytes.fromhex(self.description_hash), self.description)
             begin = [put_fact("federation", entropy(16)), put_fact("state", b"paused")]
-            store.write(
-                [*begin, ("INSERT INTO blobs VALUES (?, ?)", blob), *self._now(Position(), server, {})],
-                durable=True,
-            )
+            published = [(bytes.fromhex(self.description_hash), self.description)]
+            if itinerary.info.features is not None:
+                name = bytes.fromhex(setup.description.feature_hash)
+                published.append((name, encode_features(itinerary.info.features)))
+            blobs = [("INSERT INTO blobs VALUES (?, ?)", blob) for blob in published]
+            store.write([*begin, *blobs, *self._now(Position(), server, {})], durable=True)
         self.federation = self._fact("federation").hex()
 
     def _fact(self, name: str) -> bytes:
@@ -151,9 +153,10 @@ class CoordinatorStore:
         downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
         content = encode_model(server.model, downloads, info.listed)
         name, described = hashlib.sha256(content).digest(), bytes.fromhex(self.description_hash)
+        features = bytes.fromhex(self._setup.description.feature_hash)
         before = self._store.fact("model") or name
         return [
-            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?)", (described, before, name)),
+            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?)", (described, features, before, name)),
             ("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, content)),
             put_fact("model", name),
             put_fact("server", wire.pack_arrays(server.model)),

@@ -34,7 +34,10 @@ class DownloadCache:
         """The public description of that hash."""
         async with self._fetching:
             if self._described is None or self._described[0] != name:
-                self._described = name, FederationDescription.decode(await self._fetch(name))
+                described = FederationDescription.decode(await self._fetch(name))
+                if described.feature_hash:
+                    described = described.with_features(await self._fetch(described.feature_hash))
+                self._described = name, described
             return self._described[1]
 
     async def model(self, manifest: Manifest) -> Model:

@@ -13,6 +13,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.filters import LatestPerPair
 from murmura.data.sources.registry import load
+from murmura.engine.plan import federation_info
 from murmura.engine.protocol import prepare, protocol
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.simulation import FederatedMethod
@@ -34,7 +35,8 @@ def groups_of(data: Interactions, preset: ConfiguredPreset, seed: int) -> Ints |
 
 def describe_federation(data: Interactions, preset: ConfiguredPreset, seed: int) -> FederationDescription:
     """The federation whose devices are the users of `data`, or the groups the method puts them in."""
-    return FederationDescription(data.items, FederationInfo.of(data, groups=groups_of(data, preset, seed)))
+    info = federation_info(preset.algorithm(), data, groups_of(data, preset, seed))
+    return FederationDescription.of(data.items, info)
 
 
 def describe_items(

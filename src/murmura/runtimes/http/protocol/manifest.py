@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -21,6 +21,7 @@ from murmura.channel.chain import Chain, chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
+from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.keys import check_signature
@@ -147,12 +148,32 @@ class FederationDescription:
 
     items: Vocabulary
     info: FederationInfo
+    feature_hash: str = ""  # of the item features that devices download; "": the method uses none
+
+    @staticmethod
+    def of(items: Vocabulary, info: FederationInfo) -> FederationDescription:
+        """The description of a federation that begins."""
+        content = None if info.features is None else encode_features(info.features)
+        name = "" if content is None else hashlib.sha256(content).hexdigest()
+        return FederationDescription(items, info, name)
+
+    def with_features(self, content: bytes) -> FederationDescription:
+        """The same with the item features in `content`; refuses any that do not fit."""
+        try:
+            features = decode_features(content)
+        except MurmuraError as error:
+            raise RefusedError("malformed", str(error)) from None
+        if features.items != len(self.items) or len(features) != self.info.feature_count:
+            raise RefusedError("malformed", "the item features must be those of the items, but are others.")
+        return replace(self, info=replace(self.info, features=features))
 
     def encode(self) -> bytes:
-        """The canonical bytes."""
+        """The canonical bytes; of item features their number and their hash."""
         p = self.info
+        names = {} if not self.feature_hash else {"features": [p.feature_count, self.feature_hash]}
         return canonical(
             {
+                **names,
                 "items": self.items.labels.tolist(),
                 "listed": p.listed.tolist(),
                 "clients": p.clients,
@@ -171,7 +192,15 @@ class FederationDescription:
             listed = np.array(read["listed"], np.int32).reshape(len(read["listed"]))
             sizes = int(read["clients"]), int(read["interactions"])
             counts = None if read["counts"] is None else np.array(read["counts"], np.int64).reshape(len(items))
-            info = FederationInfo(len(items), listed, *sizes, people=int(read["people"]), counts=counts)
+            features, name = read.get("features") or (0, "")
+            info = FederationInfo(
+                len(items),
+                listed,
+                *sizes,
+                people=int(read["people"]),
+                counts=counts,
+                feature_count=int(features),
+            )
         except (KeyError, TypeError, ValueError, OverflowError):
             raise RefusedError(
                 "malformed", "a description must have the fields of docs/wire.md, but has not."
@@ -180,7 +209,7 @@ class FederationDescription:
             raise RefusedError(
                 "malformed", "the listed items must be numbers of items, ascending, but are not."
             )
-        return FederationDescription(items, info)
+        return FederationDescription(items, info, str(name))
 
 
 def canonical(value: Any) -> bytes:

@@ -1,0 +1,1 @@
+"""KGFlex: recommendations from the features of items, with reasons."""

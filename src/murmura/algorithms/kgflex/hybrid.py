@@ -1,0 +1,158 @@
+"""A hybrid of KGFlex and collaborative vectors, ours: w times eq. (6.12) + p_u . q_i - beta log(count of i).
+
+The two parts are trained apart, in the same visits: trained together the personal feature vectors memorise the
+positives and leave the item vectors little to learn. The collaborative part is FCF as its paper has it: p_u is
+solved in closed form on the device, gradients of q_i are summed. w, and the discount of popular items, act when
+a device ranks, so they can be chosen after training, on validation rows and on the coverage of final lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.kgflex.kgflex import KGFlex
+from murmura.algorithms.kgflex.paper import Count, Rate
+from murmura.core.arrays import Bools, Floats
+from murmura.core.contract import (
+    Answers,
+    ClientState,
+    FederationInfo,
+    History,
+    IndividualUpdates,
+    Phase,
+    RoundContext,
+    ServerState,
+    Total,
+)
+from murmura.core.errors import SettingError
+from murmura.core.message import MessageSpec
+from murmura.core.rng import Rng
+from murmura.core.settings import settings
+from murmura.core.update import Arrays, Update
+
+if TYPE_CHECKING:
+    from murmura.core.kernel import Kernel
+
+_ITEMS = "items."  # before the names of what the collaborative part's server keeps to itself
+
+
+@settings
+class KGFlexHybrid(KGFlex):
+    """KGFlex beside collaborative vectors: w sum k (p_f . g_f + b_f) + p_u . q_i - beta log(count)."""
+
+    name: ClassVar[str] = "kgflex-hybrid"
+
+    weight: Annotated[float, Field(ge=0)] = 0.05  # w
+    discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
+    item_factors: Count = 32
+    confidence: Rate = 10.0  # of an interaction: 1 + confidence
+    item_reg: Rate = 50.0
+    gamma: Rate = 0.01  # the learning rate of item vectors
+
+    def vectors(self) -> FCFPaper:
+        """The collaborative part."""
+        return FCFPaper(
+            factors=self.item_factors,
+            alpha=self.confidence,
+            reg=self.item_reg,
+            gamma=self.gamma,
+            precision=self.precision,
+        )
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """One repeating sum with a table of each part."""
+        (features,), (items,) = super().phases(info), self.vectors().phases(info)
+        return (replace(features, sends=MessageSpec((*features.sends.tables, *items.sends.tables))),)
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """G and b, and Q."""
+        return MessageSpec((*super().publishes(info).tables, *self.vectors().publishes(info).tables))
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Both models."""
+        if self.discount and info.counts is None:
+            raise SettingError(
+                "kgflex-hybrid.discount needs public counts of the items, but there are none; set it to 0."
+            )
+        features, items = super().server_init(info, rng), self.vectors().server_init(info, rng)
+        return ServerState({**features.model, **items.model}, {**features.private, **prefixed(items.private)})
+
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
+        """Her features, and p_u."""
+        return {**super().client_init(info, history, rng), **self.vectors().client_init(info, history, rng)}
+
+    def client_step(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """Both parts at the received model, neither knowing of the other."""
+        after, features = super().client_step(context, state, history, rng)
+        solved, items = self.vectors().client_step(context, {"p": state["p"]}, history, rng)
+        return {**after, **solved}, Update({**features.tables, **items.tables})
+
+    def server_step(
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
+    ) -> tuple[ServerState, Answers]:
+        """Each part with its own table."""
+        assert isinstance(received, Total)
+        tables = received.update.tables
+        own = {name: array for name, array in server.private.items() if not name.startswith(_ITEMS)}
+        features, _ = super().server_step(
+            phase, ServerState(server.model, own), _part(received, "features", tables)
+        )
+        kept = {
+            name.removeprefix(_ITEMS): array
+            for name, array in server.private.items()
+            if name.startswith(_ITEMS)
+        }
+        items, _ = self.vectors().server_step(
+            phase, ServerState({"Q": server.model["Q"]}, kept), _part(received, "items", tables)
+        )
+        private = {**features.private, **prefixed(items.private)}
+        return ServerState({**features.model, **items.model}, private), {}
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Every shared row: the collaborative part tells of each."""
+        return self.vectors().client_discloses(phase, update, history, rng)
+
+    def client_ready(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> ClientState:
+        """p_u is solved once more, against the final vectors."""
+        return {**state, **self.vectors().client_ready(context, {"p": state["p"]}, history, rng)}
+
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
+        """Both parts of someone unknown."""
+        features = super().client_fold_in(context, history, rng)
+        return {**features, **self.vectors().client_fold_in(context, history, rng)}
+
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Floats:
+        """The blend."""
+        features = super().client_score(context, state, history)
+        return self.blend(context.info, features, self.vectors().client_score(context, state, history))
+
+    def blend(self, info: FederationInfo, features: Any, vectors: Any) -> Floats:
+        """w times the one, plus the other, less the discount: (people, items)."""
+        scores: Floats = self.weight * features + np.asarray(vectors, np.float64)
+        if self.discount and info.counts is not None:
+            scores -= self.discount * np.log(np.maximum(info.counts, 1))
+        return scores
+
+    def kernel(self) -> Kernel:
+        """The compiled twin."""
+        from murmura.algorithms.kgflex.hybrid_kernel import HybridKernel
+
+        return HybridKernel(self)
+
+
+def prefixed(private: Arrays) -> Arrays:
+    """What the collaborative part's server keeps, under names of its own."""
+    return {_ITEMS + name: array for name, array in private.items()}
+
+
+def _part(received: Total, name: str, tables: Any) -> Total:
+    return Total(Update({name: tables[name]}), received.count)

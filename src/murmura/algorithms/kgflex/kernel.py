@@ -1,0 +1,186 @@
+"""KGFlex's compiled path, on `kernels.kgflex`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from murmura.algorithms.fpl.kernel import flat_population
+from murmura.algorithms.kgflex.gain import MEASURES, entropy_table, offer_edges
+from murmura.algorithms.kgflex.paper import SPREAD, known
+from murmura.core.arrays import Floats, Ints
+from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
+from murmura.core.kernel import CohortRound, CompiledChannel
+from murmura.core.population import Population, States
+from murmura.core.tally import Tally
+from murmura.core.update import SparseRows, Update
+from murmura.kernels.fpl.triples import Draws
+from murmura.kernels.kgflex import (
+    ClientRows,
+    FeatureRows,
+    GainRules,
+    VisitRules,
+    Workplace,
+    choose_features,
+    initial_views,
+    run_block,
+    run_channel_block,
+    score_users,
+)
+
+if TYPE_CHECKING:
+    from murmura.algorithms.kgflex.kgflex import KGFlex
+
+BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients
+
+
+class KGFlexKernel:
+    """Runs the clients of a round over their own features; keeps its room between calls."""
+
+    def __init__(self, algorithm: KGFlex) -> None:
+        self.algorithm = algorithm
+        self._room: _Room | None = None
+
+    def covers(self, phase: Phase, channel: bool) -> bool:
+        """Everything KGFlex exchanges, through a channel too."""
+        return True
+
+    def init_clients(self, info: FederationInfo, people: Population) -> States:
+        """Everyone's features with their gains, and their first views of them."""
+        a, room = self.algorithm, self.algorithm.room(info)
+        states: States = {
+            "feature": np.full((people.clients, room), -1, np.int32),
+            "k": np.zeros((people.clients, room), a.precision),
+            "P": np.empty((people.clients, room, a.factors), a.precision),
+            "sent": np.zeros((people.clients, room), np.uint8),
+        }
+        most = int(np.diff(people.start).max(initial=1))
+        table = entropy_table(2 * a.negatives * most)
+        rules = GainRules(
+            MEASURES.index(a.measure), a.negatives, *a.limits(), a.least_gain(),
+            offer_edges(info, a.drawn == "popular"), table,
+        )  # fmt: skip
+        flat = flat_population(info, people)
+        choose_features(0, people.clients, flat, feature_rows(info), rules, client_rows(states))
+        initial_views(people.secrets, SPREAD, states["P"])
+        return states
+
+    def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
+        """The rows of features that the clients of a round send, added up."""
+        room = self._at(cohort)
+        if cohort.chain is not None:
+            return self._through(room, cohort, cohort.chain, states, tally), {}
+        a, clients, model = self.algorithm, cohort.clients, cohort.model
+        blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
+        bounds, cuts = _cuts(len(clients), blocks), _cuts(blocks, cohort.workers)
+        totals = np.zeros((blocks, room.features, a.factors + 1), a.precision)
+        senders, rows = np.zeros((blocks, room.features), np.int64), np.zeros(blocks, np.int64)
+        rules, kept, b = self._rules(cohort.round), client_rows(states), model["b"].reshape(-1)
+
+        def work(w: int) -> None:
+            for block in range(cuts[w], cuts[w + 1]):
+                rows[block] = run_block(
+                    clients[bounds[block] : bounds[block + 1]], rules, model["G"], b, kept, room.places[w],
+                    totals[block], senders[block], tally.sent, tally.disclosed,
+                )  # fmt: skip
+
+        side_by_side(work, cohort.workers)
+        sent = senders.sum(axis=0)
+        index = np.flatnonzero(sent).astype(np.int32)
+        values = totals[:, index].sum(axis=0, dtype=a.precision)
+        if a.optimiser == "per-contributor":
+            values = np.column_stack([values, sent[index].astype(values.dtype)])
+        total = Total(Update({"features": SparseRows(index, values)}), len(clients))
+        return total, {"features": int(rows.sum())}
+
+    def _through(
+        self, room: _Room, cohort: CohortRound, chain: CompiledChannel, states: States, tally: Tally
+    ) -> Total:
+        """The sum of a cohort whose updates go through a channel."""
+        cuts, model = _cuts(len(cohort.clients), cohort.workers), cohort.model
+        counted, rules = self.algorithm.optimiser == "per-contributor", self._rules(cohort.round)
+        totals = np.zeros((cohort.workers, chain.words), np.int64)
+        where, kept = chain.vector_slice("features", cohort.round), client_rows(states)
+        b = model["b"].reshape(-1)
+
+        def work(w: int) -> None:
+            run_channel_block(
+                cohort.clients[cuts[w] : cuts[w + 1]], rules, counted, where, model["G"], b,
+                kept, room.places[w], totals[w], tally.sent, tally.disclosed,
+            )  # fmt: skip
+
+        side_by_side(work, cohort.workers)
+        return chain.sum_up(totals.sum(axis=0), cohort.round)
+
+    def _rules(self, round: int) -> VisitRules:
+        a = self.algorithm
+        return VisitRules(np.uint64(round), a.alpha, a.unshared == "drop", a.power(), a.clip_update or 0.0)
+
+    def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
+        """They rank with what they have."""
+        return {name: stack.copy() for name, stack in states.items()}
+
+    def score(self, context: RoundContext, states: States, users: Ints) -> Floats:
+        """Equation (6.12) of a block of users."""
+        scores = np.zeros((len(users), context.info.items))
+        G, b = context.model["G"], context.model["b"].reshape(-1)
+        score_users(np.asarray(users), G, b, client_rows(states), feature_rows(context.info), scores)
+        return scores
+
+    def _at(self, cohort: CohortRound) -> _Room:
+        if self._room is None or self._room.population is not cohort.people:
+            self._room = _Room(self.algorithm, cohort.info, cohort.people, cohort.workers)
+        return self._room
+
+
+class _Room:
+    """The room to work in for one federation."""
+
+    def __init__(self, a: KGFlex, info: FederationInfo, people: Population, workers: int) -> None:
+        self.population, self.features = people, len(known(info))
+        self.places = [_workplace(a, info, people) for _ in range(workers)]
+
+
+def _workplace(a: KGFlex, info: FederationInfo, people: Population) -> Workplace:
+    most, room = int(np.diff(people.start).max(initial=1)), a.room(info)
+    draws = Draws(
+        np.empty(most, np.int64), np.empty(most, np.int32), np.ones(most, np.uint8), np.empty(512, np.uint32)
+    )
+    return Workplace(
+        flat_population(info, people),
+        feature_rows(info),
+        draws,
+        slot=np.full(len(known(info)), -1, np.int32),
+        value=np.empty(room),
+        step=np.empty(room),
+        out=np.empty(room),
+        touched=np.empty(room, np.uint8),
+        allowed=np.empty(room, np.uint8),
+        rows=np.empty(room, np.int32),
+        gradients=np.empty((room, a.factors + 1), a.precision),
+    )
+
+
+def side_by_side(work: Callable[[int], None], workers: int) -> None:
+    """work(0), work(1), ... one per worker."""
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, range(workers)))
+
+
+def client_rows(states: States) -> ClientRows:
+    """The stacked states as compiled loops take them."""
+    return ClientRows(states["feature"], states["k"], states["P"], states["sent"])
+
+
+def feature_rows(info: FederationInfo) -> FeatureRows:
+    """The features of the items as compiled loops take them."""
+    features = known(info)
+    return FeatureRows(features.start, features.feature, features.hops, *features.by_feature)
+
+
+def _cuts(n: int, parts: int) -> list[int]:
+    """n things in so many nearly equal parts: where each begins, and the end."""
+    return [n * k // parts for k in range(parts + 1)]

@@ -1,0 +1,254 @@
+"""KGFlex: Anelli, Di Noia, Di Sciascio, Ferrara, Mancino: Sparse feature factorization for recommender systems
+with knowledge graphs (RecSys 2021); chapter 6 of A. Ferrara's thesis.
+
+The server holds a vector g_f and a bias b_f of every feature, a client its own view p_f of the features its
+owner decides by, each with its information gain k_uf. The score of an item is a sum over the features it shares
+with her, eq. (6.12): sum of k_uf (p_f . g_f + b_f). It is trained by BPR on pairs of an own and another item.
+
+Where text and authors' code differ the code is followed (docs/papers/kgflex.md): every visit draws |I_u| pairs,
+takes all gradients at the received model, and leaves out pairs in which an item shares no feature with her.
+What leaves is of features that her shared items have, and of pairs whose own item is shared, alone: which
+features a person has is her taste.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.algorithms.fpl.federank import draw_triples
+from murmura.algorithms.kgflex.gain import draw_negatives, entropy_table, gain, select
+from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.contract import (
+    Algorithm,
+    Answers,
+    ClientState,
+    FederationInfo,
+    History,
+    IndividualUpdates,
+    Phase,
+    RoundContext,
+    ServerState,
+    Total,
+)
+from murmura.core.errors import FederationError
+from murmura.core.features import ItemFeatures
+from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.settings import settings
+from murmura.core.update import SparseRows, Update
+
+Count = Annotated[int, Field(ge=1)]
+Times = Annotated[int, Field(ge=0)]
+Rate = Annotated[float, Field(gt=0)]
+Values = NDArray[Any]
+SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
+LARGEST = 1e3  # of one number of the model: beyond it training has diverged
+
+
+@settings
+class KGFlexPaper(Algorithm):
+    """Federated pair-wise learning of feature vectors; the features of a person by their information gain."""
+
+    name: ClassVar[str] = "kgflex-paper"
+    uses_features: ClassVar[bool] = True
+
+    factors: Count = 10
+    alpha: Rate = 0.1
+    first_limit: Times = 100  # of a person's features one hop away the most informative so many
+    second_limit: Times = 100  # and of those further away
+    unshared: Literal["drop", "keep"] = "drop"  # pairs of which an item shares no feature with her
+    fold_in: Times = 10  # local visits of someone unknown in training
+    precision: Literal["float32", "float64"] = "float32"
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """One repeating sum of gradient rows: of g_f and of b_f."""
+        table = TableSpec("features", "feature", info.feature_count, self.factors + 1, self.precision)
+        return (Phase("train", MessageSpec((table,))),)
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """G and b."""
+        G = TableSpec("G", "feature", info.feature_count, self.factors, self.precision)
+        return MessageSpec((G, TableSpec("b", "feature", info.feature_count, 1, self.precision)))
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """G and b from N(0, 0.1^2)."""
+        draws = SPREAD * rng.stream(Purpose.INIT).normals(info.feature_count * (self.factors + 1))
+        return ServerState(split(draws.reshape(-1, self.factors + 1).astype(self.precision)))
+
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
+        """Her features with their gains, and p_f from N(0, 0.1^2); nothing leaves."""
+        room = self.room(info)
+        feature, k = np.full(room, -1, np.int32), np.zeros(room, self.precision)
+        chosen, gains = self.informative(info, history, rng.stream(Purpose.GAIN))
+        feature[: len(chosen)], k[: len(chosen)] = chosen, gains
+        P = SPREAD * rng.stream(Purpose.INIT).normals(room * self.factors)
+        return {
+            "feature": feature,
+            "k": k,
+            "P": P.reshape(room, -1).astype(self.precision),
+            "sent": np.zeros(room, np.uint8),  # which of her features have ever left
+        }
+
+    def informative(self, info: FederationInfo, history: History, stream: Stream) -> tuple[Ints, Floats]:
+        """F_u and k_uf: the features of her items that tell most about her choices."""
+        features, own = known(info), history.item
+        negatives = self.gain_negatives(info, own, stream)
+        if not len(negatives):
+            return np.empty(0, np.int32), np.empty(0)
+        weight, half = len(negatives) // len(own), len(negatives)
+        p = np.bincount(features.of_each(own), minlength=len(features))
+        n = np.bincount(features.of_each(negatives), minlength=len(features))
+        candidates = np.flatnonzero(p).astype(np.int32)
+        found = self.gains(weight * p[candidates], n[candidates], half)
+        return select(features, self.limits(), found, candidates, self.least_gain())
+
+    def gain_negatives(self, info: FederationInfo, own: Ints, stream: Stream) -> Ints:
+        """As many items as she has, of those on offer that are not hers."""
+        return draw_negatives(info, own, len(own), False, stream)
+
+    def gains(self, p: Any, n: Any, half: int) -> Floats:
+        """Equation (6.7)."""
+        return gain("information-gain", p, n, half, entropy_table(2 * half))
+
+    def least_gain(self) -> float:
+        """Only features with a gain above this count."""
+        return 0.0
+
+    def limits(self) -> tuple[int, int]:
+        """How many features one hop away, and further."""
+        return self.first_limit, self.second_limit
+
+    def room(self, info: FederationInfo) -> int:
+        """How many features a client can have."""
+        near = int((known(info).hops == 1).sum())
+        return min(self.first_limit, near) + min(self.second_limit, len(known(info)) - near)
+
+    def client_step(
+        self, context: RoundContext, state: ClientState, history: History, rng: Rng
+    ) -> tuple[ClientState, Update]:
+        """P_u takes one step over |I_u| pairs; what leaves is of features her shared items have."""
+        features, m = known(context.info), int((state["feature"] >= 0).sum())
+        shared = rng.stream(Purpose.COINS).coins(history.consent)
+        leaving = np.isin(state["feature"][:m], features.of_items(history.item[shared]))
+        pairs = draw_triples(context.info.listed, history.item, len(history), rng.stream(Purpose.TRIPLES))
+        c, sent, touched = self.climb(context, state, history.item, pairs, shared)
+        P, f = state["P"], state["feature"][:m]
+        rows = np.flatnonzero(leaving & touched)
+        rows = rows[np.argsort(f[rows])]
+        gradients = np.column_stack([sent[rows, None] * P[rows], sent[rows]])  # eq. (6.14): k p_f and k
+        moved = P.copy()
+        moved[:m] += self.alpha * c[:, None] * context.model["G"][f]  # k g_f
+        flags = state["sent"].copy()
+        flags[rows] = 1
+        update = Update({"features": SparseRows(f[rows], gradients.astype(self.precision))})
+        return {**state, "P": moved, "sent": flags}, update
+
+    def climb(
+        self, context: RoundContext, state: ClientState, own: Ints, pairs: Ints, shared: Bools
+    ) -> tuple[Floats, Floats, Bools]:
+        """Over all pairs the sum of g k_uf, + for features of i, - for those of j; then of shared pairs alone.
+
+        The third: which of her features a shared pair has. g is 1 - sigma(x_ui - x_uj), all at the model as it
+        was received: d ln sigma / d theta of eq. (6.13) is g times a sum over features.
+        """
+        features, slots = known(context.info), self.slots(context.info, state)
+        value = self.terms(context, state)
+        m = len(value)
+        k = state["k"][:m].astype(np.float64)
+        c, sent, touched = np.zeros(m), np.zeros(m), np.zeros(m, np.bool_)
+        for row, j in pairs:
+            mine, other = (slots[features.of_item(item)] for item in (int(own[row]), int(j)))
+            mine, other = mine[mine >= 0], other[other >= 0]
+            if self.unshared == "drop" and not (len(mine) and len(other)):
+                continue
+            g = 1.0 / (1.0 + np.exp(min(value[mine].sum() - value[other].sum(), 700.0)))
+            for places, sign in ((mine, g), (other, -g)):
+                c[places] += sign * k[places]
+                if shared[row]:
+                    sent[places] += sign * k[places]
+                    touched[places] = True
+        return c, sent, touched
+
+    def terms(self, context: RoundContext, state: ClientState) -> Floats:
+        """k_uf (p_f . g_f + b_f) of each of her features."""
+        f = state["feature"][state["feature"] >= 0]
+        P, k = state["P"][: len(f)].astype(np.float64), state["k"][: len(f)].astype(np.float64)
+        value: Floats = k * ((P * context.model["G"][f]).sum(axis=1) + context.model["b"].reshape(-1)[f])
+        return value
+
+    def slots(self, info: FederationInfo, state: ClientState) -> Ints:
+        """(features,) the place of each feature in her state, -1 for those that are not hers."""
+        places = np.full(len(known(info)), -1, np.int32)
+        own = state["feature"][state["feature"] >= 0]
+        places[own] = np.arange(len(own), dtype=np.int32)
+        return places
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """Every shared row, as soon as anything leaves: their features decide what may."""
+        shared = rng.stream(Purpose.COINS).coins(history.consent)
+        return shared if len(update.tables["features"]) else np.zeros(len(history), np.bool_)
+
+    def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints:
+        """The other items of the pairs of a visit."""
+        return draw_triples(info.listed, history.item, len(history), rng.stream(Purpose.TRIPLES))[:, 1]
+
+    def server_step(
+        self, phase: str, server: ServerState, received: Total | IndividualUpdates
+    ) -> tuple[ServerState, Answers]:
+        """theta + alpha times the sum; ends a training that diverges."""
+        assert isinstance(received, Total)
+        sent, theta = received.update.tables["features"], join(server.model)
+        theta[sent.index] += self.alpha * sent.values
+        self.check_bounded(theta)
+        return ServerState(split(theta), server.private), {}
+
+    def check_bounded(self, theta: Values) -> None:
+        """Refuse to go on with numbers that grow without end."""
+        largest = float(np.abs(theta).max(initial=0.0))
+        if not largest < LARGEST:
+            raise FederationError(
+                f"alpha must be small enough for the sum of a round, but at {self.alpha:g} the model diverged "
+                f"(a number of {largest:.3g}); lower alpha."
+            )
+
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
+        """Her features, and p_f after some visits of which nothing leaves."""
+        state = self.client_init(context.info, history, rng)
+        nothing = np.zeros(len(history), np.bool_)
+        stream = rng.stream(Purpose.FOLD_IN)
+        f = state["feature"][state["feature"] >= 0]
+        for _ in range(self.fold_in):
+            pairs = draw_triples(context.info.listed, history.item, len(history), stream)
+            c, _, _ = self.climb(context, state, history.item, pairs, nothing)
+            P = state["P"].copy()
+            P[: len(f)] += self.alpha * c[:, None] * context.model["G"][f]
+            state = {**state, "P": P}
+        return state
+
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Values:
+        """Equation (6.12) for every item; 0 where nothing is shared."""
+        scores = np.zeros((1, context.info.items))
+        start, item = known(context.info).by_feature
+        for f, value in zip(state["feature"].tolist(), self.terms(context, state).tolist()):
+            scores[0, item[start[f] : start[f + 1]]] += value
+        return scores
+
+
+def known(info: FederationInfo) -> ItemFeatures:
+    """The features of the items, which every machine knows."""
+    assert info.features is not None
+    return info.features
+
+
+def split(theta: Values) -> dict[str, Values]:
+    """G and b of the rows (g_f, b_f)."""
+    return {"G": np.ascontiguousarray(theta[:, :-1]), "b": np.ascontiguousarray(theta[:, -1])}
+
+
+def join(model: Any) -> Values:
+    """The rows (g_f, b_f) of G and b."""
+    return np.column_stack([model["G"], model["b"]])
