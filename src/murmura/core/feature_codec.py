@@ -1,6 +1,6 @@
 """Item features as bytes: what a device downloads once, named by its hash.
 
-'m' 'f' version, then one zlib stream of: the numbers of items, features and pairs (4 bytes each, low byte first);
+'m' 'f' version, then one zlib stream of: the numbers of items, features and pairs (4 bytes each, little end);
 how many features each item has; its features, each less the one before it; these numbers byte plane by byte
 plane, as the high ones are nearly all zero; the labels, a line each. A reader trusts no length.
 """

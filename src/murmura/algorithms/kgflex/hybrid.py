@@ -1,4 +1,4 @@
-"""A hybrid of KGFlex and collaborative vectors, ours: w times eq. (6.12) + p_u . q_i - beta log(count of i).
+"""A hybrid of KGFlex and collaborative vectors, ours: w eq. (6.12) / spread + p_u . q_i - beta log(count).
 
 The two parts are trained apart, in the same visits: trained together the personal feature vectors memorise the
 positives and leave the item vectors little to learn. The collaborative part is FCF as its paper has it: p_u is
@@ -43,15 +43,15 @@ _ITEMS = "items."  # before the names of what the collaborative part's server ke
 
 @settings
 class KGFlexHybrid(KGFlex):
-    """KGFlex beside collaborative vectors: w sum k (p_f . g_f + b_f) + p_u . q_i - beta log(count)."""
+    """KGFlex beside collaborative vectors: w / spread sum k (p_f . g_f + b_f) + p_u . q_i - beta log(count)."""
 
     name: ClassVar[str] = "kgflex-hybrid"
 
     weight: Annotated[float, Field(ge=0)] = 0.05  # w
     discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
-    item_factors: Count = 32
-    confidence: Rate = 10.0  # of an interaction: 1 + confidence
-    item_reg: Rate = 50.0
+    item_factors: Count = 64
+    confidence: Rate = 60.0  # of an interaction: 1 + confidence
+    item_reg: Rate = 150.0
     gamma: Rate = 0.01  # the learning rate of item vectors
 
     def vectors(self) -> FCFPaper:
@@ -136,8 +136,14 @@ class KGFlexHybrid(KGFlex):
         return self.blend(context.info, features, self.vectors().client_score(context, state, history))
 
     def blend(self, info: FederationInfo, features: Any, vectors: Any) -> Floats:
-        """w times the one, plus the other, less the discount: (people, items)."""
-        scores: Floats = self.weight * features + np.asarray(vectors, np.float64)
+        """w times the one in units of its spread, plus the other, less the discount: (people, items).
+
+        How far the terms of a person's features lie apart grows with her visits; in units of their spread over
+        the items the same w suits everyone.
+        """
+        spread = features.std(axis=1, keepdims=True)
+        scores: Floats = self.weight * features / np.where(spread > 0, spread, 1.0)
+        scores += np.asarray(vectors, np.float64)
         if self.discount and info.counts is not None:
             scores -= self.discount * np.log(np.maximum(info.counts, 1))
         return scores
