@@ -17,6 +17,7 @@ from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
+from murmura.kernels.fpl.arithmetic import Disclosed, disclose
 from murmura.kernels.fpl.cohorts import shares_row
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
 from murmura.kernels.random.draws import normal
@@ -117,7 +118,7 @@ def choose_features(
     p, n = np.zeros(len(features.hops), np.int32), np.zeros(len(features.hops), np.int32)
     candidates, found = np.empty(len(features.hops), np.int32), np.empty(len(features.hops), np.float64)
     for u in range(first, last):
-        if not can_compare(people.start, people.item, people.listed, people.own, u):
+        if not can_compare(people, u):
             continue
         mine = people.start[u + 1] - people.start[u]
         half = rules.negatives * mine
@@ -229,14 +230,11 @@ def visit_client(u: Index, rules: VisitRules, G: Values, b: Values, clients: Cli
     """One visit: P_u moves, and the rows that leave stand at hand, features ascending; how many they are."""
     people, draws = at.people, at.draws
     start, item = people.start, people.item
-    if not can_compare(start, item, people.listed, people.own, u):
+    if not can_compare(people, u):
         return 0
     m, mine = _open(u, clients, G, b, at), int(start[u + 1] - start[u])
     _allow(u, rules.round, at)
-    draw_triples(
-        start, item, people.listed, people.own, people.secrets, u, mine, rules.round, _TRIPLES, draws.row,
-        draws.negative, draws.words,
-    )  # fmt: skip
+    draw_triples(people, u, mine, rules.round, _TRIPLES, draws)
     for t in range(mine):
         i, j = item[draws.row[t]], draws.negative[t]
         some, x = _shared_with(i, at)
@@ -296,12 +294,11 @@ def clip_rows(n: int, clip: float, gradients: Values) -> None:
 
 
 @compiled
-def disclose_shared(u: Index, start: Longs, send: Bytes, sent: Bytes, disclosed: Longs) -> None:
+def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
     """Note the shared rows of client u, of which something leaves."""
-    for place in range(start[u + 1] - start[u]):
-        if send[place] and sent[start[u] + place] == 0:
-            sent[start[u] + place] = 1
-            disclosed[u] += 1
+    for place in range(at.people.start[u + 1] - at.people.start[u]):
+        if at.draws.send[place]:
+            disclose(u, at.people.start[u] + place, tally)
 
 
 @compiled
@@ -314,8 +311,7 @@ def run_block(
     at: Workplace,
     total: Values,
     senders: Longs,
-    sent: Bytes,
-    disclosed: Longs,
+    tally: Disclosed,
 ) -> int:
     """Some clients of a round: what they add to the total, and how many rows they send."""
     rows = 0
@@ -328,7 +324,7 @@ def run_block(
                 total[f, d] += at.gradients[r, d]
         rows += n
         if n:
-            disclose_shared(u, at.people.start, at.draws.send, sent, disclosed)
+            disclose_shared(u, at, tally)
     return rows
 
 
@@ -343,8 +339,7 @@ def run_channel_block(
     clients: ClientRows,
     at: Workplace,
     total: Longs,
-    sent: Bytes,
-    disclosed: Longs,
+    tally: Disclosed,
 ) -> None:
     """The same through a channel: fixed point, dense over the features."""
     for u in cohort:
@@ -356,7 +351,7 @@ def run_channel_block(
         add_fixed_point_rows(
             np.arange(n), at.rows, at.gradients[:n], ones, vector_slice, secret, rules.round, total
         )
-        disclose_shared(u, at.people.start, at.draws.send, sent, disclosed)
+        disclose_shared(u, at, tally)
 
 
 @compiled

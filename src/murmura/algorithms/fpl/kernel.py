@@ -160,11 +160,11 @@ class FPLKernel(Kernel):
         answers[cohort.clients] = True
         if chain is not None:
             sums, vector_slice = np.zeros(chain.words, np.int64), chain.vector_slice("counts", cohort.round)
-            upload_shared_counts(room.people, answers, round, vector_slice, sums, _disclosed(tally))
+            upload_shared_counts(room.people, answers, round, vector_slice, sums, disclosed_of(tally))
             tally.item_rows[chain.block(cohort.round)] += int(sums[0])
             return chain.sum_up(sums, cohort.round), 0
         counts = np.zeros(cohort.info.items, np.int64)
-        rows = count_shared(room.people, answers, round, _disclosed(tally), counts)
+        rows = count_shared(room.people, answers, round, disclosed_of(tally), counts)
         tally.item_rows += counts
         index = np.flatnonzero(counts).astype(np.int32)
         shared = SparseRows(index, counts[index, None].astype(self.algorithm.precision))
@@ -205,7 +205,7 @@ class _Room:
     def workspace(self, worker: int, P: Values, model: Arrays, tally: Tally) -> Workspace:
         """What one worker reads and writes."""
         learned = FplModel(P, model["Q"], model["b"], self.rates)
-        return Workspace(learned, self.people, self.rules, self.draws[worker], _disclosed(tally))
+        return Workspace(learned, self.people, self.rules, self.draws[worker], disclosed_of(tally))
 
     def sums(self, blocks: int) -> Sums:
         """Empty sums for so many blocks."""
@@ -237,7 +237,8 @@ def _cuts(n: int, parts: int) -> list[int]:
     return [n * k // parts for k in range(parts + 1)]
 
 
-def _disclosed(tally: Tally) -> Disclosed:
+def disclosed_of(tally: Tally) -> Disclosed:
+    """The tally as compiled loops write it."""
     return Disclosed(tally.sent, tally.disclosed, tally.item_rows)
 
 

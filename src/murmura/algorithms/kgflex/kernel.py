@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from murmura.algorithms.fpl.kernel import flat_population
+from murmura.algorithms.fpl.kernel import disclosed_of, flat_population
 from murmura.algorithms.kgflex.gain import MEASURES, entropy_table, offer_edges
 from murmura.algorithms.kgflex.paper import SPREAD, known
 from murmura.core.arrays import Floats, Ints
@@ -84,7 +84,7 @@ class KGFlexKernel:
             for block in range(cuts[w], cuts[w + 1]):
                 rows[block] = run_block(
                     clients[bounds[block] : bounds[block + 1]], rules, model["G"], b, kept, room.places[w],
-                    totals[block], senders[block], tally.sent, tally.disclosed,
+                    totals[block], senders[block], disclosed_of(tally),
                 )  # fmt: skip
 
         side_by_side(work, cohort.workers)
@@ -109,7 +109,7 @@ class KGFlexKernel:
         def work(w: int) -> None:
             run_channel_block(
                 cohort.clients[cuts[w] : cuts[w + 1]], rules, counted, where, model["G"], b,
-                kept, room.places[w], totals[w], tally.sent, tally.disclosed,
+                kept, room.places[w], totals[w], disclosed_of(tally),
             )  # fmt: skip
 
         side_by_side(work, cohort.workers)
