@@ -1,11 +1,13 @@
 """What every registered baseline is tried on: settings that finish at once, and data with known answers."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from murmura.baselines import BASELINES, baseline
 from murmura.baselines.base import Baseline
+from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 
 # settings small enough for the data below; a baseline without a row here is tried with its defaults
@@ -16,19 +18,31 @@ QUICK: dict[str, dict[str, Any]] = {
     "ials": {"factors": 4, "epochs": 5, "reg": 1.0},
     "bpr-mf": {"factors": 4, "epochs": 30},
     "mf": {"factors": 4, "epochs": 30, "alpha": 0.05},
+    "kahfm": {"epochs": 10},
     "cnmf": {"factors": 3, "epochs": 30},
 }
 NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`
 # cnmf predicts ratings: where all are alike, it predicts the same for everything
-PERSONAL = [name for name in NAMES if name not in {"random", "mostpop", "cnmf"}]
+PERSONAL = [name for name in NAMES if name not in {"random", "mostpop", "mostpop-by-feature", "cnmf"}]
 
 
 def quick(name: str) -> Baseline:
     return baseline(name)(**QUICK.get(name, {}))
 
 
+def featured(data: Interactions, *features: list[int]) -> Interactions:
+    """The same rows, with the features of each item by number: feature n is called "of=n"."""
+    item = np.repeat(np.arange(data.n_items), [len(own) for own in features])
+    pairs = np.concatenate([np.array(own, np.int32) for own in features])
+    labels = tuple(f"of={n}" for n in range(pairs.max() + 1))
+    return replace(data, features=ItemFeatures.of(labels, data.n_items, item.astype(np.int32), pairs))
+
+
 def scattered() -> Interactions:
-    """40 users, 25 items, ids of text, values 1 to 5; user 'u07' and item 'i24' have no row."""
+    """40 users, 25 items, ids of text, values 1 to 5; user 'u07' and item 'i24' have no row.
+
+    The items have up to 4 of 6 features; 'i03' has none.
+    """
     rng = np.random.default_rng(3)
     likes = rng.random((40, 25)) < 0.25
     likes[:, 24] = likes[7] = False
@@ -36,16 +50,23 @@ def scattered() -> Interactions:
     user, item = np.nonzero(likes)
     values = rng.integers(1, 6, len(user)).astype(float)
     data = Interactions.of(np.char.mod("u%02d", user), np.char.mod("i%02d", item), values)
+    has = rng.random((25, 6)) < 0.4
+    has[3], has[24] = False, [True, True, False, False, False, False]
+    data = featured(data, *(np.flatnonzero(row).tolist() for row in has))
     return data.rows((data.user != 7) & (data.item != 24))
 
 
 def checkerboard(groups: int = 2, users: int = 20, items: int = 8) -> tuple[Interactions, dict[int, int]]:
-    """Users like exactly the items of their own group, and one of those is withheld: user -> withheld item."""
+    """Users like exactly the items of their own group, and one of those is withheld: user -> withheld item.
+
+    An item's features are its group and its own number.
+    """
     rows, withheld = [], {}
     for u in range(groups * users):
         group = u % groups  # the groups take turns, so do their items
-        own = [i for i in range(groups * items) if i % groups == group]
-        withheld[u] = own[(u // groups) % items]
-        rows += [(u, i) for i in own if i != withheld[u]]
+        liked = [i for i in range(groups * items) if i % groups == group]
+        withheld[u] = liked[(u // groups) % items]
+        rows += [(u, i) for i in liked if i != withheld[u]]
     user, item = np.array(rows).T
-    return Interactions.of(user, item), withheld
+    features = ([i % groups, groups + i] for i in range(groups * items))
+    return featured(Interactions.of(user, item), *features), withheld

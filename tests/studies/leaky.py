@@ -71,7 +71,7 @@ def greedy_fit(self: BprMf, train: Interactions, *rest: Any) -> Any:
 if LEAK == "positive":
     BprMf.fit = greedy_fit  # type: ignore[method-assign,assignment]
 else:
-    BprMf._draw = sparing_draw  # type: ignore[method-assign]
+    BprMf._draw = sparing_draw  # type: ignore[method-assign,assignment]
 
 if __name__ == "__main__":
     from murmura.cli.app import main

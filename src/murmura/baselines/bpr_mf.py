@@ -7,9 +7,10 @@ multiplies, reg = alpha / 20 for p_u and q_i, a tenth of it for q_j, none for b;
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +29,7 @@ from murmura.kernels.random.philox import permute
 
 FOLD_IN_PASSES = 10
 INIT_STD = 0.1
+Order = Literal["user-grouped", "uniform", "user-uniform"]
 Triples = tuple[Ints, Ints, Ints]  # who, her own item, another item
 
 CHUNK = 1 << 18  # triples drawn before they are trained on
@@ -39,8 +41,8 @@ class BprModel(FactorModel):
     """Vectors learned from pairs."""
 
     def fold_in(self, own: Ints) -> Singles:
-        """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
-        p = np.zeros(self.Q.shape[1], np.float32)
+        """Ten passes of the steps of training, the items held still; the draws are always the same."""
+        p = self.first_vector(own)
         owned = UserItems.newcomer(own, np.flatnonzero(self.candidates))
         users = np.flatnonzero(owned.can_compare(self.train.n_items))
         for done in range(FOLD_IN_PASSES if len(users) else 0):
@@ -49,9 +51,69 @@ class BprModel(FactorModel):
                 train_one_user(pos, neg, p, self.Q, self.b, self.method.rates())
         return p
 
+    def first_vector(self, own: Ints) -> Singles:
+        """Where the passes for someone new begin: at 0."""
+        return np.zeros(self.Q.shape[1], np.float32)
+
+
+class PairwiseBaseline(Baseline):
+    """What is learned from triples by BPR; the settings are stated by each method, after its own."""
+
+    model: ClassVar[type[BprModel]]
+    alpha: float
+    reg: float | None
+    epochs: int
+    order: Order
+
+    @abstractmethod
+    def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
+        """P (users, factors), Q (items, factors) and b (items,) before the first step."""
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> BprModel:
+        """Epochs of stochastic gradient steps, one triple after the other."""
+        require_rows(train, self.name)
+        owned, rates = UserItems.of(train), self.rates()
+        P, Q, b = self.first_tables(train, seed)
+        able = np.flatnonzero(owned.can_compare(train.n_items))
+        progress.begin(self.name, self.epochs)
+        for epoch in range(1, self.epochs + 1):
+            for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
+                train_triples(who, pos, neg, P, Q, b, rates)
+            progress.advance()
+            if watch is not None and not watch(epoch, self.model(train, P.copy(), Q.copy(), b.copy(), self)):
+                break
+        progress.end()
+        return self.model(train, P, Q, b, self)
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
+        """The other items of an epoch's triples."""
+        drawn = list(self.triples(train, seed, epoch))
+        return np.concatenate([who for who, _, _ in drawn]), np.concatenate([neg for _, _, neg in drawn])
+
+    def triples(self, train: Interactions, seed: int, epoch: int) -> Iterator[Triples]:
+        """What `fit` learns from in an epoch, in its order."""
+        owned = UserItems.of(train)
+        able = np.flatnonzero(owned.can_compare(train.n_items))
+        return self._draw(owned, train.n_items, seed, epoch, able)
+
+    def rates(self) -> BprRates:
+        """The learning rate and the decays."""
+        return BprRates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
+
+    def _draw(self, owned: UserItems, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
+        """The triples of one epoch, in the stated order."""
+        server = server_secret(seed)
+        if self.order != "user-grouped":
+            return independent(owned, server, epoch, able, by_user=self.order == "user-uniform")
+        users = able.copy()
+        permute(users, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
+        return grouped(owned, n_items, client_secrets(seed, len(owned.start) - 1), epoch, users)
+
 
 @settings
-class BprMf(Baseline):
+class BprMf(PairwiseBaseline):
     """Matrix factorisation that ranks an own item above another one; as many triples an epoch as training rows.
 
     `order` says which triples follow each other. user-grouped: the users in a random order, each with as many
@@ -67,46 +129,13 @@ class BprMf(Baseline):
     alpha: Positive = 0.05
     reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
     epochs: Count = 20
-    order: Literal["user-grouped", "uniform", "user-uniform"] = "user-grouped"
+    order: Order = "user-grouped"
 
-    def fit(
-        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
-    ) -> BprModel:
-        """Epochs of stochastic gradient steps, one triple after the other."""
-        require_rows(train, self.name)
-        owned, rates = UserItems.of(train), self.rates()
+    def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
+        """Independent normals."""
         shapes = (train.n_items, self.factors), (train.n_items,), (train.n_users, self.factors)
         Q, b, P = normal_tables(seed, INIT_STD, *shapes)
-        able = np.flatnonzero(owned.can_compare(train.n_items))
-        progress.begin(self.name, self.epochs)
-        for epoch in range(1, self.epochs + 1):
-            for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
-                train_triples(who, pos, neg, P, Q, b, rates)
-            progress.advance()
-            if watch is not None and not watch(epoch, BprModel(train, P.copy(), Q.copy(), b.copy(), self)):
-                break
-        progress.end()
-        return BprModel(train, P, Q, b, self)
-
-    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
-        """The other items of an epoch's triples."""
-        owned = UserItems.of(train)
-        able = np.flatnonzero(owned.can_compare(train.n_items))
-        drawn = list(self._draw(owned, train.n_items, seed, epoch, able))
-        return np.concatenate([who for who, _, _ in drawn]), np.concatenate([neg for _, _, neg in drawn])
-
-    def rates(self) -> BprRates:
-        """The learning rate and the decays."""
-        return BprRates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
-
-    def _draw(self, owned: UserItems, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
-        """The triples of one epoch, in the stated order."""
-        server = server_secret(seed)
-        if self.order != "user-grouped":
-            return independent(owned, server, epoch, able, by_user=self.order == "user-uniform")
-        users = able.copy()
-        permute(users, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
-        return grouped(owned, n_items, client_secrets(seed, len(owned.start) - 1), epoch, users)
+        return P, Q, b
 
 
 def grouped(
