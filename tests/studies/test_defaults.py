@@ -11,8 +11,8 @@ import yaml
 
 from murmura.core.errors import SettingError
 from murmura.studies.methods import defaults, method
-from murmura.studies.search.grid import curve_of, grid, name_of
-from murmura.studies.search.plan_file import read_plan
+from murmura.studies.search.grid import curve_of, name_of
+from murmura.studies.search.plan_file import candidates, read_plan
 from murmura.studies.search.trials import TrialHistory, side
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +39,16 @@ def test_a_default_won_on_validation(
     assert method(model, chosen).name == model
     plan = read_plan(PLAN)
     axes, patience = plan.grids[protocol][data][model], plan.patience.get(model)
-    if patience is None:
-        tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in grid(axes)}
+    if model in plan.trials:  # what tpe asked for depends on the answers, so all that was tried is in the file
+        log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
+        tried = {name: trial.value for name, trial in log.known.items()}
+        assert len(tried) == plan.trials[model]
+    elif patience is None:
+        each = candidates(model, axes)
+        tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in each}
     else:  # every epoch of every candidate, to where patience ended
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
-        curves = [curve_of(log, one, patience) for one in grid(axes)]
+        curves = [curve_of(log, one, patience) for one in candidates(model, axes)]
         tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
         assert all(curves)
     first = max if side(plan.metric[protocol]) == "higher" else min
@@ -61,6 +66,8 @@ def test_a_plan_with_a_mistake_is_refused(tmp_path: Path) -> None:
         ("metric: {}\ngrids: {}\ngrid: 1\n", "unknown setting 'grid'. Did you mean 'grids'?"),
         ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {rg: [1]}}}}\n", "unknown setting 'ease.rg'"),
         ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: []}}}}\n", "at least 1 item"),
+        ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: '1:9:log'}}}}\n", "name ease under 'trials:'"),
+        ("metric: {}\ntrials: {ease: 3}\ngrids: {fpl: {ml-1m: {ease: {reg: '0:9'}}}}\n", "greater than 0"),
         ("metric: [", "readable YAML"),
     ]:
         (tmp_path / "plan.yaml").write_text(text)

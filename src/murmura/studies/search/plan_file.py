@@ -1,4 +1,4 @@
-"""Many searches from one file: the grids behind the package's defaults, resumable, winners as YAML."""
+"""Many searches from one file: what is behind the package's defaults, resumable, winners as YAML."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from pydantic import Field
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
+from murmura.engine.protocol import Selection
 from murmura.studies.config import DataConfig, checked
 from murmura.studies.methods import method
-from murmura.studies.search.grid import Axes, Trial, best, grid, search
+from murmura.studies.search.grid import Trial, best, grid, search
+from murmura.studies.search.tpe import corners, space_of, tpe
+
+Axes = dict[str, Annotated[list[Any], Field(min_length=1)] | str]
 
 
 @settings
 class SearchPlan:
-    """protocol -> data -> model -> axes, and the metric each protocol is judged by."""
+    """protocol -> data -> model -> axes, and the metric each protocol is judged by.
+
+    An axis is a list of values or, for a model under `trials`, a range LOW:HIGH[:log][:int].
+    """
 
     metric: dict[str, str]
     grids: dict[str, dict[str, dict[str, Axes]]]
+    trials: dict[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)  # of models searched by tpe
     patience: dict[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)  # of models that stop early
 
 
@@ -49,9 +57,19 @@ def read_plan(path: Path) -> SearchPlan:
     for by_data in plan.grids.values():
         for models in by_data.values():
             for model, axes in models.items():
-                for candidate in grid(axes):
+                for candidate in corners(space_of(axes)) if model in plan.trials else candidates(model, axes):
                     method(model, candidate)
     return plan
+
+
+def candidates(model: str, axes: Axes) -> list[dict[str, Any]]:
+    """Every combination of a grid; refuses ranges."""
+    lists = {key: axis for key, axis in axes.items() if not isinstance(axis, str)}
+    if len(lists) < len(axes):
+        raise SettingError(
+            f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
+        )
+    return grid(lists)
 
 
 def run_plan(
@@ -63,20 +81,30 @@ def run_plan(
         for name, models in by_data.items():
             selection = DataConfig(name=name).prepare(rules, data_dir).selection()
             for model, axes in models.items():
-                candidates = grid(axes)
-                trials = list(
-                    search(
-                        selection,
-                        model,
-                        candidates,
-                        history,
-                        metric=metric,
-                        workers=workers,
-                        patience=plan.patience.get(model),
-                        progress=progress,
-                    )
-                )
+                trials = list(_search(plan, selection, model, axes, metric, history, workers, progress))
                 yield SearchWinner(rules, name, model, metric, len(trials), best(trials, metric))
+
+
+def _search(
+    plan: SearchPlan,
+    selection: Selection,
+    model: str,
+    axes: Axes,
+    metric: str,
+    history: Path | None,
+    workers: int,
+    progress: Progress,
+) -> Iterator[Trial]:
+    patience = plan.patience.get(model)
+    if model in plan.trials:
+        return tpe(
+            selection, model, space_of(axes), plan.trials[model], history,
+            metric=metric, workers=workers, patience=patience, progress=progress,
+        )  # fmt: skip
+    return search(
+        selection, model, candidates(model, axes), history,
+        metric=metric, workers=workers, patience=patience, progress=progress,
+    )  # fmt: skip
 
 
 def as_defaults(choices: list[SearchWinner]) -> str:

@@ -31,7 +31,7 @@ from murmura.engine.sealed import refuse_opened
 from murmura.studies.config import DataConfig, refuse_other_data
 from murmura.studies.methods import method
 from murmura.studies.search.grid import grid, most_epochs, search
-from murmura.studies.search.tpe import Range, Space, corners, parse_range, tpe
+from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
 from murmura.studies.search.trials import Trial, best, measured, side
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
@@ -53,7 +53,7 @@ class SearchConfig:
 
     def axes(self) -> Space:
         """The space, ranges read."""
-        return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in self.space.items()}
+        return space_of(self.space)
 
     def candidates(self) -> list[dict[str, Any]]:
         """Every combination of a grid; refuses ranges."""

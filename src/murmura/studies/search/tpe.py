@@ -83,6 +83,11 @@ def parse_range(text: str) -> Range:
     return Range(*ends, "log" in marks, "int" in marks)
 
 
+def space_of(axes: Mapping[str, list[Any] | str]) -> Space:
+    """What each setting may be, ranges read."""
+    return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in axes.items()}
+
+
 def corners(space: Space) -> list[dict[str, Any]]:
     """Settings that show whether every end of every range and every value is allowed, one changed at a time."""
     ends = {
