@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from murmura.cli.compare import best_value
 from tests.cli.processes import (
     MURMURA,
     PATIENCE,
@@ -33,6 +34,23 @@ def test_compare_prints_one_json_object_per_model(tmp_path: Path) -> None:
     assert all(line["seeds"] == 2 for line in lines)
     assert lines[1]["P@10"] > lines[0]["P@10"]
     assert "run folder: runs/" in done.stderr
+
+
+def test_the_best_of_a_metric_is_the_lowest_where_lower_is_better() -> None:
+    found = {
+        key: best_value(key, [0.25, 0.5]) for key in ("nDCG@10", "ACLT@1", "PopREO@1", "PopRSP@10", "Gini@10")
+    }
+    assert found == {"nDCG@10": 0.5, "ACLT@1": 0.5, "PopREO@1": 0.25, "PopRSP@10": 0.25, "Gini@10": 0.25}
+    assert best_value("nDCG@10", []) is None
+
+
+def test_the_metrics_of_bias_at_two_cutoffs(tmp_path: Path) -> None:
+    metrics = "nDCG,HR,IC,G,SE,ACLT,PopREO,PopRSP"
+    flags = ("--models", "mostpop", "--at", "1,10", "--metrics", metrics, "--json")
+    done = murmura("compare", "--data", str(ratings(tmp_path)), *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    keys = [key for key in json.loads(done.stdout) if "@" in key]
+    assert keys == [f"{key}@{k}" for k in (1, 10) for key in metrics.split(",")]
 
 
 def test_a_table_without_json(tmp_path: Path) -> None:

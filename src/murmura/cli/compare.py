@@ -115,9 +115,11 @@ def show(plan: Comparison, lines: list[EntryMeans]) -> None:
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values))
     best = {
-        key: max((v for line in lines if (v := line.values.get(key)) is not None), default=None) for key in keys
+        key: best_value(key, [v for line in lines if (v := line.values.get(key)) is not None])
+        for key in keys
+        if "@" in key
     }
-    rows = [[line.label, *(_cell(line.values.get(key), best[key], key) for key in keys)] for line in lines]
+    rows = [[line.label, *(_cell(line.values.get(key), best.get(key), key) for key in keys)] for line in lines]
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
     for entry in plan.entries:
@@ -126,8 +128,15 @@ def show(plan: Comparison, lines: list[EntryMeans]) -> None:
             say(f"{entry.label}: {channel}")
 
 
+def best_value(key: str, values: list[float]) -> float | None:
+    """The best value of a metric, by the direction that is better; None of nothing."""
+    from murmura.evaluation.registry import better
+
+    return (min if better(key) == "lower" else max)(values, default=None)
+
+
 def _cell(value: float | None, best: float | None, key: str) -> str:
     if value is None:
         return ""
     text = f"{value:,.0f}" if key.startswith("IC@") else f"{value:.4f}"
-    return f"[bold]{text}[/bold]" if value == best and "@" in key else text
+    return f"[bold]{text}[/bold]" if value == best else text
