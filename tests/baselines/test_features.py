@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
+from murmura.baselines.bpr_mf import BprMf
 from murmura.baselines.kahfm import Kahfm
 from murmura.baselines.mostpop_by_feature import MostPopByFeature
 from murmura.baselines.tfidf import item_vectors, require_features
 from murmura.baselines.vsm import Vsm
 from murmura.core.arrays import Floats
-from murmura.core.errors import SettingError
+from murmura.core.errors import DivergenceError, SettingError
 from murmura.core.interactions import Interactions
 from tests.baselines.kit import featured, scattered
 
@@ -150,3 +151,9 @@ def test_tables_that_do_not_fit_are_refused_with_the_number() -> None:
         SettingError, match=r"kahfm.memory_gb must be at least 0.1 for 65 users and items with 6"
     ):
         Kahfm(memory_gb=1e-9).fit(scattered())
+
+
+@pytest.mark.parametrize("kind", [Kahfm, BprMf])
+def test_a_rate_that_diverges_is_refused_not_reported(kind: type[Kahfm | BprMf]) -> None:
+    with pytest.raises(DivergenceError, match=rf"{kind.name}.alpha must be small .* with 1e\+06 it diverged"):
+        kind(alpha=1e6, reg=0.0, epochs=50).fit(scattered())

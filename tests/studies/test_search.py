@@ -1,5 +1,6 @@
 """Searches look at the validation part only and go on where they stopped."""
 
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,28 @@ def test_patience_needs_epochs() -> None:
         list(search(ready(), "ease", [{"reg": 1}], patience=2))
     with pytest.raises(SettingError, match="at least 1 epoch"):
         list(search(ready(), "bpr-mf", [{}], patience=0))
+
+
+def test_a_setting_that_diverges_has_no_value_and_the_search_goes_on(tmp_path: Path) -> None:
+    history = tmp_path / "trials.csv"
+    steep: dict[str, list[Any]] = {"alpha": [1e9, 0.05], "reg": [0.0], "epochs": [1, 40]}
+    for _ in range(2):  # the second time from the file
+        found = list(search(ready(), "bpr-mf", grid(steep), history, metric="nDCG@10"))
+        diverged = [trial.settings["alpha"] for trial in found if math.isnan(trial.value)]
+        assert 1 <= len(diverged) <= 2
+        assert set(diverged) == {1e9}
+        assert best(found, "nDCG@10").settings["alpha"] == 0.05
+    lines = history.read_text().splitlines()
+    assert len(lines) == 1 + len(grid(steep))
+
+
+def test_a_setting_that_diverges_ends_by_patience(tmp_path: Path) -> None:
+    history, steep = tmp_path / "trials.csv", [{"alpha": 1e9, "reg": 0.0, "epochs": 40}]
+    for _ in range(2):
+        [trial] = search(ready(), "bpr-mf", steep, history, metric="nDCG@10", patience=3)
+        lines = history.read_text().splitlines()
+        assert trial.settings["epochs"] + 3 == len(lines) - 1 < 40
+        assert lines[-1].split(",")[-2] == "nan"
 
 
 def test_federated_methods_stop_early_too() -> None:

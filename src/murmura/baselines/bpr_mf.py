@@ -18,6 +18,7 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, Pairs, require_rows
 from murmura.baselines.factors import FactorModel, normal_tables
 from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.errors import DivergenceError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
@@ -81,6 +82,7 @@ class PairwiseBaseline(Baseline):
         for epoch in range(1, self.epochs + 1):
             for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
                 train_triples(who, pos, neg, P, Q, b, rates)
+            self._refuse_divergence(epoch, P, Q, b)
             progress.advance()
             if watch is not None and not watch(epoch, self.model(train, P.copy(), Q.copy(), b.copy(), self)):
                 break
@@ -101,6 +103,13 @@ class PairwiseBaseline(Baseline):
     def rates(self) -> BprRates:
         """The learning rate and the decays."""
         return BprRates.of(np.float32, self.alpha, self.alpha / 20 if self.reg is None else self.reg)
+
+    def _refuse_divergence(self, epoch: int, *tables: Singles) -> None:
+        if not all(np.isfinite(table).all() for table in tables):
+            raise DivergenceError(
+                f"{self.name}.alpha must be small enough for training to stay finite, but with {self.alpha:g} "
+                f"it diverged in epoch {epoch}; lower it, or raise {self.name}.reg."
+            )
 
     def _draw(self, owned: UserItems, n_items: int, seed: int, epoch: int, able: Longs) -> Iterator[Triples]:
         """The triples of one epoch, in the stated order."""

@@ -2,6 +2,7 @@
 
 MurmuraError                 exit 1
 ├── SettingError             exit 2   a setting, flag or argument is not what it must be
+│   └── DivergenceError      exit 2   a training grew without end
 ├── DataError                exit 3   a file or a table of interactions cannot be used
 ├── RunError                 exit 4   a run folder is absent, incomplete or of another configuration
 ├── MissingExtraError        exit 5   an optional part of Murmura is not installed
@@ -24,6 +25,10 @@ class SettingError(MurmuraError):
     """A setting, flag or argument is not what it must be."""
 
     exit_code = 2
+
+
+class DivergenceError(SettingError):
+    """A training grew without end: a learning rate is too large. What it left is no result."""
 
 
 class DataError(MurmuraError):

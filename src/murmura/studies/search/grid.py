@@ -6,6 +6,7 @@ One fit serves all numbers of epochs, here or in worker processes.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.core.errors import SettingError
+from murmura.core.errors import DivergenceError, SettingError
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.schedule import Schedule
@@ -61,25 +62,48 @@ def trial_team(selection: Selection, workers: int, progress: Progress = SILENT) 
 
 
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:
-    """The trials one fit gives: one, or one for every number of epochs it was scored after."""
+    """The trials one fit gives: one, or one for every number of epochs it was scored after.
+
+    Where training diverges, what it would have been scored after has no value.
+    """
+    found: list[Trial] = []
+    started = time.perf_counter()
+    try:
+        _run(selection, job, progress, found)
+    except DivergenceError:
+        seconds = round(time.perf_counter() - started, 2)
+        for settings in _not_reached(job, len(found)):
+            found.append(Trial(settings, math.nan, seconds))
+            if job.patience is not None and is_over([one.value for one in found], job.patience, side(job.metric)):
+                break
+    return found
+
+
+def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Trial]) -> None:
+    """Fit, and add each trial as it is known."""
     ready, rules = method(job.model, job.settings), selection.protocol
     if not job.stops and job.patience is None:
         outcome = experiment(ready, selection.split, rules, job.seed, 1, progress, metrics=measured(job.metric))
-        return [_trial(job, job.settings, outcome)]
+        found.append(_trial(job, job.settings, outcome))
+        return
     started = time.perf_counter()
-    found: list[Trial] = []
 
     def watch(epoch: int, so_far: Model) -> bool:
         if job.patience is not None or epoch in job.stops:
             seconds = {"fit": time.perf_counter() - started}
             outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return job.patience is None or not is_over(
-            [trial.value for trial in found], job.patience, side(job.metric)
-        )
+        return job.patience is None or not is_over([trial.value for trial in found], job.patience, side(job.metric))
 
     ready.fit(selection.split.train, job.seed, progress, watch)
-    return found
+
+
+def _not_reached(job: TrialJob, done: int) -> list[dict[str, Any]]:
+    """The settings a job stands for, but for the first `done`."""
+    if not job.stops and job.patience is None:
+        return [job.settings][done:]
+    epochs = job.stops or tuple(range(1, most_epochs(job.model, job.settings) + 1))
+    return [{**job.settings, "epochs": epoch} for epoch in epochs[done:]]
 
 
 def _trial(job: TrialJob, settings: dict[str, Any], outcome: ExperimentResult) -> Trial:
