@@ -18,6 +18,8 @@ from murmura.core.arrays import Bytes, Ints, Longs
 
 HOP = "~"  # between the predicates of two hops
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*$")
+_NAMED = re.compile(r"/(?:resource|entity)/")  # what follows is one name, even where it holds a slash: AC/DC
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,8 @@ class ItemFeatures:
     @cached_property
     def hops(self) -> Bytes:
         """(features,) how far from the item each lies; 1 where its source does not say."""
-        return np.array([1 + label.partition("=")[0].count(HOP) for label in self.labels], np.uint8)
+        predicates = (label.partition("=")[0] if "=" in label else "" for label in self.labels)
+        return np.array([1 + predicate.count(HOP) for predicate in predicates], np.uint8)
 
     @cached_property
     def by_feature(self) -> tuple[Longs, Ints]:
@@ -95,18 +98,26 @@ def readable(label: str) -> str:
     """A feature in words: `author~birthPlace=http://…/Dublin` is "author → birth place: Dublin"."""
     predicate, sign, thing = label.partition("=")
     if not sign:
-        return f"feature: {_words(label)}"
-    hops = [_WORDS.sub(" ", _words(hop)).lower() for hop in _hops(predicate)]
-    return f"{' → '.join(hops)}: {_words(thing)}"
+        return f"feature: {last_part(label)}"
+    return f"{readable_predicate(predicate)}: {last_part(thing)}"
 
 
-def _hops(predicate: str) -> list[str]:
-    return predicate.split(HOP)
+def readable_predicate(predicate: str) -> str:
+    """The predicates of a chain in words."""
+    hops = (unquote(last_part(hop)).replace("_", " ") for hop in predicate.split(HOP))
+    return " → ".join(_WORDS.sub(" ", hop).lower() for hop in hops)
 
 
-def _words(text: str) -> str:
+def last_part(text: str) -> str:
     """The last part of an address, without its escapes; other text as it is."""
-    if "://" not in text:
+    if not _ADDRESS.match(text):
         return text
-    last = re.split(r"[/#]", text.rstrip("/#"))[-1]
-    return unquote(last).replace("_", " ")
+    beyond = _NAMED.split(text, maxsplit=1)[-1] or text
+    last = beyond if beyond != text else re.split(r"[/#]", text.rstrip("/#"))[-1]
+    return unquote(last).replace("_", " ").strip()
+
+
+def predicate_of(name: str, chain: bool = False) -> str:
+    """A name as the predicate of a label has it: no sign in it is taken for ours; a chain keeps its hops."""
+    name = name.replace("=", "%3D")
+    return name if chain else name.replace(HOP, "%7E")

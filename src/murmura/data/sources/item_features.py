@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -20,33 +21,69 @@ LONGEST_TEXT = 1_000  # characters of a name or link; one endless text would wid
 
 
 def side_rows(
-    text: TextFile, separator: str, least: int, header: bool = False, quoted: bool = False
+    text: TextFile,
+    separator: str,
+    least: int,
+    header: bool = False,
+    quoted: bool = False,
+    strict: bool = False,
+    bad: Counter[str] | None = None,
 ) -> Iterator[list[str]]:
-    """The rows of a side file, each of at least `least` fields."""
+    """The rows of a side file, each of at least `least` fields.
+
+    Args:
+        text: The file.
+        separator: What stands between fields.
+        least: How many fields a row has.
+        header: Whether the first row names the columns.
+        quoted: Whether fields may be quoted.
+        strict: A row has exactly `least` fields, none of them empty.
+        bad: Where bad rows are counted and left out; None: the first one is an error.
+    """
     layout = TextLayout(separator, {}, header=header, quoted=quoted)
+    many = f"{least}" if strict else f"at least {least}"
     for line, fields in lines(text, layout):
-        if fields is None or len(fields) < least:
-            raise DataError(
-                f"{text.path}, line {line}: a row must have at least {least} fields, but this has "
-                f"{len(fields or [])}; get the file again."
-            )
-        yield fields
+        if fields is None or len(fields) < least or (strict and len(fields) > least):
+            problem = f"a row must have {many} fields, but this has {len(fields or [])}"
+        elif strict and "" in fields:
+            problem = f"a row must have {many} fields with something in them, but one is empty"
+        else:
+            yield fields
+            continue
+        if bad is None:
+            raise DataError(f"{text.path}, line {line}: {problem}; correct the line or get the file again.")
+        bad["wrong fields"] += 1
 
 
-def side_columns(text: TextFile, separator: str, width: int) -> list[pl.Series]:
-    """The first `width` columns of a side file without header or quotes: fast, or by `side_rows`."""
+def side_columns(
+    text: TextFile,
+    separator: str,
+    width: int,
+    header: bool = False,
+    quoted: bool = False,
+    strict: bool = False,
+    bad: Counter[str] | None = None,
+) -> list[pl.Series]:
+    """The first `width` columns of a side file: fast where it is clean, otherwise by `side_rows`."""
     names = [str(place) for place in range(width)]
-    try:
-        frame = pl.read_csv(
-            text.content.rstrip(b"\r\n"), separator=separator, has_header=False, quote_char=None,
-            schema=dict.fromkeys(names, pl.String), truncate_ragged_lines=True,
-        )  # fmt: skip
-    except pl.exceptions.PolarsError:
-        frame = None
+    clean = not (quoted and b'"' in text.content)
+    frame = _fast_columns(text, separator, names, header, strict) if clean else None
     if frame is None or any(frame[name].null_count() for name in names):
-        rows = list(side_rows(text, separator, width))
+        rows = list(side_rows(text, separator, width, header, quoted, strict, bad))
         return [pl.Series([row[place] for row in rows], dtype=pl.String) for place in range(width)]
     return frame.get_columns()
+
+
+def _fast_columns(
+    text: TextFile, separator: str, names: list[str], header: bool, strict: bool
+) -> pl.DataFrame | None:
+    try:
+        return pl.read_csv(
+            text.content.rstrip(b"\r\n"), separator=separator, has_header=False, skip_lines=int(header),
+            quote_char=None, schema=dict.fromkeys(names, pl.String), truncate_ragged_lines=not strict,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError:
+        return None
 
 
 def number_ids(text: TextFile, ids: Iterable[str]) -> Longs:
@@ -72,15 +109,25 @@ def column_for(items: Vocabulary, ids: Ids, texts: Iterable[str]) -> Ids:
 
 def relation_for(items: Vocabulary, ids: Ids, labels: Iterable[str]) -> Relation:
     """Pairs of (item, label), labels ascending, each pair once; items outside the vocabulary are left out."""
-    return _relation(items.find(ids), labels)
+    return relation_of_codes(items.find(ids), labels)
 
 
 def relation_of_rows(interactions: Interactions, labels: Iterable[str]) -> Relation:
     """The labels that the rows themselves carry: an item has every label of its rows, "" excepted."""
-    return _relation(interactions.item, labels)
+    return relation_of_codes(interactions.item, labels)
 
 
-def _relation(item: Ints, labels: Iterable[str]) -> Relation:
+def codes_of(items: Vocabulary, ids: pl.Series) -> Ints:
+    """The code of each id that stands in a file as text, and -1 for an item that is not here."""
+    if items.is_text:
+        return items.find(ids.to_numpy())
+    numbers = ids.set(~ids.str.contains(WHOLE), None).cast(pl.Int64)
+    found = items.find(numbers.fill_null(0).to_numpy())
+    return np.where(numbers.is_null().to_numpy(), -1, found).astype(np.int32)
+
+
+def relation_of_codes(item: Ints, labels: Iterable[str]) -> Relation:
+    """Pairs of (item, label) by the item's code, -1 left out; labels ascending, each pair once."""
     column = labels if isinstance(labels, pl.Series) else pl.Series(labels, dtype=pl.String)
     names = column.unique().sort()
     names = names.filter(names != "")

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from murmura.core.arrays import Ids
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
-from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_columns, side_rows
+from murmura.data.graphs.feature_table import listed_features, predicate_and_object, read_mapping
+from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_columns
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.checked_table import interactions_of
 from murmura.data.tables.text_layout import ColumnKind, TextLayout
@@ -30,9 +29,8 @@ def read_yahoo(folder: SourceFolder) -> Dataset:
     links, features = _links(folder, items), None
     mapped = folder.optional("item-features.map.tsv")
     if mapped is not None:
-        rows = list(side_rows(mapped, "\t", 1))
-        owner = np.repeat(number_ids(mapped, [row[0] for row in rows]), [len(row) - 1 for row in rows])
-        features = relation_for(items, owner, [label for row in rows for label in row[1:]])
+        pairs = listed_features(mapped)
+        features = relation_for(items, number_ids(mapped, pairs.item), pairs.label)
     return folder.dataset(interactions, Catalogue(items, features=features, links=links))
 
 
@@ -49,12 +47,12 @@ def _features(folder: SourceFolder, items: Vocabulary) -> Relation | None:
     mapped, predicates = folder.optional("item_features.tsv"), folder.optional("predicate_mapping.tsv")
     if mapped is None:
         return None
-    ids, predicate, thing = side_columns(mapped, "\t", 3)
+    names = {}
     if predicates is not None:
         name, code = side_columns(predicates, "\t", 2)
-        name_of = dict(zip(code, name))
-        predicate = predicate.replace(list(name_of), list(name_of.values()))
-    return relation_for(items, number_ids(mapped, ids), predicate + "=" + thing)
+        names = dict(zip(code, name))
+    pairs = predicate_and_object(side_columns(mapped, "\t", 3), names)
+    return relation_for(items, number_ids(mapped, pairs.item), pairs.label)
 
 
 def _links(folder: SourceFolder, items: Vocabulary) -> Ids | None:
@@ -62,7 +60,7 @@ def _links(folder: SourceFolder, items: Vocabulary) -> Ids | None:
     linked = folder.optional("mappingLinkedData.tsv")
     if linked is None:
         return None
-    ids, texts = side_columns(linked, "\t", 2)
+    ids, texts = read_mapping(linked)
     return column_for(items, number_ids(linked, ids), texts)
 
 

@@ -6,11 +6,14 @@ Harper and Konstan, "The MovieLens Datasets: History and Context", ACM TiiS 5(4)
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 
 from murmura.core.arrays import Ids, Longs
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Vocabulary
-from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_columns, side_rows
+from murmura.data.graphs.feature_table import read_mapping
+from murmura.data.graphs.triples import edge_list, joined
+from murmura.data.sources.item_features import column_for, number_ids, relation_for, side_rows
 from murmura.data.sources.source import Source, SourceFile, SourceFolder, side
 from murmura.data.tables.checked_table import interactions_of
 from murmura.data.tables.text_layout import ColumnKind, TextLayout
@@ -91,18 +94,15 @@ def _dbpedia(folder: SourceFolder, items: Vocabulary) -> tuple[Ids | None, Relat
     mapping = folder.optional("dbpedia/MappingMovielens2DBpedia-1.2.tsv")
     if mapping is None:
         return None, None
-    column, _, links = side_columns(mapping, "\t", 3)
+    column, links = read_mapping(mapping)
     ids = number_ids(mapping, column)
-    movie_of = dict(zip(links, ids.tolist()))
-    movies: list[int] = []
-    labels: list[str] = []
-    for name in _PROPERTIES:
-        triples = folder.optional(f"dbpedia/{name}.edgelist")
-        for subject, entity in zip(*side_columns(triples, " ", 2)) if triples else ():
-            if subject in movie_of:
-                movies.append(movie_of[subject])
-                labels.append(f"{name}={entity}")
-    return column_for(items, ids, links), relation_for(items, np.array(movies, np.int64), labels)
+    files = {name: folder.optional(f"dbpedia/{name}.edgelist") for name in _PROPERTIES}
+    edges = [edge_list(file, name) for name, file in files.items() if file is not None]
+    # where two movies stand at one address the last has it: the kept splits rest on that
+    movies = pl.DataFrame({"subject": links, "movie": ids}).unique("subject", keep="last")
+    known = joined(edges).join(movies, on="subject")
+    labels = known["predicate"] + "=" + known["object"]
+    return column_for(items, ids, links), relation_for(items, known["movie"].to_numpy(), labels)
 
 
 _TERMS = "research use, no redistribution, no commercial use without permission; cite Harper and Konstan (2015)"

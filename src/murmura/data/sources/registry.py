@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.plugins import Registry
+from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration
+from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources import (
     amazon,
     embedded,
@@ -66,8 +68,14 @@ def load(
     columns: Mapping[str, str] | None = None,
     separator: str | None = None,
     repeats: bool = False,
+    features: Path | str | None = None,
+    mapping: Path | str | None = None,
+    labels: Path | str | None = None,
+    hops: int = 2,
+    feature_items: int = FREQUENT,
+    exclude: Sequence[Sequence[str]] = (EXCLUDED,),
 ) -> Dataset:
-    """A data set by its name, or from a file or folder of your own.
+    """A data set by its name, or from a file or folder of your own, with features of its items.
 
     Args:
         name_or_path: A name of `SOURCES`, `synth` or `checkerboard`, a table (CSV, TSV, Parquet), or a folder
@@ -77,8 +85,36 @@ def load(
         columns: For a table: which column is the user, item, value, time, category.
         separator: For a table in text: what separates fields, when the file's name does not say.
         repeats: For a table: whether a user may meet an item in several rows.
+        features: What is known of the items, in place of the source's own features: a table of items and
+            features, or a knowledge graph (N-Triples, Turtle, triples, edge lists: a file or a folder).
+        mapping: A file that says where items stand in the graph; without it at the source's links, or under
+            their own ids.
+        labels: A file with names of entities and predicates.
+        hops: How far from an item a graph is explored.
+        feature_items: A feature of a graph counts when so many items have it.
+        exclude: The predicates of a graph that are not followed, hop by hop.
     """
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
+    found = _load(name_or_path, data_dir, skip_bad, columns, separator, repeats)
+    if not (features or mapping or labels):
+        return found
+    rules = Exploration(hops=hops, feature_items=feature_items, exclude=tuple(map(tuple, exclude)))
+    files = FeatureFiles(_path(features), _path(mapping), _path(labels), rules, skip_bad)
+    return with_features(found, files)
+
+
+def _path(given: Path | str | None) -> Path | None:
+    return Path(given) if given else None
+
+
+def _load(
+    name_or_path: str | Path,
+    data_dir: Path | str | None,
+    skip_bad: bool,
+    columns: Mapping[str, str] | None,
+    separator: str | None,
+    repeats: bool,
+) -> Dataset:
     name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
     path = Path(name_or_path)
     source = find_source(name)

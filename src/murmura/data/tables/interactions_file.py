@@ -73,13 +73,14 @@ def named(header: list[str], columns: Mapping[str, str]) -> dict[str, str]:
 
 def _layout(text: TextFile, columns: Mapping[str, str], separator: str | None, repeats: bool) -> TextLayout:
     first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
-    cut = separator or _separator(text.path, first)
+    cut = separator or separator_of(text.path, first)
     quoted = cut == "," or cut == ";"
     header = [name.strip('"') if quoted else name for name in first.split(cut)]
     return TextLayout(cut, {**named(header, columns)}, quoted=quoted, repeats=repeats)
 
 
-def _separator(path: Path, first: str) -> str:
+def separator_of(path: Path, first: str) -> str:
+    """What separates the fields of a text file: its name says it, or its first line."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     by_name = _SEPARATORS.get(suffixes[-1]) if suffixes else None
     return by_name or max(("\t", ",", ";", "::", "|"), key=first.count)

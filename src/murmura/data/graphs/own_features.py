@@ -1,0 +1,166 @@
+"""Features that a user brings to a data set: a table or a knowledge graph, a mapping, and names to read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from murmura.core.arrays import Ids, Ints
+from murmura.core.catalogue import Catalogue, Dataset, Relation
+from murmura.core.errors import DataError, SettingError
+from murmura.core.features import HOP, last_part, predicate_of
+from murmura.data.graphs.exploration import Exploration, explore
+from murmura.data.graphs.feature_table import (
+    SideLayout,
+    known_items,
+    read_features,
+    read_labels,
+    read_mapping,
+)
+from murmura.data.graphs.triples import Graph, is_graph, read_graph, table_of_triples, whole_graph
+from murmura.data.sources.item_features import column_for, relation_of_codes
+from murmura.data.tables.checked_table import left_out
+from murmura.data.tables.text_file import TextFile, read_text
+
+
+@dataclass(frozen=True)
+class FeatureFiles:
+    """Where features come from, and how they are taken from a graph.
+
+    Attributes:
+        features: A table of items and features, or a graph: a file or a folder. None: the source's own.
+        mapping: Where items stand in the graph; None: at the source's links, or under their own ids.
+        labels: Names of entities and predicates.
+        rules: How a graph is explored.
+        skip_bad: Leave bad rows out and note them, instead of refusing the file.
+    """
+
+    features: Path | None = None
+    mapping: Path | None = None
+    labels: Path | None = None
+    rules: Exploration = field(default_factory=Exploration)
+    skip_bad: bool = False
+
+
+def with_features(dataset: Dataset, files: FeatureFiles) -> Dataset:
+    """The data set with these features in place of its source's; what is to be said is in its notes."""
+    notes: list[str] = []
+    catalogue = dataset.catalogue
+    if files.features is not None:
+        catalogue = _featured(catalogue, files, notes)
+    elif files.mapping is not None:
+        raise SettingError("a mapping is where items stand in a graph, but there is none; give features too.")
+    if files.labels is not None:
+        catalogue = _labelled(catalogue, files, notes)
+    return replace(dataset, catalogue=catalogue, notes=(*dataset.notes, *notes))
+
+
+def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Catalogue:
+    assert files.features is not None
+    path, links = files.features, catalogue.links
+    if files.mapping is not None:
+        links, item, entity = _mapped(catalogue, files, notes)
+    else:
+        item, entity = _own_entities(catalogue)
+    graph = _graph(path, files, notes)
+    if graph is None:
+        features = _table(path, catalogue, files, notes)
+    else:
+        notes.extend(graph.notes)
+        features = explore(graph.triples, item, entity, files.rules)
+    if not len(features.item):
+        raise DataError(_nothing(path, graph is not None, files.rules))
+    without = len(catalogue.items) - len(np.unique(features.item))
+    if without:
+        all_items = len(catalogue.items)
+        notes.append(f"{without:,} of {all_items:,} items have no feature in {path.name}; they are kept.")
+    return replace(catalogue, features=features, links=links)
+
+
+def _graph(path: Path, files: FeatureFiles, notes: list[str]) -> Graph | None:
+    """The graph that a path holds; None: it is a table of items."""
+    if is_graph(path):
+        return read_graph(path, files.skip_bad)
+    text = read_text(path)
+    layout = SideLayout.of(text)
+    if not layout.is_graph and (layout.header or files.mapping is None):
+        return None
+    bad: Counter[str] = Counter()
+    skipped = bad if files.skip_bad else None
+    triples = table_of_triples(text, layout.separator, layout.is_graph, layout.quoted, skipped)
+    return whole_graph(path, triples, left_out(path.name, bad))
+
+
+def _table(path: Path, catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Relation:
+    if files.mapping is not None:
+        raise SettingError(f"a mapping is for a graph, but {path} is a table of items; leave the mapping out.")
+    bad: Counter[str] = Counter()
+    pairs = read_features(read_text(path), bad if files.skip_bad else None)
+    notes.extend(left_out(path.name, bad))
+    codes = known_items(path, catalogue.items, pairs.item, notes)
+    here = codes >= 0
+    return relation_of_codes(codes[here], pairs.label.filter(pl.Series(here)))
+
+
+def _mapped(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> tuple[Ids, Ints, pl.Series]:
+    """The link of every item, and the items with their entities; what is no item of the data is left out."""
+    assert files.mapping is not None
+    bad: Counter[str] = Counter()
+    ids, entity = read_mapping(read_text(files.mapping), bad if files.skip_bad else None)
+    notes.extend(left_out(files.mapping.name, bad))
+    codes = known_items(files.mapping, catalogue.items, ids, notes)
+    here = codes >= 0
+    item, entity = codes[here], entity.filter(pl.Series(here))
+    return column_for(catalogue.items, catalogue.items.labels[item], entity), item, entity
+
+
+def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
+    """Items at the links of their source, or under their own ids."""
+    named = catalogue.items.labels.astype(np.str_) if catalogue.links is None else catalogue.links
+    item = np.flatnonzero(named != "").astype(np.int32)
+    return item, pl.Series(named[item].tolist(), dtype=pl.String)
+
+
+def _nothing(path: Path, graph: bool, rules: Exploration) -> str:
+    if not graph:
+        return f"{path}: the table must give items of the data a feature, but gives none; name another file."
+    return (
+        f"{path}: {rules.feature_items} items must share a feature within {rules.hops} hops, but none "
+        "do; ask for fewer items (feature_items, --feature-items) or say where the items stand (mapping)."
+    )
+
+
+def _labelled(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Catalogue:
+    """The same features under names; what is not named stays as it is."""
+    assert files.labels is not None
+    text: TextFile = read_text(files.labels)
+    bad: Counter[str] = Counter()
+    names = read_labels(text, bad if files.skip_bad else None)
+    notes.extend(left_out(text.path.name, bad))
+    features = catalogue.features
+    if features is None:
+        raise SettingError(f"{text.path} names features, but the data has none of a graph; give features too.")
+    labels = _distinct(features.labels, tuple(_named(label, names) for label in features.labels))
+    if labels == features.labels:
+        notes.append(f"{text.path.name}: nothing in it is part of a feature, so no name was used.")
+    return replace(catalogue, features=replace(features, labels=labels))
+
+
+def _named(label: str, names: dict[str, str]) -> str:
+    predicate, sign, thing = label.partition("=")
+    if not sign:
+        return names.get(label, label)
+    hops = (predicate_of(names[hop]) if hop in names else hop for hop in predicate.split(HOP))
+    return f"{HOP.join(hops)}={names.get(thing, thing)}"
+
+
+def _distinct(before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of features; where two would share one, each says its entity too, and keeps its label at worst."""
+    for more in (lambda old, new: f"{new} ({last_part(old.partition('=')[2] or old)})", lambda old, _: old):
+        count = Counter(after)
+        after = tuple(new if count[new] == 1 else more(old, new) for old, new in zip(before, after))
+    return after if len(set(after)) == len(after) else before

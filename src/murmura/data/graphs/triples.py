@@ -1,0 +1,162 @@
+"""The triples of a knowledge graph, as columns of text: N-Triples, Turtle, tab-separated, one edge list each.
+
+An address stands without its brackets, a literal as its text alone, a blank node as `_:file/name`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from murmura.core.errors import DataError
+from murmura.data.graphs.turtle import read_turtle
+from murmura.data.sources.item_features import side_columns
+from murmura.data.tables.checked_table import left_out
+from murmura.data.tables.text_file import TextFile, read_text
+from murmura.data.tables.text_layout import quoted
+
+COLUMNS = ("subject", "predicate", "object")
+BLANK = "_:"  # how a node without a name begins
+_SCHEMA = dict.fromkeys(COLUMNS, pl.String)
+
+# the grammar of https://www.w3.org/TR/n-triples/, line by line
+_ESCAPE = r"\\u[0-9A-Fa-f]{4}|\\U[0-9A-Fa-f]{8}"
+_PLAIN = r'[^\x00-\x20<>"{}|^`\\]*'
+_IRI = rf"<([A-Za-z][A-Za-z0-9+.-]*:{_PLAIN}(?:(?:{_ESCAPE}){_PLAIN})*)>"
+_NODE = r"_:(\w(?:[\w.·-]*[\w·-])?)"
+_TEXT = rf'"([^"\\\r\n]*(?:(?:\\[tbnrf"\'\\]|{_ESCAPE})[^"\\\r\n]*)*)"'
+_TAIL = rf"(?:@[A-Za-z]+(?:-[A-Za-z0-9]+)*|\^\^{_IRI})?"
+_TRIPLE = re.compile(
+    rf"[ \t]*(?:{_IRI}|{_NODE})[ \t]*{_IRI}[ \t]*(?:{_IRI}|{_NODE}|{_TEXT}{_TAIL})[ \t]*\.[ \t]*(?:#.*)?"
+)
+_NOTHING = re.compile(r"[ \t]*(?:#.*)?")
+_ESCAPED = re.compile(r"\\(?:u(.{4})|U(.{8})|(.))")
+_CONTROL = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f"}
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Triples in the order of their files, repeats included, and what is to be said about the files."""
+
+    triples: pl.DataFrame  # subject, predicate, object
+    notes: tuple[str, ...] = ()
+
+
+def is_graph(path: Path) -> bool:
+    """Whether a file or folder is a graph by its name; a table of triples shows only in its header."""
+    return path.is_dir() or _suffix(path) in READERS
+
+
+def read_graph(path: Path, skip_bad: bool = False) -> Graph:
+    """A graph in one file, or in all files of a folder whose names say that they are one."""
+    files = sorted(file for file in path.iterdir() if _suffix(file) in READERS) if path.is_dir() else [path]
+    if not files:
+        raise DataError(
+            f"{path}: the folder must hold files of a graph ({', '.join(READERS)}), but has none; name a file."
+        )
+    read = [_read(read_text(file), skip_bad) for file in files]
+    return whole_graph(path, joined([graph.triples for graph in read]), [n for g in read for n in g.notes])
+
+
+def whole_graph(path: Path, triples: pl.DataFrame, notes: Sequence[str] = ()) -> Graph:
+    """The graph of these triples; refused when there are none, and repeats are noted."""
+    if not len(triples):
+        raise DataError(f"{path}: the graph must have at least one triple, but has none; name another file.")
+    repeats = len(triples) - triples.n_unique()
+    again = (f"{path.name}: {repeats:,} of {len(triples):,} triples are repeats and count once.",)
+    return Graph(triples, (*notes, *(again if repeats else ())))
+
+
+def joined(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The triples of several files, one after the other."""
+    return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts])
+
+
+def edge_list(text: TextFile, predicate: str, bad: Counter[str] | None = None) -> pl.DataFrame:
+    """The triples of one predicate: a subject and an object in each line, after a space or a tab."""
+    cut = "\t" if b"\t" in text.content else " "
+    subject, thing = side_columns(text, cut, 2, strict=True, bad=bad)
+    return _frame(subject, pl.repeat(predicate, len(subject), dtype=pl.String, eager=True), thing)
+
+
+def read_ntriples(text: TextFile, bad: Counter[str] | None = None) -> pl.DataFrame:
+    """The triples of an N-Triples file; a line that is none is an error, or counted in `bad`."""
+    rows: list[tuple[str, str, str]] = []
+    within = f"{BLANK}{text.path.name}/"
+    for number, line in enumerate(text.content.decode().split("\n"), 1):
+        line = line.removesuffix("\r")
+        found = _TRIPLE.fullmatch(line)
+        triple = _parts(found, within) if found else None
+        if triple is not None:
+            rows.append(triple)
+        elif found or not _NOTHING.fullmatch(line):
+            if bad is None:
+                raise DataError(
+                    f"{text.path}, line {number}: a triple must be '<subject> <predicate> <object> .', but is "
+                    f"{quoted(line)}; correct the line or skip bad ones (skip_bad, --skip-bad)."
+                )
+            bad["no triple"] += 1
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def table_of_triples(
+    text: TextFile, separator: str, header: bool, quoted: bool = False, bad: Counter[str] | None = None
+) -> pl.DataFrame:
+    """The triples of a table: subject, predicate, object."""
+    return _frame(*side_columns(text, separator, 3, header, quoted, strict=True, bad=bad))
+
+
+def _read(text: TextFile, skip_bad: bool) -> Graph:
+    bad: Counter[str] = Counter()
+    triples = READERS[_suffix(text.path)](text, bad if skip_bad else None)
+    return Graph(triples, left_out(text.path.name, bad))
+
+
+def _edges(text: TextFile, bad: Counter[str] | None) -> pl.DataFrame:
+    """An edge list whose file bears the predicate's name."""
+    return edge_list(text, text.path.name.split(".edgelist")[0], bad)
+
+
+READERS: dict[str, Callable[[TextFile, Counter[str] | None], pl.DataFrame]] = {
+    ".nt": read_ntriples,
+    ".ttl": lambda text, _: pl.DataFrame(read_turtle(text), schema=_SCHEMA, orient="row"),
+    ".edgelist": _edges,
+}
+
+
+def _suffix(path: Path) -> str:
+    kept = path.name.lower().removesuffix(".gz")
+    return Path(kept).suffix
+
+
+def _frame(subject: pl.Series, predicate: pl.Series, thing: pl.Series) -> pl.DataFrame:
+    return pl.DataFrame(dict(zip(COLUMNS, (subject, predicate, thing))), schema=_SCHEMA)
+
+
+def _parts(found: re.Match[str], within: str) -> tuple[str, str, str] | None:
+    """Subject, predicate and object; None where an escape is of no character."""
+    subject, from_node, predicate, thing, to_node, literal, _ = found.groups()
+    start = within + from_node if subject is None else subject
+    end = within + to_node if to_node is not None else (thing if literal is None else literal)
+    if "\\" not in found[0]:
+        return start, predicate, end
+    try:
+        return _unescaped(start), _unescaped(predicate), _unescaped(end)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unescaped(text: str) -> str:
+    plain = _ESCAPED.sub(_character, text)
+    plain.encode()  # half of a surrogate pair is no character
+    return plain
+
+
+def _character(found: re.Match[str]) -> str:
+    code = found[1] or found[2]
+    return chr(int(code, 16)) if code else _CONTROL.get(found[3], found[3])
