@@ -46,7 +46,7 @@ def test_the_mapping_covers_every_name_of_the_six_cities(data_dir: Path) -> None
     assert (
         len(known.features.labels) == 401
     )  # 402 names in the files, two of which are 'Café' with its accent lost
-    assert set(known.features.labels) <= set(root_of())
+    assert {label.removeprefix("venueType=") for label in known.features.labels} <= set(root_of())
     assert known.categories is not None
     assert known.categories.labels == ROOTS
     assert np.bincount(known.categories.item).tolist() == [1] * len(known.items)
@@ -96,7 +96,11 @@ def test_city_files_are_joined_in_the_order_of_their_names(tmp_path: Path) -> No
     assert data.time is not None
     assert data.time.tolist() == [9, 60, 0, 5]
     assert known.features is not None
-    assert known.features.labels == ("Bar", "Café", "Snow Castle")
+    assert known.features.labels == ("venueType=Bar", "venueType=Café", "venueType=Snow Castle")
+    features = known.item_features()
+    assert features is not None
+    assert features.name(1) == "venue type: Café"
+    assert features.name(3) == "category: Food"
     assert known.categories is not None
     assert [(i, known.categories.labels[c]) for i, c in zip(known.categories.item, known.categories.label)] == [
         (0, "Food"),

@@ -317,7 +317,7 @@ def test_names_for_the_features_of_a_source(tmp_path: Path) -> None:
 def walk(edges: list[tuple[str, str, str]], start: str, rules: Exploration) -> set[str]:
     """The plain twin: every simple path from an entity, one at a time."""
     found: set[str] = set()
-    paths = [((start,), "")]
+    paths: list[tuple[tuple[str, ...], str]] = [((start,), "")]
     for hop in range(rules.hops):
         banned = set(rules.exclude[hop]) if hop < len(rules.exclude) else set()
         paths = [

@@ -59,7 +59,8 @@ def test_compare_gives_the_configuration_back() -> None:
     }
     models["knn: it's"] = models.pop("knn, no: it's")
     config = {
-        "data": {"name": "my data.csv", "skip_bad": True, "dir": "/some where"},
+        "data": {"name": "my data.csv", "skip_bad": True, "dir": "/some where", "features": "a graph.nt"}
+        | {"mapping": "m.tsv", "labels": "l.tsv", "hops": 3, "feature_items": 4, "exclude": [["p", "q"], []]},
         "protocol": {"name": "fpl"},
         "cutoffs": [1, 10],
         "models": models,
@@ -79,6 +80,10 @@ def test_compare_gives_the_configuration_back() -> None:
     assert given_flags["--seeds"] == ["3"]
     assert given_flags["--seed"] == ["7"]
     assert "--skip-bad" in given_flags
+    assert given_flags["--features"] == ["a graph.nt"]
+    assert [given_flags[f"--{name}"] for name in ("mapping", "labels", "hops")] == [["m.tsv"], ["l.tsv"], ["3"]]
+    assert given_flags["--feature-items"] == ["4"]
+    assert given_flags["--exclude"] == ["p,q", ""]
     assert first[:2] == ["murmura", "compare"]
     assert last == ["murmura", "report", "again"]
 

@@ -57,6 +57,14 @@ def test_several_models(tmp_path: Path) -> None:
         ),
         (("  name: bpr-mf\n", ""), "run.yaml:3: model.name must be given"),
         (("data: ml-1m\n", ""), "data must be given."),
+        (
+            ("data: ml-1m", "data: {name: ml-1m, featurs: f.csv}"),
+            "run.yaml:1: unknown setting 'data.featurs'. Did you mean 'features'?",
+        ),
+        (
+            ("data: ml-1m", "data: {name: ml-1m, hops: 0}"),
+            "run.yaml:1: data.hops: input should be greater than",
+        ),
         (("data: ml-1m", "data: {nam: ml-1m}"), "run.yaml:1: unknown setting 'data.nam'. Did you mean 'name'?"),
         (("data: ml-1m", "data: [ml-1m"), "not valid YAML"),
     ],

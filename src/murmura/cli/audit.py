@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from murmura.studies.audits.audit import Audit
 
 
-FITTING = ("model", "protocol", "settings", "seed", "out")  # what only a model that is fitted first needs
+# what only a model that is fitted first needs
+FITTING = ("model", "protocol", "settings", "seed", "out", *options.FEATURE_FLAGS)
 
 
+@options.takes_features
 def audit(
     ctx: typer.Context,
     folder: Annotated[
@@ -38,6 +40,7 @@ def audit(
     seed: options.Seed = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trainings, from the seed on, pooled.")] = 1,
     data_dir: options.DataDir = None,
+    features: options.Features = {},  # noqa: B006
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -64,7 +67,7 @@ def audit(
             f"an audit of a run has the run's own model, settings and seed, but got {', '.join(given)}; "
             "leave that out, or give --data instead of the run."
         )
-    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, out)
+    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, features, out)
     several = "models" in Run.open(place).config
     if several and seeds != 1:
         raise SettingError("an audit of a comparison has the comparison's seeds; leave --seeds out.")
@@ -94,6 +97,7 @@ def _fitted(
     settings: list[str],
     seed: int,
     data_dir: Path | None,
+    features: options.Features,
     out: Path | None,
 ) -> Path:
     """Fit the model first, in a folder of its own."""
@@ -102,7 +106,7 @@ def _fitted(
 
     require_attackable(model)
     rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
-    config = from_flags(model, {"name": data}, data_dir, rules, settings, seed=seed)
+    config = from_flags(model, {"name": data, **features}, data_dir, rules, settings, seed=seed)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
         fit_run(config, place, listener)

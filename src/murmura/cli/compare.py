@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 
 
+@options.takes_features
 def compare(
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
@@ -31,6 +32,7 @@ def compare(
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     skip_bad: options.SkipBad = False,
+    features: options.Features = {},  # noqa: B006
     workers: options.Workers = 1,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -42,12 +44,12 @@ def compare(
     from murmura.studies.compare import plan as plan_of
 
     if config is not None:
-        plan, workers = _from_file(config, settings)
+        plan, workers = _from_file(config, settings, features)
     else:
         chosen = options.parse_models(models or DEFAULT_MODELS)
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
-        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
+        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad, **features}
         more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
         plan = plan_of(
             load_data(source, data_dir), protocol, chosen,
@@ -62,15 +64,15 @@ def compare(
 
 def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
     """The data of a comparison; what there is to say about it is said."""
-    from murmura.data.sources.registry import load
+    from murmura.studies.config import named_data
 
-    dataset = load(source["name"], data_dir, skip_bad=bool(source.get("skip_bad")))
+    dataset = named_data({"data": source}).load(data_dir)
     for note in dataset.notes:
         say(note)
     return dataset
 
 
-def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
+def _from_file(path: Path, settings: list[str], features: options.Features) -> tuple[Comparison, int]:
     from murmura.core.errors import SettingError
     from murmura.core.settings import as_dict
     from murmura.studies.compare import plan
@@ -84,7 +86,7 @@ def _from_file(path: Path, settings: list[str]) -> tuple[Comparison, int]:
     models = {label: dict(own) for label, own in read.models.items()}
     for label, own in options.parse_settings(settings, list(models)).items():
         models[label] |= own
-    source = as_dict(read.data)
+    source = as_dict(read.data) | features
     chosen = plan(
         load_data(source, read.data.place()), read.protocol, models,
         seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,

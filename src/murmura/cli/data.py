@@ -1,4 +1,4 @@
-"""`murmura data`: list, describe, fetch, split, convert and make data sets."""
+"""`murmura data`: list, describe (rows and features), fetch, split, convert and make data sets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say, table
-from murmura.core.errors import SettingError
+from murmura.core.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
+    from murmura.core.features import ItemFeatures
     from murmura.core.split import Split
 
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -46,6 +47,7 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
 
 
 @data_app.command("describe")
+@options.takes_features
 def describe_data(
     data: Which,
     data_dir: options.DataDir = None,
@@ -53,12 +55,13 @@ def describe_data(
     columns: Columns = "",
     separator: Separator = None,
     repeats: Repeats = False,
+    features: options.Features = {},  # noqa: B006
     as_json: options.Json = False,
 ) -> None:
     """Sizes, density, time span, values, categories and fingerprint of a data set."""
     from murmura.data.describe import describe
 
-    facts = describe(_load(data, data_dir, skip_bad, columns, separator, repeats))
+    facts = describe(_load(data, data_dir, skip_bad, columns, separator, repeats, features))
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -68,6 +71,39 @@ def describe_data(
         [[key.replace("_", " "), _shown(key, facts)] for key in facts],
         text=True,
     )
+
+
+@data_app.command("features")
+@options.takes_features
+def describe_known(
+    data: Which,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="Only what a protocol leaves; default: everything known.")
+    ] = "",
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the most frequent ones.")] = 20,
+    data_dir: options.DataDir = None,
+    skip_bad: options.SkipBad = False,
+    columns: Columns = "",
+    separator: Separator = None,
+    repeats: Repeats = False,
+    features: options.Features = {},  # noqa: B006
+    as_json: options.Json = False,
+) -> None:
+    """What is known of the items: features by hop and by predicate, how many an item has, the most frequent."""
+    from murmura.data.describe import describe_features
+
+    dataset = _load(data, data_dir, skip_bad, columns, separator, repeats, features)
+    facts = describe_features(dataset.name, _features(dataset, protocol), top)
+    if as_json:
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    listed = ("by_predicate", "most_frequent")
+    rows = [[key.replace("_", " "), _known(facts[key])] for key in facts if key not in listed]
+    table(f"{facts['name']}: features of items", ["what", "value"], rows, text=True)
+    by_predicate = sorted(facts["by_predicate"].items(), key=lambda one: -one[1])
+    table("by predicate", ["predicate", "features"], [[name, f"{n:,}"] for name, n in by_predicate[:top]])
+    frequent = [[one["name"], f"{one['items']:,}"] for one in facts["most_frequent"]]
+    table("most frequent", ["feature", "items"], frequent)
 
 
 @data_app.command("fetch")
@@ -90,6 +126,7 @@ def fetch_data(
 
 
 @data_app.command("split")
+@options.takes_features
 def split_data(
     data: Which,
     out: Annotated[Path, typer.Option("--out", help="The file to write the split to (.npz).")],
@@ -106,6 +143,7 @@ def split_data(
     columns: Columns = "",
     separator: Separator = None,
     repeats: Repeats = False,
+    features: options.Features = {},  # noqa: B006
     as_json: options.Json = False,
 ) -> None:
     """Filter and cut a data set, and save the split with the fingerprint of its data."""
@@ -115,7 +153,7 @@ def split_data(
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
-    rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
+    rows = _load(data, data_dir, skip_bad, columns, separator, repeats, features).interactions
     split = rule.apply(apply_filters(rows, steps))
     save_split(out, split)
     if tables is not None:
@@ -125,6 +163,7 @@ def split_data(
 
 
 @data_app.command("convert")
+@options.takes_features
 def convert_data(
     data: Which,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .parquet, .csv or .tsv.")],
@@ -133,11 +172,12 @@ def convert_data(
     columns: Columns = "",
     separator: Separator = None,
     repeats: Repeats = False,
+    features: options.Features = {},  # noqa: B006
 ) -> None:
     """Write the interactions of a data set as a table with the columns user, item, value, time."""
     from murmura.data.tables.interactions_file import write_table
 
-    rows = _load(data, data_dir, skip_bad, columns, separator, repeats).interactions
+    rows = _load(data, data_dir, skip_bad, columns, separator, repeats, features).interactions
     write_table(out, rows)
     say(f"wrote {len(rows):,} rows to {out}")
     typer.echo(str(out))
@@ -165,17 +205,50 @@ def synth_data(
 
 
 def _load(
-    data: str, data_dir: Path | None, skip_bad: bool, columns: str, separator: str | None, repeats: bool
+    data: str,
+    data_dir: Path | None,
+    skip_bad: bool,
+    columns: str,
+    separator: str | None,
+    repeats: bool,
+    features: options.Features,
 ) -> Dataset:
     from murmura.data.sources.registry import load
 
     named = dict(_part_and_name(text) for text in columns.split(",") if text)
     dataset = load(
-        data, data_dir, skip_bad=skip_bad, columns=named or None, separator=separator, repeats=repeats
+        data,
+        data_dir,
+        skip_bad=skip_bad,
+        columns=named or None,
+        separator=separator,
+        repeats=repeats,
+        **features,
     )
     for note in dataset.notes:
         say(f"note: {note}")
     return dataset
+
+
+def _features(dataset: Dataset, rules: str) -> ItemFeatures:
+    """All that is known of the items, or what takes part under a protocol."""
+    from murmura.engine.protocol import prepare, protocol
+
+    found = (
+        prepare(dataset, protocol(rules, dataset)).split.train.features
+        if rules
+        else dataset.catalogue.item_features()
+    )
+    if found is None or not len(found):
+        under = f" under protocol {rules}" if rules else ""
+        raise DataError(f"nothing is known of the items of '{dataset.name}'{under}; give --features FILE.")
+    return found
+
+
+def _known(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {number:,g}" for name, number in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _part_and_name(text: str) -> tuple[str, str]:

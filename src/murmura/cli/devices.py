@@ -19,6 +19,7 @@ Grouped = Annotated[
 ]
 
 
+@options.takes_features
 def devices(
     url: serving.Url,
     data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
@@ -26,6 +27,7 @@ def devices(
     first: Annotated[int, typer.Option("--first", min=0, help="The first user or group.")] = 0,
     protocol: Annotated[str, typer.Option("--protocol", help="Only a protocol's training part.")] = "",
     data_dir: options.DataDir = None,
+    features: options.Features = {},  # noqa: B006
     settings: Grouped = [],  # noqa: B006
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
@@ -46,7 +48,7 @@ def devices(
     from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices, run_devices
 
     url = url.rstrip("/")
-    rows = training_rows(data, protocol, data_dir)
+    rows = training_rows(data, protocol, data_dir, features)
     method = str(serving.talk(authority, lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from murmura.studies.config import FitConfig
 
 
+@options.takes_features
 def fit(
     model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
     data: options.Data = "",
@@ -23,6 +24,7 @@ def fit(
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     skip_bad: options.SkipBad = False,
+    features: options.Features = {},  # noqa: B006
     workers: options.Workers = 1,
     checkpoint_every: Annotated[
         int | None,
@@ -34,13 +36,15 @@ def fit(
 
     The same command with the same --out goes on where a killed federated training stopped.
     """
+    from murmura.core.settings import changed
     from murmura.studies.config import FitConfig, load_config
     from murmura.studies.single_run import fit_run
 
     if config is not None:
         read = load_config(config)
+        read = changed(read, data=changed(read.data, **features))
     else:
-        source = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad}
+        source = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad, **features}
         read = from_flags(model or "ease", source, data_dir, protocol, settings, seed=seed, workers=workers)
     if not isinstance(read, FitConfig):
         from murmura.core.errors import SettingError

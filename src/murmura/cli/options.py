@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +19,28 @@ DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")]
+Features = dict[str, Any]  # what --features and the flags beside it say, as arguments of `load`
+FEATURE_FLAGS: dict[str, Any] = {
+    "features": Annotated[
+        str | None,
+        typer.Option("--features", metavar="FILE", help="Features of items: a table, or a graph (or folder)."),
+    ],
+    "mapping": Annotated[
+        str | None, typer.Option("--mapping", metavar="FILE", help="Where items stand in the graph.")
+    ],
+    "labels": Annotated[
+        str | None, typer.Option("--labels", metavar="FILE", help="Names of entities and predicates.")
+    ],
+    "hops": Annotated[int | None, typer.Option("--hops", min=1, help="How far into the graph; default 2.")],
+    "feature_items": Annotated[
+        int | None,
+        typer.Option("--feature-items", min=1, help="Items that share a feature; default 11."),
+    ],
+    "exclude": Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="P[,P]", help="Predicates not to follow; once per hop."),
+    ],
+}
 ProtocolName = Annotated[
     str, typer.Option("--protocol", help="default, fpl, kgflex, fedsplit, ratings, or split:PATH of a split.")
 ]
@@ -31,6 +56,33 @@ Models = Annotated[str, typer.Option("--models", help="Comma-separated; label=mo
 Cutoffs = Annotated[
     str, typer.Option("--at", metavar="K[,K]", help="Cut-offs of the metrics; default the protocol's.")
 ]
+
+
+def takes_features(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags of features, which it gets as its one argument `features`."""
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def with_flags(**given: Any) -> None:
+        chosen = {name: given.pop(name, None) for name in FEATURE_FLAGS}
+        command(**given, features=_given(chosen))
+
+    flags = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in FEATURE_FLAGS.items()
+    ]
+    others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()]
+    place = list(own.parameters).index("features")
+    signature = own.replace(parameters=[*others[:place], *flags, *others[place + 1 :]])
+    with_flags.__signature__ = signature  # type: ignore[attr-defined]
+    return with_flags
+
+
+def _given(flags: dict[str, Any]) -> Features:
+    found = {name: value for name, value in flags.items() if value is not None and value != []}
+    if "exclude" in found:
+        found["exclude"] = [list(filter(None, hop.split(","))) for hop in found["exclude"]]
+    return found
 
 
 def parse_value(text: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from murmura.core.arrays import Ids, Ints
-from murmura.core.features import ItemFeatures
+from murmura.core.features import ItemFeatures, predicate_of
 from murmura.core.interactions import Interactions, Vocabulary
 
 
@@ -39,6 +39,7 @@ class Catalogue:
     categories: Relation | None = None
     features: Relation | None = None
     links: Ids | None = None  # (items,) text: an address in a knowledge graph, "" where unknown
+    category: str = "category"  # what a category is called: genre, kind of shop
 
     def restrict(self, items: Vocabulary) -> Catalogue:
         """The catalogue of exactly these items; an item unknown here has no name, category or feature."""
@@ -51,14 +52,14 @@ class Catalogue:
             self.categories and self.categories.restrict(places),
             self.features and self.features.restrict(places),
             _take(self.links, here),
+            self.category,
         )
 
     def item_features(self, least: int = 1) -> ItemFeatures | None:
         """Graph features and categories together, those of at least `least` items; None: nothing is known."""
+        categories = self.categories and self.categories.prefixed(f"{predicate_of(self.category)}=")
         known = [
-            relation
-            for relation in (self.features, self.categories and self.categories.prefixed("category="))
-            if relation is not None and len(relation.item)
+            relation for relation in (self.features, categories) if relation is not None and len(relation.item)
         ]
         if not known:
             return None

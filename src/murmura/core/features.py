@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import unquote
@@ -19,6 +20,7 @@ from murmura.core.arrays import Bytes, Ints, Longs
 HOP = "~"  # between the predicates of two hops
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*$")
+_INFOBOX = "http://dbpedia.org/property/"
 _NAMED = re.compile(r"/(?:resource|entity)/")  # what follows is one name, even where it holds a slash: AC/DC
 
 
@@ -89,23 +91,40 @@ class ItemFeatures:
         digest.update(self.start.astype("<i8").tobytes() + self.feature.astype("<i4").tobytes())
         return digest.hexdigest()
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What a person reads; of two features that read alike, one from an infobox of DBpedia says so."""
+        plain = [readable(label) for label in self.labels]
+        count = Counter(plain)
+        return tuple(
+            name if count[name] == 1 else readable(label, origin=True)
+            for name, label in zip(plain, self.labels)
+        )
+
     def name(self, feature: int) -> str:
-        """What a person reads."""
-        return readable(self.labels[feature])
+        """What a person reads of one feature."""
+        return self.names[feature]
 
 
-def readable(label: str) -> str:
-    """A feature in words: `author~birthPlace=http://…/Dublin` is "author → birth place: Dublin"."""
+def readable(label: str, origin: bool = False) -> str:
+    """A feature in words: `author~birthPlace=http://…/Dublin` is "author → birth place: Dublin".
+
+    With `origin` a predicate that DBpedia took from an infobox as it stood says so.
+    """
     predicate, sign, thing = label.partition("=")
     if not sign:
         return f"feature: {last_part(label)}"
-    return f"{readable_predicate(predicate)}: {last_part(thing)}"
+    return f"{readable_predicate(predicate, origin)}: {last_part(thing)}"
 
 
-def readable_predicate(predicate: str) -> str:
+def readable_predicate(predicate: str, origin: bool = False) -> str:
     """The predicates of a chain in words."""
-    hops = (unquote(last_part(hop)).replace("_", " ") for hop in predicate.split(HOP))
-    return " → ".join(_WORDS.sub(" ", hop).lower() for hop in hops)
+    return " → ".join(_readable_hop(hop, origin) for hop in predicate.split(HOP))
+
+
+def _readable_hop(hop: str, origin: bool) -> str:
+    words = _WORDS.sub(" ", unquote(last_part(hop)).replace("_", " ")).lower()
+    return f"{words} (infobox)" if origin and hop.startswith(_INFOBOX) else words
 
 
 def last_part(text: str) -> str:

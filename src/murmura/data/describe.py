@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from murmura.core.arrays import Longs
 from murmura.core.catalogue import Dataset, Relation
+from murmura.core.features import ItemFeatures, readable_predicate
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
@@ -36,6 +39,36 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "fingerprint": data.fingerprint,
         "notes": list(dataset.notes),
     }
+
+
+def describe_features(name: str, known: ItemFeatures, top: int = 20) -> dict[str, Any]:
+    """Features by hop and predicate, how many items share one, how many an item has, the most frequent ones."""
+    start, _ = known.by_feature
+    shared, each = np.diff(start), np.diff(known.start)
+    hops, counts = np.unique(known.hops, return_counts=True)
+    often = np.argsort(-shared, kind="stable")[:top].tolist()
+    return {
+        "name": name,
+        "features": len(known),
+        "pairs": len(known.feature),
+        "items": known.items,
+        "items_without": int((each == 0).sum()),
+        "by_hop": dict(zip(map(str, hops.tolist()), counts.tolist())),
+        "items_per_feature": _quantiles(shared),
+        "features_per_item": _quantiles(each),
+        "by_predicate": dict(Counter(_predicate(label) for label in known.labels)),
+        "most_frequent": [{"name": known.name(code), "items": int(shared[code])} for code in often],
+    }
+
+
+def _predicate(label: str) -> str:
+    predicate, sign, _ = label.partition("=")
+    return readable_predicate(predicate) if sign else "feature"
+
+
+def _quantiles(counts: Longs) -> dict[str, float]:
+    names, shares = ("least", "quarter", "median", "three quarters", "most"), (0, 0.25, 0.5, 0.75, 1)
+    return dict(zip(names, np.quantile(counts, shares).tolist()))
 
 
 def _labels(relation: Relation | None) -> dict[str, int] | None:

@@ -114,16 +114,21 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
-    known = dataset.catalogue.item_features(rules.feature_items)
-    if known is not None:
-        data = replace(data, features=known.restrict(dataset.catalogue.items.find(data.items.labels)))
-    split = rules.split.apply(data)
+    split = rules.split.apply(with_item_features(dataset, data, rules.feature_items))
     if not len(split.test):
         raise DataError(
             f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of "
             f"'{dataset.name}' is in training; use more data per user or another protocol."
         )
     return split
+
+
+def with_item_features(dataset: Dataset, data: Interactions, least: int = 2) -> Interactions:
+    """Rows of a data set with the features that at least so many of its items have, where any are known."""
+    known = dataset.catalogue.item_features(least)
+    if known is None:
+        return data
+    return replace(data, features=known.restrict(dataset.catalogue.items.find(data.items.labels)))
 
 
 def _featured(catalogue: Catalogue, data: Interactions) -> Bools:

@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    TypeAdapter,
+    ValidationError,
+    model_serializer,
+)
 
+from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import UNKNOWN, as_dict, field_names, from_dict, problem, settings, unknown
 from murmura.data.sources.registry import load
@@ -22,6 +29,7 @@ Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
+FEATURES = ("features", "mapping", "labels", "hops", "feature_items", "exclude")  # what `load` takes about them
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
     "array": "list",
@@ -37,6 +45,23 @@ class DataConfig:
     name: str
     dir: str | None = None  # the folder that holds the data sets; default: MURMURA_DATA
     skip_bad: bool = False  # keep the good rows of a file and report the others
+    features: str | None = None  # a table of features, or a knowledge graph; default: the source's own
+    mapping: str | None = None  # where items stand in the graph
+    labels: str | None = None  # names of entities and predicates
+    hops: Count | None = None
+    feature_items: Count | None = None
+    exclude: tuple[tuple[str, ...], ...] | None = None  # predicates not to follow, hop by hop
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder keeps what is said about features only where something is."""
+        written: dict[str, Any] = plain(self)
+        return {key: value for key, value in written.items() if key not in FEATURES or value is not None}
+
+    def load(self, data_dir: Path | None = None) -> Dataset:
+        """The data with its features, as its source has it."""
+        about = {key: getattr(self, key) for key in FEATURES if getattr(self, key) is not None}
+        return load(self.name, self.place(data_dir), skip_bad=self.skip_bad, **about)
 
     def place(self, data_dir: Path | None = None) -> Path | None:
         """The folder that holds the data sets: the one given here comes before the configuration's."""
@@ -44,7 +69,7 @@ class DataConfig:
 
     def prepare(self, rules: Any, data_dir: Path | None = None) -> PreparedData:
         """The data made ready by a protocol: by its name, or as a comparison writes it out."""
-        dataset = load(self.name, self.place(data_dir), skip_bad=self.skip_bad)
+        dataset = self.load(data_dir)
         written = isinstance(rules, dict)
         named = protocol(str(rules["name"] if written else rules), dataset)
         same = not written or as_dict(named) == rules
@@ -84,7 +109,8 @@ def named_data(config: dict[str, Any]) -> DataConfig:
     """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
     given = config.get("data")
     data = given if isinstance(given, dict) else {"name": given}
-    return DataConfig(name=str(data.get("name")), dir=data.get("dir"), skip_bad=bool(data.get("skip_bad")))
+    about = {key: data[key] for key in ("dir", *FEATURES) if data.get(key) is not None}
+    return DataConfig(name=str(data.get("name")), skip_bad=bool(data.get("skip_bad")), **about)
 
 
 def refuse_other_data(prepared: PreparedData, run: Run) -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from murmura.core.arrays import Ids, Ints
-from murmura.core.catalogue import Catalogue, Dataset, Relation
+from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.errors import DataError, SettingError
 from murmura.core.features import HOP, last_part, predicate_of
-from murmura.data.graphs.exploration import Exploration, explore
+from murmura.core.settings import settings
+from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration, explore
 from murmura.data.graphs.feature_table import (
     SideLayout,
     known_items,
@@ -27,7 +30,7 @@ from murmura.data.tables.checked_table import left_out
 from murmura.data.tables.text_file import TextFile, read_text
 
 
-@dataclass(frozen=True)
+@settings
 class FeatureFiles:
     """Where features come from, and how they are taken from a graph.
 
@@ -35,28 +38,36 @@ class FeatureFiles:
         features: A table of items and features, or a graph: a file or a folder. None: the source's own.
         mapping: Where items stand in the graph; None: at the source's links, or under their own ids.
         labels: Names of entities and predicates.
-        rules: How a graph is explored.
+        hops: How far from an item a graph is explored.
+        feature_items: A feature of a graph counts when so many items have it.
+        exclude: The predicates that are not followed, hop by hop.
         skip_bad: Leave bad rows out and note them, instead of refusing the file.
     """
 
     features: Path | None = None
     mapping: Path | None = None
     labels: Path | None = None
-    rules: Exploration = field(default_factory=Exploration)
+    hops: Annotated[int, Field(ge=1)] = 2
+    feature_items: Annotated[int, Field(ge=1)] = FREQUENT
+    exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
     skip_bad: bool = False
 
+    @property
+    def rules(self) -> Exploration:
+        """How a graph is explored."""
+        return Exploration(hops=self.hops, feature_items=self.feature_items, exclude=self.exclude)
 
-def with_features(dataset: Dataset, files: FeatureFiles) -> Dataset:
-    """The data set with these features in place of its source's; what is to be said is in its notes."""
+
+def with_features(catalogue: Catalogue, files: FeatureFiles) -> tuple[Catalogue, tuple[str, ...]]:
+    """The catalogue with these features in place of its source's, and what is to be said about them."""
     notes: list[str] = []
-    catalogue = dataset.catalogue
     if files.features is not None:
         catalogue = _featured(catalogue, files, notes)
     elif files.mapping is not None:
         raise SettingError("a mapping is where items stand in a graph, but there is none; give features too.")
     if files.labels is not None:
         catalogue = _labelled(catalogue, files, notes)
-    return replace(dataset, catalogue=catalogue, notes=(*dataset.notes, *notes))
+    return catalogue, tuple(notes)
 
 
 def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Catalogue:

@@ -21,7 +21,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, MissingExtraError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
-from murmura.data.sources.movielens import LATEST_TERMS, NO_GENRES, OWNER, movies_of
+from murmura.data.sources.movielens import GENRE, LATEST_TERMS, NO_GENRES, OWNER, movies_of
 from murmura.data.sources.source import Source, SourceFolder
 
 ROWS, USERS, ITEMS = 100_004, 671, 9_066
@@ -50,9 +50,8 @@ def read(folder: SourceFolder) -> Dataset:
             folder.notes.append(f"the cache {kept} cannot be written: the package is read again next time.")
     items, ids = interactions.items, columns["movie"]
     listed = [text.split("|") if text != NO_GENRES else [] for text in columns["genres"].tolist()]
-    return folder.dataset(
-        interactions, Catalogue(items, *movies_of(items, ids, columns["title"].tolist(), listed))
-    )
+    titles, genres = movies_of(items, ids, columns["title"].tolist(), listed)
+    return folder.dataset(interactions, Catalogue(items, titles, genres, category=GENRE))
 
 
 def cache_dir() -> Path:

@@ -33,7 +33,8 @@ def read(folder: SourceFolder) -> Dataset:
     interactions = interactions_of(frames)
     names = [clean(name) for frame in frames for name in frame["category"].to_list()]
     types = relation_of_rows(interactions, names)
-    return folder.dataset(interactions, Catalogue(interactions.items, None, _roots(folder, types), types))
+    roots, named = _roots(folder, types), types.prefixed("venueType=")
+    return folder.dataset(interactions, Catalogue(interactions.items, categories=roots, features=named))
 
 
 def clean(name: str) -> str:

@@ -27,7 +27,7 @@ _KINDS = {
     "time": ColumnKind.SECONDS,
 }
 _PLACES: dict[str, str | int] = {"user": 0, "item": 1, "value": 2, "time": 3}
-NO_GENRES = "(no genres listed)"
+GENRE, NO_GENRES = "genre", "(no genres listed)"
 _PROPERTIES = (
     "cinematography", "director", "distributor", "editing", "musicComposer", "producer", "starring", "writer",
 )  # fmt: skip
@@ -45,7 +45,7 @@ def read_1m(folder: SourceFolder) -> Dataset:
         ids = number_ids(movies, [row[0] for row in rows])
         names, genres = movies_of(items, ids, [row[1] for row in rows], [row[2].split("|") for row in rows])
     links, features = _dbpedia(folder, items)
-    return folder.dataset(interactions, Catalogue(items, names, genres, features, links))
+    return folder.dataset(interactions, Catalogue(items, names, genres, features, links, GENRE))
 
 
 def read_100k(folder: SourceFolder) -> Dataset:
@@ -60,7 +60,7 @@ def read_100k(folder: SourceFolder) -> Dataset:
         ids = number_ids(movies, [row[0] for row in rows])
         flagged = [[label for label, flag in zip(labels, row[5:]) if flag == "1"] for row in rows]
         names, genres = movies_of(interactions.items, ids, [row[1] for row in rows], flagged)
-    return folder.dataset(interactions, Catalogue(interactions.items, names, genres))
+    return folder.dataset(interactions, Catalogue(interactions.items, names, genres, category=GENRE))
 
 
 def read_latest(folder: SourceFolder) -> Dataset:
@@ -75,7 +75,7 @@ def read_latest(folder: SourceFolder) -> Dataset:
         ids = number_ids(movies, [row[0] for row in rows])
         listed = [row[2].split("|") if row[2] != NO_GENRES else [] for row in rows]
         titles, genres = movies_of(interactions.items, ids, [row[1] for row in rows], listed)
-    return folder.dataset(interactions, Catalogue(interactions.items, titles, genres))
+    return folder.dataset(interactions, Catalogue(interactions.items, titles, genres, category=GENRE))
 
 
 def movies_of(

@@ -7,12 +7,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.plugins import Registry
-from murmura.data.graphs.exploration import EXCLUDED, FREQUENT, Exploration
+from murmura.data.graphs.exploration import EXCLUDED, FREQUENT
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources import (
     amazon,
@@ -98,9 +99,17 @@ def load(
     found = _load(name_or_path, data_dir, skip_bad, columns, separator, repeats)
     if not (features or mapping or labels):
         return found
-    rules = Exploration(hops=hops, feature_items=feature_items, exclude=tuple(map(tuple, exclude)))
-    files = FeatureFiles(_path(features), _path(mapping), _path(labels), rules, skip_bad)
-    return with_features(found, files)
+    files = FeatureFiles(
+        features=_path(features),
+        mapping=_path(mapping),
+        labels=_path(labels),
+        hops=hops,
+        feature_items=feature_items,
+        exclude=tuple(map(tuple, exclude)),
+        skip_bad=skip_bad,
+    )
+    catalogue, notes = with_features(found.catalogue, files)
+    return replace(found, catalogue=catalogue, notes=(*found.notes, *notes))
 
 
 def _path(given: Path | str | None) -> Path | None:

@@ -47,11 +47,13 @@ def read(
         raise SettingError(f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out.")
     if is_parquet(path):
         whole = open_parquet(path)
-        table = CheckedTable(*read_parquet(path, whole, named(whole.columns, columns or {}), repeats, skip_bad))
+        names = named(whole.columns, columns or {})
+        table = CheckedTable(*read_parquet(path, whole, names, repeats, skip_bad))
     else:
         text = read_text(path)
-        table = read_table(text, _layout(text, columns or {}, separator, repeats), skip_bad)
-    return _dataset(path, table)
+        names, layout = _layout(text, columns or {}, separator, repeats)
+        table = read_table(text, layout, skip_bad)
+    return _dataset(path, table, names.get("category", "category"))
 
 
 def looks_like_a_file(name: str) -> bool:
@@ -71,12 +73,16 @@ def named(header: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     return names
 
 
-def _layout(text: TextFile, columns: Mapping[str, str], separator: str | None, repeats: bool) -> TextLayout:
+def _layout(
+    text: TextFile, columns: Mapping[str, str], separator: str | None, repeats: bool
+) -> tuple[dict[str, str], TextLayout]:
+    """Which column is which, and how the file is cut."""
     first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
     cut = separator or separator_of(text.path, first)
     quoted = cut == "," or cut == ";"
     header = [name.strip('"') if quoted else name for name in first.split(cut)]
-    return TextLayout(cut, {**named(header, columns)}, quoted=quoted, repeats=repeats)
+    names = named(header, columns)
+    return names, TextLayout(cut, {**names}, quoted=quoted, repeats=repeats)
 
 
 def separator_of(path: Path, first: str) -> str:
@@ -86,14 +92,14 @@ def separator_of(path: Path, first: str) -> str:
     return by_name or max(("\t", ",", ";", "::", "|"), key=first.count)
 
 
-def _dataset(path: Path, table: CheckedTable) -> Dataset:
+def _dataset(path: Path, table: CheckedTable, category: str) -> Dataset:
     if not len(table.frame):
         raise DataError(f"{path}: the table must hold at least one good row, but has none.")
     interactions = interactions_of([table.frame])
     categories = None
     if "category" in table.frame.columns:
         categories = relation_of_rows(interactions, table.frame["category"])
-    catalogue = Catalogue(interactions.items, categories=categories)
+    catalogue = Catalogue(interactions.items, categories=categories, category=category)
     return Dataset(path.name.split(".")[0], interactions, catalogue, left_out(path.name, table.bad))
 
 

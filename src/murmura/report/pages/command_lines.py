@@ -81,6 +81,9 @@ def _data(folder: ResultFolder) -> str:
         parts.append(f"--data-dir {shlex.quote(str(source['dir']))}")
     if source.get("skip_bad"):
         parts.append("--skip-bad")
+    flags = ("features", "mapping", "labels", "hops", "feature_items")
+    parts += [f"--{key.replace('_', '-')} {shlex.quote(str(source[key]))}" for key in flags if source.get(key)]
+    parts += [f"--exclude {shlex.quote(','.join(map(str, hop)))}" for hop in source.get("exclude") or []]
     return " ".join([*parts, f"--protocol {shlex.quote(folder.protocol)}"])
 
 

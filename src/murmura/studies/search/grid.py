@@ -74,7 +74,9 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
         seconds = round(time.perf_counter() - started, 2)
         for settings in _not_reached(job, len(found)):
             found.append(Trial(settings, math.nan, seconds))
-            if job.patience is not None and is_over([one.value for one in found], job.patience, side(job.metric)):
+            if job.patience is not None and is_over(
+                [one.value for one in found], job.patience, side(job.metric)
+            ):
                 break
     return found
 
@@ -93,7 +95,9 @@ def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Tr
             seconds = {"fit": time.perf_counter() - started}
             outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return job.patience is None or not is_over([trial.value for trial in found], job.patience, side(job.metric))
+        return job.patience is None or not is_over(
+            [trial.value for trial in found], job.patience, side(job.metric)
+        )
 
     ready.fit(selection.split.train, job.seed, progress, watch)
 

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
+from murmura.core.catalogue import Catalogue
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.filters import LatestPerPair
+from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources.registry import load
 from murmura.engine.plan import federation_info
-from murmura.engine.protocol import prepare, protocol
+from murmura.engine.protocol import prepare, protocol, with_item_features
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.simulation import FederatedMethod
 
 
-def training_rows(name: str, rules: str, data_dir: Path | None = None) -> Interactions:
-    """What the devices of a simulated federation hold: all rows, or the training part of a protocol."""
-    dataset = load(name, data_dir)
+def training_rows(
+    name: str, rules: str, data_dir: Path | None = None, features: Mapping[str, Any] | None = None
+) -> Interactions:
+    """What the devices of a simulated federation hold: all rows, or the training part of a protocol.
+
+    `features` are the arguments of `load` about features of the items.
+    """
+    dataset = load(name, data_dir, **(features or {}))
     if not rules:
-        return LatestPerPair().apply(dataset.interactions)
+        return with_item_features(dataset, LatestPerPair().apply(dataset.interactions))
     return prepare(dataset, protocol(rules, dataset)).split.train
 
 
@@ -40,9 +49,13 @@ def describe_federation(data: Interactions, preset: ConfiguredPreset, seed: int)
 
 
 def describe_items(
-    path: Path, preset: ConfiguredPreset, clients: int, interactions: int
+    path: Path,
+    preset: ConfiguredPreset,
+    clients: int,
+    interactions: int,
+    features: Mapping[str, Any] | None = None,
 ) -> FederationDescription:
-    """A federation of so many devices over the items in a file, one id per line."""
+    """A federation of so many devices over the items in a file, one id per line, and perhaps their features."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -58,8 +71,10 @@ def describe_items(
     listed = np.arange(len(vocabulary), dtype=np.int32)
     groups = preset.grouping()
     people = 1 if groups is None else groups.largest
+    catalogue, _ = with_features(Catalogue(vocabulary), FeatureFiles(**(features or {})))
+    known = catalogue.item_features()
     return FederationDescription(
-        vocabulary, FederationInfo(len(vocabulary), listed, clients, interactions, people=people)
+        vocabulary, FederationInfo(len(vocabulary), listed, clients, interactions, known, people)
     )
 
 
