@@ -67,7 +67,7 @@ def test_items_that_are_numbers_are_found_by_their_number_and_nothing_else(tmp_p
         (
             "f_csv",
             "item,feature\na,\n",
-            "f.csv: the table must give items of the data a feature, but gives none",
+            "f.csv: the table must give enough items of the data a feature, but does not",
         ),
         ("f_csv", "", "f.csv: the file must hold rows, but it is empty"),
     ],
@@ -89,8 +89,19 @@ def test_no_such_file_and_a_mapping_for_a_table(tmp_path: Path) -> None:
     files = write(tmp_path, r_csv=RATINGS, f_csv="item,feature\na,x\n", m_tsv="a\tA\n")
     with pytest.raises(DataError, match=r"no.csv: there is no such file"):
         load(files["r_csv"], features=tmp_path / "no.csv")
-    with pytest.raises(SettingError, match=r"a mapping is for a graph, but .*f.csv is a table of items"):
+    with pytest.raises(
+        SettingError, match=r"mapping, hops and exclude are for a graph, but .*f.csv is a table"
+    ):
         load(files["r_csv"], features=files["f_csv"], mapping=files["m_tsv"])
+    with pytest.raises(SettingError, match="are for a graph"):
+        load(files["r_csv"], features=files["f_csv"], hops=3)
+
+
+def test_rare_features_of_a_table_are_left_out_when_asked(tmp_path: Path) -> None:
+    files = write(tmp_path, r_csv=RATINGS, f_csv="item,feature\na,x\nb,x\nb,y\nb,y\nz,y\n")
+    assert features(load(files["r_csv"], features=files["f_csv"], feature_items=2)) == {"x": ["a", "b"]}
+    with pytest.raises(DataError, match="the table must give enough items"):
+        load(files["r_csv"], features=files["f_csv"], feature_items=3)
 
 
 @pytest.mark.parametrize(

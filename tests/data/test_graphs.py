@@ -253,8 +253,10 @@ def test_a_mapping_to_items_that_are_not_there(tmp_path: Path) -> None:
         DataError, match=r"n.tsv: it must name items of the data such as 'a', 'b', 'c', but names 'z'"
     ):
         load(files["r_csv"], features=files["g_nt"], mapping=none)
-    with pytest.raises(SettingError, match="a mapping is where items stand in a graph, but there is none"):
+    with pytest.raises(SettingError, match="say how features are read, but there are none to read"):
         load(files["r_csv"], mapping=files["m_tsv"])
+    with pytest.raises(SettingError, match="say how features are read, but there are none to read"):
+        load(files["r_csv"], hops=3)
 
 
 def test_mappings_may_have_titles_and_headers(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class FeatureFiles:
         mapping: Where items stand in the graph; None: at the source's links, or under their own ids.
         labels: Names of entities and predicates.
         hops: How far from an item a graph is explored.
-        feature_items: A feature of a graph counts when so many items have it.
+        feature_items: A feature counts when so many items have it; None: any of a table, 11 of a graph.
         exclude: The predicates that are not followed, hop by hop.
         skip_bad: Leave bad rows out and note them, instead of refusing the file.
     """
@@ -48,14 +48,14 @@ class FeatureFiles:
     mapping: Path | None = None
     labels: Path | None = None
     hops: Annotated[int, Field(ge=1)] = 2
-    feature_items: Annotated[int, Field(ge=1)] = FREQUENT
+    feature_items: Annotated[int, Field(ge=1)] | None = None
     exclude: tuple[tuple[str, ...], ...] = (EXCLUDED,)
     skip_bad: bool = False
 
     @property
     def rules(self) -> Exploration:
         """How a graph is explored."""
-        return Exploration(hops=self.hops, feature_items=self.feature_items, exclude=self.exclude)
+        return Exploration(hops=self.hops, feature_items=self.feature_items or FREQUENT, exclude=self.exclude)
 
 
 def with_features(catalogue: Catalogue, files: FeatureFiles) -> tuple[Catalogue, tuple[str, ...]]:
@@ -63,8 +63,11 @@ def with_features(catalogue: Catalogue, files: FeatureFiles) -> tuple[Catalogue,
     notes: list[str] = []
     if files.features is not None:
         catalogue = _featured(catalogue, files, notes)
-    elif files.mapping is not None:
-        raise SettingError("a mapping is where items stand in a graph, but there is none; give features too.")
+    elif files.mapping is not None or files.rules != Exploration():
+        raise SettingError(
+            "mapping, hops, feature_items, exclude say how features are read, but there are none to read; give "
+            "features (--features) too."
+        )
     if files.labels is not None:
         catalogue = _labelled(catalogue, files, notes)
     return catalogue, tuple(notes)
@@ -107,14 +110,18 @@ def _graph(path: Path, files: FeatureFiles, notes: list[str]) -> Graph | None:
 
 
 def _table(path: Path, catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Relation:
-    if files.mapping is not None:
-        raise SettingError(f"a mapping is for a graph, but {path} is a table of items; leave the mapping out.")
+    if files.mapping is not None or (files.hops, files.exclude) != (Exploration().hops, Exploration().exclude):
+        raise SettingError(
+            f"mapping, hops and exclude are for a graph, but {path} is a table of items; leave them out."
+        )
     bad: Counter[str] = Counter()
     pairs = read_features(read_text(path), bad if files.skip_bad else None)
     notes.extend(left_out(path.name, bad))
     codes = known_items(path, catalogue.items, pairs.item, notes)
-    here = codes >= 0
-    return relation_of_codes(codes[here], pairs.label.filter(pl.Series(here)))
+    here = pl.Series(codes >= 0)
+    known = pl.DataFrame({"item": pl.Series(codes).filter(here), "label": pairs.label.filter(here)}).unique()
+    often = known.filter(pl.len().over("label") >= (files.feature_items or 1))
+    return relation_of_codes(often["item"].to_numpy(), often["label"])
 
 
 def _mapped(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> tuple[Ids, Ints, pl.Series]:
@@ -138,7 +145,9 @@ def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
 
 def _nothing(path: Path, graph: bool, rules: Exploration) -> str:
     if not graph:
-        return f"{path}: the table must give items of the data a feature, but gives none; name another file."
+        return (
+            f"{path}: the table must give enough items of the data a feature, but does not; name another file."
+        )
     return (
         f"{path}: {rules.feature_items} items must share a feature within {rules.hops} hops, but none "
         "do; ask for fewer items (feature_items, --feature-items) or say where the items stand (mapping)."

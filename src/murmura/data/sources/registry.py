@@ -13,7 +13,7 @@ from pathlib import Path
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.plugins import Registry
-from murmura.data.graphs.exploration import EXCLUDED, FREQUENT
+from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources import (
     amazon,
@@ -73,7 +73,7 @@ def load(
     mapping: Path | str | None = None,
     labels: Path | str | None = None,
     hops: int = 2,
-    feature_items: int = FREQUENT,
+    feature_items: int | None = None,
     exclude: Sequence[Sequence[str]] = (EXCLUDED,),
 ) -> Dataset:
     """A data set by its name, or from a file or folder of your own, with features of its items.
@@ -92,13 +92,11 @@ def load(
             their own ids.
         labels: A file with names of entities and predicates.
         hops: How far from an item a graph is explored.
-        feature_items: A feature of a graph counts when so many items have it.
+        feature_items: A feature counts when so many items have it; None: any of a table, 11 of a graph.
         exclude: The predicates of a graph that are not followed, hop by hop.
     """
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
     found = _load(name_or_path, data_dir, skip_bad, columns, separator, repeats)
-    if not (features or mapping or labels):
-        return found
     files = FeatureFiles(
         features=_path(features),
         mapping=_path(mapping),

@@ -1,0 +1,57 @@
+"""docs/features.md says what there is, and its examples run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from murmura.cli.options import FEATURE_FLAGS
+from murmura.data.graphs.exploration import PREFIXES
+from murmura.data.graphs.triples import READERS
+from murmura.data.sources.registry import load
+from murmura.engine.protocol import prepare, protocol
+from tests.cli.processes import murmura
+
+PAGE = (Path(__file__).parents[2] / "docs" / "features.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_everything_with_a_name_is_on_the_page() -> None:
+    for name in [*READERS, *PREFIXES, *FEATURE_FLAGS]:
+        assert f"`{name}" in PAGE, name
+    for name in FEATURE_FLAGS:
+        assert f"--{name.replace('_', '-')}" in PAGE, name
+
+
+def test_the_examples_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("python")
+    exec(compile(code, "docs/features.md", "exec"), {})
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    assert capsys.readouterr().out.splitlines() == promised
+    (commands,) = blocks("sh")
+    for line in commands.splitlines():
+        done = murmura(*shlex.split(line)[1:], cwd=tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+@pytest.mark.parametrize("name", ["ml-1m", "yahoo-movies", "facebook-books", "foursquare-italy"])
+def test_the_counts_of_the_sources(name: str, data_dir: Path) -> None:
+    if not (data_dir / name).is_dir():
+        pytest.skip(f"{name} is not in the data folder")
+    dataset = load(name, data_dir)
+    known = dataset.catalogue.item_features()
+    kept = prepare(dataset, protocol("kgflex", dataset)).split.train.features
+    assert known is not None
+    assert kept is not None
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}`"))
+    assert re.split(r"[ ,(]*\|[ ]*", row)[2].startswith(f"{len(known):,}")
+    assert row.rstrip(" |").endswith(f" {len(kept):,}")
