@@ -165,3 +165,44 @@ def test_mutated_sources(folder: Path, name: str, data: st.DataObject) -> None:
     for skip_bad in (False, True):
         with suppress(DataError):
             assert len(load(name, folder, skip_bad=skip_bad).interactions) > 0
+
+
+FEATURES = {
+    "f.csv": b'item,genre,year\n10,"War|Comedy",1999\n11,War,\n',
+    "f.tsv": b"10\tauthor\tAnn\n11\tauthor\tAnn\n",
+    "l.tsv": b"10\t3\t4\t5\n11\t3\n",
+    "g.nt": b'<http://x/A> <http://p/a> "Caf\\u00e9"@en .\n<http://x/B> <http://p/a> _:b . # c\n',
+    "p.edgelist": b"http://x/A http://x/C\nhttp://x/B http://x/C\n",
+}
+BESIDE = {"m.tsv": b"10\thttp://x/A\n11\thttp://x/B\n", "n.tsv": b"http://x/C\tsea\nWar\twar\n3\tthree\n"}
+
+
+@FUZZ
+@given(data=st.data(), name=st.sampled_from([*FEATURES]), skip_bad=st.booleans())
+def test_mutated_features(folder: Path, data: st.DataObject, name: str, skip_bad: bool) -> None:
+    """One sentence that names a file, or the same rows as without features."""
+    (folder / "table.csv").write_bytes(CSV)
+    spoilt = data.draw(st.sampled_from([name, *BESIDE]))
+    for one, content in {name: FEATURES[name], **BESIDE}.items():
+        (folder / one).write_bytes(data.draw(mutated(content)) if one == spoilt else content)
+    graph = name in ("g.nt", "p.edgelist")
+    mapping = folder / "m.tsv" if graph else None
+    try:
+        found = load(
+            folder / "table.csv",
+            features=folder / name,
+            mapping=mapping,
+            labels=folder / "n.tsv",
+            feature_items=1,
+            skip_bad=skip_bad,
+        )
+    except DataError as error:
+        text = str(error)
+        assert str(folder) in text
+        assert "\n" not in text
+        assert text.endswith(".")
+        return
+    assert found.interactions.fingerprint == load(folder / "table.csv").interactions.fingerprint
+    known = found.catalogue.item_features()
+    assert known is not None
+    assert len(set(known.labels)) == len(known) == len(known.names)

@@ -80,7 +80,7 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
         links, item, entity = _mapped(catalogue, files, notes)
     else:
         item, entity = _own_entities(catalogue)
-    graph = _graph(path, files, notes)
+    graph = _graph(path, files)
     if graph is None:
         features = _table(path, catalogue, files, notes)
     else:
@@ -95,7 +95,7 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
     return replace(catalogue, features=features, links=links)
 
 
-def _graph(path: Path, files: FeatureFiles, notes: list[str]) -> Graph | None:
+def _graph(path: Path, files: FeatureFiles) -> Graph | None:
     """The graph that a path holds; None: it is a table of items."""
     if is_graph(path):
         return read_graph(path, files.skip_bad)
