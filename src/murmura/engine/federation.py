@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
-from murmura.core.errors import FederationError
+from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import Kernel
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec
 from murmura.core.population import States
@@ -99,6 +99,8 @@ def server_step(
     """The server's step; whatever goes wrong in it is said with the round it happened in."""
     try:
         return algorithm.server_step(phase, server, received)
+    except DivergenceError:
+        raise
     except Exception as error:
         raise failure("the server", round, phase, "server_step", error) from error
 

@@ -34,7 +34,7 @@ from murmura.core.contract import (
     ServerState,
     Total,
 )
-from murmura.core.errors import FederationError
+from murmura.core.errors import DivergenceError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
@@ -210,9 +210,9 @@ class KGFlexPaper(Algorithm):
         """Refuse to go on with numbers that grow without end."""
         largest = float(np.abs(theta).max(initial=0.0))
         if not largest < LARGEST:
-            raise FederationError(
-                f"alpha must be small enough for the sum of a round, but at {self.alpha:g} the model diverged "
-                f"(a number of {largest:.3g}); lower alpha."
+            raise DivergenceError(
+                f"{self.name}.alpha must be small enough for the sum of a round, but at {self.alpha:g} the model "
+                f"diverged (a number of {largest:.3g}); lower alpha."
             )
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
