@@ -60,7 +60,7 @@ class ClientRows(NamedTuple):
     sent: Bytes  # (clients, room)
 
 
-class VisitRules(NamedTuple):
+class FeatureVisitRules(NamedTuple):
     """The round, and how a visit in it steps."""
 
     round: Word
@@ -226,7 +226,9 @@ def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace
 
 
 @compiled
-def visit_client(u: Index, rules: VisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace) -> int:
+def visit_client(
+    u: Index, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace
+) -> int:
     """One visit: P_u moves, and the rows that leave stand at hand, features ascending; how many they are."""
     people, draws = at.people, at.draws
     start, item = people.start, people.item
@@ -250,7 +252,7 @@ def visit_client(u: Index, rules: VisitRules, G: Values, b: Values, clients: Cli
 
 @compiled
 def _close(
-    u: Index, m: int, rules: VisitRules, scale: float, G: Values, clients: ClientRows, at: Workplace
+    u: Index, m: int, rules: FeatureVisitRules, scale: float, G: Values, clients: ClientRows, at: Workplace
 ) -> int:
     """Gather the rows that leave, then move P_u; the places are free again."""
     leaving = np.empty(m, np.int64)
@@ -304,7 +306,7 @@ def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
 @compiled
 def run_block(
     cohort: Ints,
-    rules: VisitRules,
+    rules: FeatureVisitRules,
     G: Values,
     b: Values,
     clients: ClientRows,
@@ -331,7 +333,7 @@ def run_block(
 @compiled
 def run_channel_block(
     cohort: Ints,
-    rules: VisitRules,
+    rules: FeatureVisitRules,
     ones: bool,
     vector_slice: VectorSlice,
     G: Values,

@@ -21,8 +21,8 @@ from murmura.kernels.fpl.triples import Draws
 from murmura.kernels.kgflex import (
     ClientRows,
     FeatureRows,
+    FeatureVisitRules,
     GainRules,
-    VisitRules,
     Workplace,
     choose_features,
     initial_views,
@@ -115,9 +115,11 @@ class KGFlexKernel:
         side_by_side(work, cohort.workers)
         return chain.sum_up(totals.sum(axis=0), cohort.round)
 
-    def _rules(self, round: int) -> VisitRules:
+    def _rules(self, round: int) -> FeatureVisitRules:
         a = self.algorithm
-        return VisitRules(np.uint64(round), a.alpha, a.unshared == "drop", a.power(), a.clip_update or 0.0)
+        return FeatureVisitRules(
+            np.uint64(round), a.alpha, a.unshared == "drop", a.power(), a.clip_update or 0.0
+        )
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """They rank with what they have."""

@@ -211,8 +211,8 @@ class KGFlexPaper(Algorithm):
         largest = float(np.abs(theta).max(initial=0.0))
         if not largest < LARGEST:
             raise DivergenceError(
-                f"{self.name}.alpha must be small enough for the sum of a round, but at {self.alpha:g} the model "
-                f"diverged (a number of {largest:.3g}); lower alpha."
+                f"{self.name}.alpha must be small enough for the sum of a round, but at {self.alpha:g} the "
+                f"model diverged (one number is {largest:.3g}); lower alpha."
             )
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
