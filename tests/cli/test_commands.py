@@ -140,6 +140,28 @@ def test_reasons_are_own_items(tmp_path: Path) -> None:
     assert (none.returncode, "'nobody' is not among" in none.stderr) == (3, True)
 
 
+def test_reasons_of_features_add_up_and_because_is_earned(tmp_path: Path) -> None:
+    file = ratings(tmp_path)
+    lines = file.read_text().splitlines()
+    genres = [["genre"], *([f"g{int(line.split(',')[1][1:]) % 7}"] for line in lines[1:])]
+    file.write_text("\n".join(f"{line},{genre[0]}" for line, genre in zip(lines, genres)) + "\n")
+    for model in ("kgflex", "kgflex-hybrid"):
+        made = murmura("fit", "--model", model, "--data", str(file), "--out", model, cwd=tmp_path)
+        assert made.returncode == 0, made.stderr
+        for who in (("--user", "u00"), ("--likes", "m00,m03")):
+            done = murmura("recommend", model, *who, "--why", "--k", "3", "--json", cwd=tmp_path)
+            found = [json.loads(line) for line in done.stdout.splitlines()]
+            assert len(found) == 3
+            for line in found:
+                assert sum(part["term"] for part in line["terms"]) == pytest.approx(line["score"], abs=1e-9)
+                known = {part["name"].partition(":")[0] for part in line["terms"]}
+                assert known <= {"category", "people like you"}
+            shown = murmura("recommend", model, *who, "--why", "--k", "3", cwd=tmp_path)
+            earned = any(part["because"] for line in found for part in line["terms"])
+            assert ("because" in shown.stdout) == earned
+            assert "similar to" not in shown.stdout
+
+
 @pytest.mark.process
 @pytest.mark.smoke
 @pytest.mark.parametrize("arguments", [("version",), ("frobnicate",), ("report", "nowhere")])

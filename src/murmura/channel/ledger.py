@@ -15,6 +15,7 @@ from murmura.core.arrays import Floats, Longs
 from murmura.core.population import Population
 from murmura.core.tally import Tally
 
+FEATURES = "features disclosed"
 POINTS = {"least": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "most": 1.0}
 
 
@@ -50,10 +51,13 @@ class Ledger:
     item_rows: Longs  # (items,) how often a row of each item was sent
     papers: dict[str, float]  # CCE, TCC, freshness, normalised freshness
     channel: str = ""  # what updates went through, and who can read them
+    features: Floats | None = None  # (clients,) the fraction of their features of items that ever left
 
     def summary(self) -> dict[str, Any]:
         """Totals, the distribution of the disclosed fraction, and the papers' measures, as plain values."""
-        return {**self.totals, "disclosed": spread(self.disclosed), **self.papers, "channel": self.channel}
+        features = {} if self.features is None else {FEATURES: spread(self.features)}
+        disclosed = {"disclosed": spread(self.disclosed), **features}
+        return {**self.totals, **disclosed, **self.papers, "channel": self.channel}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""
@@ -72,10 +76,11 @@ class Ledger:
         }
 
     def cost(self) -> dict[str, float]:
-        """What a comparison shows beside accuracy: the mean disclosed fraction, and kilobytes per client."""
+        """What a comparison shows beside accuracy: the mean disclosed fractions, and kilobytes per client."""
         clients = max(1, len(self.disclosed))
         return {
             "disclosed": spread(self.disclosed)["mean"],
+            **({} if self.features is None else {FEATURES: spread(self.features)["mean"]}),
             "kB up/client": self.totals["bytes_up"] / 1000 / clients,
             "kB down/client": self.totals["bytes_down"] / 1000 / clients,
         }

@@ -21,7 +21,7 @@ from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.from_dataset import one_person
 from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
-from murmura.runtimes.http.device.ranking import recommend
+from murmura.runtimes.http.device.ranking import explain, recommend
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 FIRST = 10  # items of a list that count
@@ -97,7 +97,7 @@ class _Own:
         kept = {(like.person, like.item) for like in self.folder.likes() if like.kept_back}
 
         async def measured() -> None:
-            best, done = await self._best(FIRST)
+            best, done, _ = await self._best(FIRST)
             if best:
                 found = {(person, item) for person, items in enumerate(best) for item in items}
                 hits = len(kept & found)
@@ -107,30 +107,36 @@ class _Own:
 
     async def recommend(self, k: int, tell: Printer) -> None:
         """The best items under their own names, for everyone of the device."""
-        best, _ = await self._best(k)
+        best, _, why = await self._best(k, explained=True)
         if not best:
             return
         federation = await about(self.device.send, self.device.identity.url)
         labels = (await self.device.cache.description(str(federation["description"]))).items.labels
         names = self.device.identity.people or ("you",)
         for name, items in zip(names, best):
-            tell({"event": "recommended", "for": name, "items": labels[items].tolist()})
+            said = {"why": why} if why else {}
+            tell({"event": "recommended", "for": name, "items": labels[items].tolist(), **said})
 
-    async def _best(self, k: int) -> tuple[list[list[int]], int]:
-        """Everybody's first k items by the newest model, and the rounds it has seen; none before training."""
+    async def _best(self, k: int, explained: bool = False) -> tuple[list[list[int]], int, list[str]]:
+        """Everybody's first k items by the newest model, and the rounds it has seen; none before training.
+
+        The third: why each of these items, for a device of one owner whose method can say so.
+        """
         d = self.device
         federation = await about(d.send, d.identity.url)
         manifest, state = await d.last_manifest(), self.folder.memory.state
         if manifest is None or not (state or federation["rounds_done"]):
-            return [], 0
+            return [], 0, []
         newest = replace(manifest, model=str(federation["model"]))
         info = (await d.cache.description(manifest.description)).info
         history, _ = d.history(info, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if manifest.exchange(info).returns else None
         model = await d.cache.model(newest)
         people = max(1, len(d.identity.people))
-        best = recommend(newest, info, model, state, history, d.identity.secret, k, answer, people)
-        return [items.tolist() for items in best], int(federation["rounds_done"])
+        held = (newest, info, model, state, history, d.identity.secret)
+        best = recommend(*held, k, answer, people)
+        why = explain(*held, best[0]) if explained and people == 1 else []
+        return [items.tolist() for items in best], int(federation["rounds_done"]), why
 
 
 def sentence(event: dict[str, Any]) -> str:
@@ -139,5 +145,8 @@ def sentence(event: dict[str, Any]) -> str:
     if kind == "joined" and event["foreign"]:
         return f"{SENTENCES[kind].format(**event)}; {event['foreign']} rows are of items it does not have"
     if kind == "recommended":
-        return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
+        if "why" not in event:
+            return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
+        lines = [f"{item}: {why}" for item, why in zip(event["items"], event["why"])]
+        return "\n  ".join([f"for {event['for']}:", *lines])
     return SENTENCES.get(kind, "stayed out: {why}").format(**event)

@@ -20,12 +20,15 @@ def recommend(
         str, typer.Option("--likes", metavar="ID,ID", help="Or someone unknown: the items she likes.")
     ] = "",
     k: Annotated[int, typer.Option("--k", min=1, help="How many items.")] = 10,
-    why: Annotated[bool, typer.Option("--why", help="Beside each item the nearest of her own.")] = False,
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Beside each item what its score is the sum of, or the nearest of her own."),
+    ] = False,
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
     """Recommend to one person: nothing about her leaves this machine."""
-    from murmura.studies.single_run import recommend_one
+    from murmura.studies.recommendation import recommend_one
 
     if bool(user) == bool(likes):
         raise SettingError("recommend needs either --user ID or --likes ID,ID: give exactly one of them.")
@@ -35,4 +38,9 @@ def recommend(
             typer.echo(json.dumps(line.flat(why), ensure_ascii=False))
         return
     rows = [[str(line.rank), line.name, line.reason()][: 3 if why else 2] for line in lines]
-    table(f"for {user or 'someone who likes ' + likes}", ["rank", "item", "why"][: 3 if why else 2], rows)
+    table(
+        f"for {user or 'someone who likes ' + likes}",
+        ["rank", "item", "why"][: 3 if why else 2],
+        rows,
+        text=why,
+    )

@@ -20,6 +20,7 @@ from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
+from murmura.core.score_terms import ScoreTerms
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:
@@ -196,6 +197,13 @@ class Algorithm(ABC):
                 held |= np.isin(history.item, update.tables[table.name].index)
         return held
 
+    def disclosed_features(self, states: Arrays) -> Floats | None:
+        """Of the stacked states of all clients the share of each one's features that ever left, for the ledger.
+
+        NaN for a client without any; None: the method knows no features of items.
+        """
+        return None
+
     def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints | None:
         """The items a visit takes as negatives, for the check of leaks; None: it draws none."""
         return None
@@ -213,6 +221,10 @@ class Algorithm(ABC):
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
         """Rankers: the scores of all items, (people, items)."""
         raise SettingError(f"{self.name} must rank items to be asked for scores, but it does not.")
+
+    def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms | None:
+        """What the scores of a client's one person are sums of, for the reasons; None: they are no sums."""
+        return None
 
     def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
         """Raters and classifiers: one value per query."""

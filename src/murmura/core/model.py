@@ -15,6 +15,7 @@ from murmura.core.errors import SettingError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
 from murmura.core.ranked_lists import RankedLists
+from murmura.core.score_terms import ScoreTerms
 
 Arrays = dict[str, NDArray[Any]]
 Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
@@ -50,6 +51,14 @@ class Model(ABC):
     @property
     def item_vectors(self) -> NDArray[Any] | None:
         """The item vectors it ranks with: (items, factors); None: it has none."""
+        return None
+
+    def terms(self, user: int) -> ScoreTerms | None:
+        """What the scores of a known user are sums of; None: they are no sums that could be shown."""
+        return None
+
+    def terms_history(self, items: Ints) -> ScoreTerms | None:
+        """The same for someone unknown who likes `items`."""
         return None
 
     @property

@@ -27,6 +27,7 @@ from murmura.core.population import States, member_places
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
+from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import from_dict
 from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import stacked
@@ -90,15 +91,28 @@ class FederatedModel(RankingModel):
 
     def score_history(self, items: Ints) -> NDArray[Any]:
         """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
+        history = self._guest_history(items)
+        state = self.guest_state(history)
+        scores: NDArray[Any] = self.plan.algorithm.client_score(self.ready_context, state, history)[0]
+        return scores
+
+    def terms(self, user: int) -> ScoreTerms | None:
+        """What the scores of a known user are sums of, as her own device would say it."""
+        ((_, _, state, history),) = self._asked(np.array([user], np.int32))
+        return self.plan.algorithm.client_terms(self.ready_context, state, history)
+
+    def terms_history(self, items: Ints) -> ScoreTerms | None:
+        """The same for someone unknown; nothing leaves."""
+        history = self._guest_history(items)
+        return self.plan.algorithm.client_terms(self.ready_context, self.guest_state(history), history)
+
+    def _guest_history(self, items: Ints) -> History:
         own = np.unique(np.asarray(items, np.int64))
         known = self.plan.info.items
         if len(own) and not 0 <= own[0] <= own[-1] < known:
             wrong = int(own[0] if own[0] < 0 else own[-1])
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
-        history = History.private(own.astype(np.int32), float(self.train.value.max()))
-        state = self.guest_state(history)
-        scores: NDArray[Any] = self.plan.algorithm.client_score(self.ready_context, state, history)[0]
-        return scores
+        return History.private(own.astype(np.int32), float(self.train.value.max()))
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id."""
@@ -158,15 +172,17 @@ class FederatedModel(RankingModel):
         schedule = from_dict(Schedule, meta["schedule"])
         channel = from_dict(ChannelSettings, meta.get("channel", {}))
         plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
+        states = group(arrays, "states")
         kept: dict[str, Any] = {**meta["ledger"], **group(arrays, "ledger"), "channel": channel.summary()}
-        ledger = Ledger(tuple(LedgerLine(**line) for line in kept.pop("lines")), **kept)
+        lines = tuple(LedgerLine(**line) for line in kept.pop("lines"))
+        ledger = Ledger(lines, **kept, features=method.disclosed_features(states))
         kernel = method.kernel() if meta["path"] == "kernel" else None
         refused = {int(client): why for client, why in meta["refused"].items()}
         return cls(
             train,
             plan,
             group(arrays, "model"),
-            group(arrays, "states"),
+            states,
             ledger,
             kernel,
             meta["rounds"],

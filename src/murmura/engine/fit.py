@@ -75,6 +75,7 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         f.tally.item_rows.copy(),
         plan.paper_costs(f.rounds),
         plan.channel.summary(),
+        plan.algorithm.disclosed_features(f.states),
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed

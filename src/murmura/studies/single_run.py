@@ -1,7 +1,4 @@
-"""One run from its configuration to its folder: fit first, open the test part only when asked to evaluate.
-
-Then what it recommends: the list of one person, from the model the folder keeps.
-"""
+"""One run from its configuration to its folder: fit first, open the test part only when asked to evaluate."""
 
 from __future__ import annotations
 
@@ -101,60 +98,3 @@ def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[Prepar
     """The data of a run made ready, and its model's settings made whole."""
     prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
     return prepared, {**defaults(prepared.protocol.name, prepared.data, name), **own}
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """One line of a list."""
-
-    rank: int
-    item: Any  # own id
-    name: str
-    score: float
-    similar: str  # the name of the nearest own item; "" where none was asked for or there is none
-    cosine: float
-
-    def reason(self) -> str:
-        """The reason as a person reads it."""
-        return f"similar to {self.similar} ({self.cosine:.2f})" if self.similar else ""
-
-    def flat(self, why: bool) -> dict[str, Any]:
-        """One flat object, as --json prints it."""
-        line = {"rank": self.rank, "item": self.item, "name": self.name, "score": self.score}
-        return {**line, "similar to": self.similar, "cosine": self.cosine} if why else line
-
-
-def recommend_one(
-    folder: Path, user: str, likes: list[str], k: int, why: bool, data_dir: Path | None = None
-) -> list[Recommendation]:
-    """The k best items of a known user, or of someone unknown who likes some items."""
-    prepared, model = open_run(folder, data_dir)
-    train = prepared.split.train
-    if user:
-        code = train.users.index([user], "user")
-        own = train.by_user.of(int(code[0]))
-        lists = model.recommend(code, k)
-    else:
-        own = np.unique(train.items.index(likes, "item"))
-        lists = model.recommend_history(own, k)
-    found = reasons(item_vectors(model), own, _items(lists)) if why else []
-    return _shown(prepared, lists, found)
-
-
-def _items(lists: RankedLists) -> Ints:
-    row = lists.item[0]
-    kept: Ints = row[row >= 0]
-    return kept
-
-
-def _shown(prepared: PreparedData, lists: RankedLists, found: list[Reason]) -> list[Recommendation]:
-    catalogue, labels = prepared.catalogue, prepared.split.data.items.labels.tolist()
-    lines = []
-    for place, item in enumerate(_items(lists).tolist()):
-        reason = found[place] if found else Reason(item, -1, 0.0)
-        similar = catalogue.name(reason.nearest) if reason.nearest >= 0 else ""
-        score = float(lists.score[0, place])
-        lines.append(
-            Recommendation(place + 1, labels[item], catalogue.name(item), score, similar, reason.cosine)
-        )
-    return lines

@@ -208,12 +208,18 @@ class AlgorithmKit(KitTraining):
         )
 
     def test_unknown_people_and_empty_histories_are_answered(self) -> None:
-        """People with no item, every item or one; and a guest: finite scores for all, and nothing leaves."""
+        """People with no item, every item or one; and a guest: finite scores for all, and nothing leaves.
+
+        Where scores are told as sums, the terms add up to them.
+        """
         require(made(self.make), "client_score")
         fitted = self._train(InProcess())
         scores = fitted.score(np.arange(3, dtype=np.int32))
         assert scores.shape == (3, fitted.plan.info.items), "client_score must return (people, items)."
         assert np.isfinite(scores).all(), "client_score must return finite numbers, but one is not."
+        for user, own in enumerate(scores):
+            if (terms := fitted.terms(user)) is not None:
+                assert_close(own, terms.scores, 1e-9, "client_terms must add up to client_score: their sum")
         sent = fitted.ledger.totals["bytes_up"]
         for items in ([], [0], list(range(5)), list(range(fitted.plan.info.items))):
             guest = fitted.score_history(np.array(items, np.int32))

@@ -46,11 +46,14 @@ def assert_same_bits(one: Any, other: Any, name: str) -> None:
 
 
 def assert_same_ledger(one: Ledger, other: Ledger) -> None:
-    """Equal traffic line by line, equal disclosed fractions, equal rows of every item."""
+    """Equal traffic line by line, equal disclosed fractions of items and features, equal rows of every item."""
     assert one.totals == other.totals, f"the totals are {one.totals} and {other.totals}"
     assert one.lines == other.lines, "the ledgers have different lines"
     assert np.array_equal(one.disclosed, other.disclosed, equal_nan=True), "disclosed fractions differ"
     assert (one.item_rows == other.item_rows).all(), "items were sent differently often"
+    assert (one.features is None) == (other.features is None), "only one ledger knows of features"
+    if one.features is not None and other.features is not None:
+        assert np.array_equal(one.features, other.features, equal_nan=True), "disclosed features differ"
 
 
 def assert_close(one: Any, other: Any, error: float, name: str) -> None:

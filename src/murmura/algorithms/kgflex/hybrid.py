@@ -32,6 +32,7 @@ from murmura.core.contract import (
 from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
+from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, Update
 
@@ -141,12 +142,33 @@ class KGFlexHybrid(KGFlex):
         How far the terms of a person's features lie apart grows with her visits; in units of their spread over
         the items the same w suits everyone.
         """
-        spread = features.std(axis=1, keepdims=True)
-        scores: Floats = self.weight * features / np.where(spread > 0, spread, 1.0)
+        scores: Floats = self.scale_of(features)[:, None] * features
         scores += np.asarray(vectors, np.float64)
-        if self.discount and info.counts is not None:
-            scores -= self.discount * np.log(np.maximum(info.counts, 1))
+        if self.discount:
+            scores += self.popularity(info)
         return scores
+
+    def scale_of(self, features: Floats) -> Floats:
+        """w over the spread of each person's scores by features: (people,)."""
+        spread = features.std(axis=1)
+        scale: Floats = self.weight / np.where(spread > 0, spread, 1.0)
+        return scale
+
+    def popularity(self, info: FederationInfo) -> Floats:
+        """What the discount adds to the score of every item."""
+        counts = np.ones(info.items) if info.counts is None else info.counts
+        return -self.discount * np.log(np.maximum(counts, 1))
+
+    def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms:
+        """The features, what people with like vectors choose, and the discount."""
+        part = super().client_terms(context, state, history)
+        vectors = self.vectors().client_score(context, state, history)
+        scale = self.scale_of(super().client_score(context, state, history))[0]
+        names, values = [*part.names, "people like you"], [scale * part.values, vectors]
+        if self.discount:
+            names.append("popularity")
+            values.append(self.popularity(context.info)[None])
+        return ScoreTerms(tuple(names), part.gain, np.concatenate(values).astype(np.float64))
 
     def kernel(self) -> Kernel:
         """The compiled twin."""

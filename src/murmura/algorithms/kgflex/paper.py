@@ -38,8 +38,9 @@ from murmura.core.errors import DivergenceError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import settings
-from murmura.core.update import SparseRows, Update
+from murmura.core.update import Arrays, SparseRows, Update
 
 Count = Annotated[int, Field(ge=1)]
 Times = Annotated[int, Field(ge=0)]
@@ -192,6 +193,11 @@ class KGFlexPaper(Algorithm):
         shared = rng.stream(Purpose.COINS).coins(history.consent)
         return shared if len(update.tables["features"]) else np.zeros(len(history), np.bool_)
 
+    def disclosed_features(self, states: Arrays) -> Floats:
+        """From the flags of what ever left."""
+        held = (states["feature"] >= 0).sum(axis=1)
+        return np.where(held > 0, states["sent"].sum(axis=1) / np.maximum(held, 1), np.nan)
+
     def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints:
         """The other items of the pairs of a visit."""
         return draw_triples(info.listed, history.item, len(history), rng.stream(Purpose.TRIPLES))[:, 1]
@@ -236,6 +242,16 @@ class KGFlexPaper(Algorithm):
         for f, value in zip(state["feature"].tolist(), self.terms(context, state).tolist()):
             scores[0, item[start[f] : start[f + 1]]] += value
         return scores
+
+    def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms:
+        """Equation (6.12) feature by feature."""
+        features, value = known(context.info), self.terms(context, state)
+        own, (start, item) = state["feature"][: len(value)].tolist(), features.by_feature
+        values = np.zeros((len(own), context.info.items))
+        for row, f in enumerate(own):
+            values[row, item[start[f] : start[f + 1]]] = value[row]
+        names = tuple(features.name(f) for f in own)
+        return ScoreTerms(names, state["k"][: len(own)].astype(np.float64), values)
 
 
 def known(info: FederationInfo) -> ItemFeatures:

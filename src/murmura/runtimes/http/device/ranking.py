@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.contract import FederationInfo, History, RoundContext
+from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Arrays
+from murmura.engine.reasons import sentence, term_reasons
 from murmura.runtimes.http.protocol.manifest import Manifest
 
 
@@ -27,13 +28,7 @@ def recommend(
     A device that has learned nothing yet is someone who comes later: her part is made from the model as it
     stands. Ties go to the lower number.
     """
-    algorithm, rng = manifest.algorithm(), Rng(secret, manifest.round + 1)
-    context = RoundContext(info, "ready", manifest.round + 1, model, answer)
-    ready = (
-        algorithm.client_ready(context, state, history, rng)
-        if state
-        else algorithm.client_fold_in(context, history, rng)
-    )
+    algorithm, context, ready = _ready(manifest, info, model, state, history, secret, answer)
     scores = np.asarray(algorithm.client_score(context, ready, history), np.float64)
     whose = np.zeros(len(history), np.int32) if history.person is None else history.person
     best = []
@@ -42,3 +37,39 @@ def recommend(
         order = np.argsort(-scores[person, offered], kind="stable")
         best.append(offered[order[:k]].astype(np.int32))
     return best
+
+
+def explain(
+    manifest: Manifest,
+    info: FederationInfo,
+    model: Arrays,
+    state: Arrays,
+    history: History,
+    secret: Words,
+    shown: Ints,
+) -> list[str]:
+    """Why each of the shown items, the list of a device's one owner; nothing where scores are no sums."""
+    algorithm, context, ready = _ready(manifest, info, model, state, history, secret)
+    terms = algorithm.client_terms(context, ready, history)
+    if terms is None:
+        return []
+    offered = np.setdiff1d(info.listed, history.item).astype(np.int32)
+    found = term_reasons(terms, offered, shown, len(shown))
+    return [sentence(float(terms.scores[item]), parts) for item, parts in zip(shown.tolist(), found)]
+
+
+def _ready(
+    manifest: Manifest,
+    info: FederationInfo,
+    model: Arrays,
+    state: Arrays,
+    history: History,
+    secret: Words,
+    answer: Arrays | None = None,
+) -> tuple[Algorithm, RoundContext, ClientState]:
+    """What a device ranks with."""
+    algorithm, rng = manifest.algorithm(), Rng(secret, manifest.round + 1)
+    context = RoundContext(info, "ready", manifest.round + 1, model, answer)
+    if state:
+        return algorithm, context, algorithm.client_ready(context, state, history, rng)
+    return algorithm, context, algorithm.client_fold_in(context, history, rng)
