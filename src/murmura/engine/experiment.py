@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.core.catalogue import Relation
+from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
 from murmura.core.model import Model
@@ -19,10 +19,13 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.engine.protocol import Protocol
+from murmura.engine.reasons import term_reasons
 from murmura.engine.run import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from murmura.evaluation.ratings import rating_errors
 
+REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
+EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
 LIST_HEADER = ("user", "rank", "item", "score")
 GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
 
@@ -185,6 +188,21 @@ def record_training(run: Run, model: Model) -> None:
             run.write_table(name, *record)
         else:
             run.write_json(name, record)
+
+
+def record_reasons(run: Run, model: Model, catalogue: Catalogue) -> None:
+    """Write what the score of the first item of a few people is the sum of, where the model can say so."""
+    train, rows = model.train, []
+    for user in np.flatnonzero(train.user_counts)[:EXPLAINED].tolist():
+        terms = model.terms(user)
+        if terms is None:
+            return
+        offered = np.setdiff1d(np.flatnonzero(model.candidates), train.by_user.of(user)).astype(np.int32)
+        (first,) = model.recommend(np.array([user], np.int32), 1).item[0].tolist()
+        parts = term_reasons(terms, offered, np.array([first]), AMONG)[0] if first >= 0 else []
+        who, name = train.users.labels[user], catalogue.name(first)
+        rows += [(who, name, one.name, one.term, one.gain, int(one.because)) for one in parts]
+    run.write_table(REASONS, REASON_HEADER, rows)
 
 
 def record_items(run: Run, split: Split, categories: Relation | None) -> None:

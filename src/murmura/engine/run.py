@@ -12,6 +12,7 @@ runs/<id>/
   ledger.json           what left the devices (federated methods)
   audit.json            what attacks on the updates found, where it was audited
   item_rows.csv         how often a row of each item left a device (federated methods)
+  reasons.csv           of a few people the terms of their first item's score (methods whose scores are sums)
   items.csv             of a comparison: how often each item occurs in training and test; so categories.csv
   status.json           running, done, interrupted or failed
 

@@ -22,6 +22,7 @@ from murmura.engine.experiment import (
     record_items,
     record_lists,
     record_outcome,
+    record_reasons,
     record_training,
 )
 from murmura.engine.protocol import PreparedData, prepare, protocol
@@ -134,6 +135,7 @@ def one_run(
     run.write_json("environment.json", environment())
     run.write_json("seconds.json", outcome.seconds)
     record_training(run, outcome.model)
+    record_reasons(run, outcome.model, plan.prepared.catalogue)
     record_lists(run, outcome.lists, split)
     record_outcome(run, outcome, split)
     run.mark("done")

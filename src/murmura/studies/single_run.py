@@ -16,7 +16,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
-from murmura.engine.experiment import record_lists, record_outcome, record_training, score
+from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import Reason, item_vectors, reasons
 from murmura.engine.run import Run, environment
@@ -50,6 +50,7 @@ def fit_run(
             users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
             record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
             record_training(run, model)
+            record_reasons(run, model, prepared.catalogue)
             ready.save(run.path / MODEL, model)
         (run.path / CHECKPOINT).unlink(missing_ok=True)
         run.mark("fitted")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from murmura.engine.run import Run
 from murmura.report.audits import (
@@ -22,6 +23,7 @@ from murmura.report.plots.exposure import (
     training_picture,
     update_picture,
 )
+from murmura.report.plots.reasons import read_reasons, reasons_picture
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
@@ -33,6 +35,7 @@ from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, points, read_sweep
 
+EXPLAINED = 3  # entries whose reasons are drawn
 TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings", "groups", "group-errors")
 
 
@@ -56,8 +59,9 @@ def analyses(folder: Path) -> list[Analysis]:
     run = Run.open(folder)
     audited = read_audits(run)
     attacked = [audit_section(folder, audited)] if audited else []
-    if run.has("metrics.json") or not isinstance((config := run.config).get("models"), dict):
-        return attacked
+    config = run.config
+    if run.has("metrics.json") or not isinstance(config.get("models"), dict):
+        return [*_reasons({_model_name(config): [run]}), *attacked]
     comparison = ComparisonFolder(run, config)
     what, found = read_sweep(comparison), points(comparison)
     if groups := find_groups(folder):
@@ -66,6 +70,7 @@ def analyses(folder: Path) -> list[Analysis]:
     if run.has("items.csv"):
         times = frequencies(comparison)
         made += [_popularity(times, what), _categories(bias(comparison, times))]
+    made += _reasons({label: comparison.finished(label) for label in comparison.models})
     return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
 
 
@@ -104,6 +109,20 @@ def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None
         return None
     pictures = [update_picture(drawn, what), recommendation_picture(drawn, what)]
     return _of("popularity", "Popularity", pictures, [frequency_table(found)])
+
+
+def _reasons(runs: dict[str, list[Run]]) -> list[Analysis]:
+    """The reasons of the first seed of the first entries that give any."""
+    known = [(label, found) for label, some in runs.items() if some and (found := read_reasons(some[0]))]
+    pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
+    return [_of("reasons", "Reasons", pictures, [])] if pictures else []
+
+
+def _model_name(config: dict[str, Any]) -> str:
+    """The method of the folder of one run: of `murmura fit`, or inside a comparison."""
+    if isinstance(config.get("models"), dict):
+        return ", ".join(map(str, config["models"]))
+    return str((config.get("model") or {}).get("name", ""))
 
 
 def _categories(found: Bias | None) -> Analysis | None:
