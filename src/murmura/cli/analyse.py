@@ -1,4 +1,7 @@
-"""`murmura analyse`: what a finished comparison or sweep says beyond its results; reads the folder alone."""
+"""`murmura analyse`: what a finished comparison or sweep says beyond its results.
+
+All but `features` and `fidelity`, which need the data as well, read the folder alone.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ if TYPE_CHECKING:
 
 analyse_app = typer.Typer(no_args_is_help=True)
 Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmura compare` wrote.")]
+
+Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `murmura fit` wrote.")]
 
 
 @analyse_app.command("sweep")
@@ -76,6 +81,22 @@ def swept(folder: Path) -> ReportTable | None:
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
     return sweep_table(what, points(comparison), comparison.cutoff)
+@analyse_app.command("features")
+def features(folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """Which features people decide by before and after recommendation, and what the lists keep of them."""
+    from murmura.report.tables.analyses import preservation_table
+    from murmura.studies.analyses.preservation import preservation_folder
+
+    _answer(folder, preservation_table(preservation_folder(folder, data_dir)), as_json)
+
+
+@analyse_app.command("fidelity")
+def fidelity(folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+    """How often a first item leaves the list without its reason; a model that was not kept is trained again."""
+    from murmura.report.tables.analyses import fidelity_table
+    from murmura.studies.analyses.fidelity import fidelity_folder
+
+    _answer(folder, fidelity_table(fidelity_folder(folder, data_dir)), as_json)
 
 
 def _answer(folder: Path, found: ReportTable | None, as_json: bool) -> None:

@@ -231,6 +231,18 @@ class ComparisonFolder:
         runs = {seed: Run(self.run.path / run_name(label, seed)) for seed in self.seeds}
         return {seed: run for seed, run in runs.items() if run.has("config.yaml")}
 
+    def prepare(self, data_dir: Path | None = None) -> PreparedData:
+        """Its data made ready; refuses others than those it was made from."""
+        rules = self.config.get("protocol")
+        if not self.run.has("data.json") or not isinstance(rules, dict):
+            raise RunError(
+                f"{self.run.path} must be a comparison that has begun, but has no data.json or no protocol; "
+                "run `murmura compare` with this --out."
+            )
+        prepared = named_data(self.config).prepare(rules, data_dir)
+        refuse_other_data(prepared, self.run)
+        return prepared
+
     def finished(self, label: str) -> list[Run]:
         """The finished runs of one entry, by seed."""
         return [run for run in self.begun(label).values() if run.status == "done"]

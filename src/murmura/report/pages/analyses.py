@@ -23,20 +23,41 @@ from murmura.report.plots.exposure import (
     training_picture,
     update_picture,
 )
+from murmura.report.plots.preservation import preservation_picture
 from murmura.report.plots.reasons import read_reasons, reasons_picture
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
-from murmura.report.tables.analyses import bias_table, frequency_table, freshness_table, sweep_table
+from murmura.report.tables.analyses import (
+    bias_table,
+    fidelity_table,
+    frequency_table,
+    freshness_table,
+    preservation_table,
+    sweep_table,
+)
 from murmura.report.tables.table import ReportTable
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies
+from murmura.studies.analyses.fidelity import read_fidelity
+from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, points, read_sweep
 
 EXPLAINED = 3  # entries whose reasons are drawn
-TABLES = ("sweep", "freshness", "frequency", "bias", "audit", "audit-ratings", "groups", "group-errors")
+TABLES = (
+    "sweep",
+    "freshness",
+    "frequency",
+    "bias",
+    "audit",
+    "audit-ratings",
+    "groups",
+    "group-errors",
+    "features",
+    "fidelity",
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +82,7 @@ def analyses(folder: Path) -> list[Analysis]:
     attacked = [audit_section(folder, audited)] if audited else []
     config = run.config
     if run.has("metrics.json") or not isinstance(config.get("models"), dict):
-        return [*_reasons({_model_name(config): [run]}), *attacked]
+        return [*_explanations(run, {_model_name(config): [run]}), *attacked]
     comparison = ComparisonFolder(run, config)
     what, found = read_sweep(comparison), points(comparison)
     if groups := find_groups(folder):
@@ -70,7 +91,7 @@ def analyses(folder: Path) -> list[Analysis]:
     if run.has("items.csv"):
         times = frequencies(comparison)
         made += [_popularity(times, what), _categories(bias(comparison, times))]
-    made += _reasons({label: comparison.finished(label) for label in comparison.models})
+    made += _explanations(run, {label: comparison.finished(label) for label in comparison.models})
     return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
 
 
@@ -111,11 +132,21 @@ def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None
     return _of("popularity", "Popularity", pictures, [frequency_table(found)])
 
 
-def _reasons(runs: dict[str, list[Run]]) -> list[Analysis]:
-    """The reasons of the first seed of the first entries that give any."""
+def _explanations(run: Run, entries: dict[str, list[Run]]) -> list[Analysis]:
+    """Reasons and how often they decide; features before and after, where they were analysed."""
+    made = [_reasons(run, entries)]
+    if kept := read_preservation(run):
+        title = "Features before and after"
+        made.append(_of("features", title, [preservation_picture(kept[0])], [preservation_table(kept)]))
+    return [one for one in made if one.pictures or one.tables]
+
+
+def _reasons(run: Run, runs: dict[str, list[Run]]) -> Analysis:
+    """The reasons of the first seed of the first entries that give any, and what removal says of them."""
     known = [(label, found) for label, some in runs.items() if some and (found := read_reasons(some[0]))]
     pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
-    return [_of("reasons", "Reasons", pictures, [])] if pictures else []
+    measured = read_fidelity(run)
+    return _of("reasons", "Reasons", list(pictures), [fidelity_table(measured)] if measured else [])
 
 
 def _model_name(config: dict[str, Any]) -> str:

@@ -9,7 +9,11 @@ from murmura.report.summary import title
 from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.studies.analyses.exposure import HEAD, Bias, Frequencies
+from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
+from murmura.studies.analyses.preservation import OVERALL, Preservation
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
+
+Row = tuple[TableCell, ...]
 
 
 def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable | None:
@@ -110,6 +114,53 @@ def freshness_table(found: Sequence[SweepPoint], k: int) -> ReportTable | None:
         *(Column(key, title(key)) for key in keys),
     )
     return ReportTable("freshness", "Freshness and accuracy", columns, tuple(rows))
+
+
+def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
+    """How often an item leaves the list, and its place, without a reason."""
+    rows = [
+        (
+            text_cell(one.label),
+            number_cell(one.seeds),
+            number_cell(one.people),
+            number_cell(one.shared, 1),
+            *(number_cell(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS),
+        )
+        for one in found
+    ]
+    columns = (
+        NAME,
+        Column("seeds"),
+        Column("people", "who share a feature with their first item"),
+        Column("features", "that they share with it, on average"),
+        *(
+            Column(f"{reason}, {LENGTH}", f"the item leaves the first {LENGTH} without it")
+            for reason in REASONS
+        ),
+        *(Column(f"{reason}, 1", "the item is no longer the first without it") for reason in REASONS),
+    )
+    note = (
+        f"How often the first item of a person's list leaves it ({LENGTH} items), or the first place (1), when "
+        "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
+        "the one with the largest term, one of those it shares with her at random."
+    )
+    return ReportTable("fidelity", "Fidelity of reasons by removal", columns, tuple(rows), (note,))
+
+
+def preservation_table(found: Sequence[Preservation]) -> ReportTable:
+    """Table 6.2: quartiles of the share of a person's features that are informative in her list, too."""
+    rows = [
+        (text_cell(one.label), text_cell(most), *(number_cell(value, 3) for value in (*three, one.overall)))
+        for one in found
+        for most, three in one.kept.items()
+    ]
+    note = (
+        "Of a person's most informative features the share that is informative in her list of recommendations, "
+        f"too: quartiles over people. overlap@{OVERALL}: of everyone's {OVERALL} most informative features the "
+        "share that is among those of all lists together."
+    )
+    columns = (NAME, *map(Column, ("features", "Q1", "Q2", "Q3", f"overlap@{OVERALL}")))
+    return ReportTable("features", "Features before and after recommendation", columns, tuple(rows), (note,))
 
 
 def _cell(value: float | None, among: Sequence[float | None]) -> TableCell:

@@ -34,6 +34,7 @@ from murmura.report.tables.table import (
     text_cell,
 )
 from murmura.studies.analyses.exposure import bias, frequencies
+from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace, TrialResult
@@ -121,6 +122,8 @@ def measured(place: ExperimentPlace, analyses: tuple[str, ...]) -> tuple[Values,
             for label in shown.shown:
                 value = float(shown.disparity(label)[place_of])
                 found.setdefault(label, {})[f"BD {name}"] = Interval(value)
+    for kept in read_preservation(comparison.run) if "features" in analyses else ():
+        found.setdefault(kept.label, {}).update({key: Interval(v) for key, v in kept.values().items()})
     return found, results
 
 

@@ -43,7 +43,7 @@ from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.compare import ComparisonFolder
-from murmura.studies.config import named_data, refuse_other_data
+from murmura.studies.config import refuse_other_data
 from murmura.studies.methods import name_and_settings
 from murmura.studies.single_run import prepare_run, read_config
 
@@ -185,14 +185,7 @@ def audit_folder(
 ) -> dict[str, Audit]:
     """Audit the entries of the comparison in a folder, on its data and with its seeds."""
     comparison = ComparisonFolder.open(folder)
-    rules = comparison.config.get("protocol")
-    if not comparison.run.has("data.json") or not isinstance(rules, dict):
-        raise RunError(
-            f"{folder} must be a comparison that has begun, but has no data.json or no protocol; "
-            "run `murmura compare` with this --out."
-        )
-    prepared = named_data(comparison.config).prepare(rules, data_dir)
-    refuse_other_data(prepared, comparison.run)
+    prepared = comparison.prepare(data_dir)
     with locked(folder):
         return audit_entries(comparison, prepared, names, progress)
 

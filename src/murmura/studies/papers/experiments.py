@@ -24,7 +24,7 @@ from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid
 from murmura.studies.sweep import entry_label
 
-Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups"]
+Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 

@@ -30,6 +30,7 @@ from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
+from murmura.studies.analyses.preservation import preserve_entries
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import (
     Comparison,
@@ -159,6 +160,8 @@ def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
             list(run_entries(plan, place.runs))  # everything is there: it only adds up
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
+            if "features" in place.experiment.analyses:
+                preserve_entries(ComparisonFolder.open(place.runs), plan.prepared)
         folder.mark("done")
     return whole
 

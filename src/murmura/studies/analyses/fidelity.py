@@ -1,0 +1,121 @@
+"""Does a reason decide? Fidelity by removal: how often someone's first item leaves her list without it.
+
+A reason is a feature that the item shares with her. Three are compared: the first one that is told (the most
+informative of those that speak for the item), the one with the largest term, and one at random, of which the
+expected value is taken. Each is taken from the scores of all items, and the list made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints
+from murmura.core.errors import RunError, SettingError
+from murmura.core.locks import locked
+from murmura.core.model import Model
+from murmura.core.score_terms import ScoreTerms
+from murmura.engine.run import Run
+from murmura.studies.analyses.entry_runs import EntryRun, entry_runs
+
+FILE = "fidelity.json"
+REASONS = ("first reason", "largest term", "random feature")
+LENGTH = 10  # of the lists
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """One entry: how often its reasons pass, as means over people and seeds."""
+
+    label: str
+    seeds: int
+    people: float  # who share a feature with their first item
+    shared: float  # features that one shares with it
+    leaves: dict[str, float]  # reason -> how often the item leaves the first LENGTH
+    falls: dict[str, float]  # reason -> how often it is no longer the first
+
+
+def fidelity_of(model: Model) -> tuple[Floats, Floats, Ints] | None:
+    """(people, reasons) how often the first item leaves the list, and the first place; features shared by each.
+
+    People who share no feature with their first item are left out; None: the model's scores are no sums.
+    """
+    users = np.flatnonzero(model.train.user_counts).astype(np.int32)
+    first = model.recommend(users, 1).item[:, 0]
+    allowed, leaves, falls, shared = (
+        np.flatnonzero(model.candidates),
+        list[Floats](),
+        list[Floats](),
+        list[int](),
+    )
+    for user, item in zip(users.tolist(), first.tolist()):
+        terms = model.terms(user)
+        if terms is None:
+            return None
+        features = terms.of(item) if item >= 0 else np.empty(0, np.int32)
+        features = features[features < terms.features]
+        if len(features):
+            offered = np.setdiff1d(allowed, model.train.by_user.of(user)).astype(np.int32)
+            leaves.append(removals(terms, item, features, offered, LENGTH))
+            falls.append(removals(terms, item, features, offered, 1))
+            shared.append(len(features))
+    shape = (-1, len(REASONS))
+    return np.reshape(leaves, shape), np.reshape(falls, shape), np.array(shared, np.int32)
+
+
+def removals(terms: ScoreTerms, item: int, features: Ints, offered: Ints, k: int) -> Floats:
+    """(reasons,) whether the item leaves the first k without its first reason, its largest, one at random.
+
+    `features` are those it shares with her, the most informative first. Without one that speaks for the item
+    there is no reason, and nothing that could pass.
+    """
+    drops = np.array([terms.drops(item, feature, offered, k) for feature in features.tolist()])
+    speaks = terms.values[features, item] > 0
+    first, largest = int(speaks.argmax()), int(terms.values[features, item].argmax())
+    return np.array([drops[first] & speaks[first], drops[largest] & speaks[largest], drops.mean()], np.float64)
+
+
+def fidelity_folder(folder: Path, data_dir: Path | None = None) -> list[Fidelity]:
+    """Measure every entry whose scores are sums, keep the result in the folder; what is there is not repeated."""
+    run = Run.open(folder)
+    if run.has(FILE):
+        return read_fidelity(run)
+    with locked(folder):
+        runs: dict[str, list[EntryRun]] = {}
+        for one in entry_runs(folder, data_dir):
+            runs.setdefault(one.label, []).append(one)
+        found = [made for label, some in runs.items() if (made := _entry(label, some)) is not None]
+        if not found:
+            raise SettingError(
+                f"fidelity needs a model whose scores are sums over features, but {', '.join(runs)} have none; "
+                "run one such as kgflex."
+            )
+        run.write_json(FILE, {"entries": [asdict(one) for one in found]})
+    return found
+
+
+def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
+    measured = []
+    for one in runs:
+        found = fidelity_of(one.model())
+        if found is None:
+            return None
+        measured.append(found)
+    leaves, falls = (np.mean([one[part].mean(axis=0) for one in measured], axis=0) for part in (0, 1))
+    people = [len(one[2]) for one in measured]
+    shared = [one[2].mean() for one in measured]
+    named: list[dict[str, float]] = [dict(zip(REASONS, values.tolist())) for values in (leaves, falls)]
+    return Fidelity(label, len(runs), float(np.mean(people)), float(np.mean(shared)), *named)
+
+
+def read_fidelity(run: Run) -> list[Fidelity]:
+    """What a folder keeps of it."""
+    kept: Any = run.read(FILE) if run.has(FILE) else {"entries": []}
+    try:
+        return [Fidelity(**one) for one in kept["entries"]]
+    except (KeyError, TypeError):
+        raise RunError(f"{run.path / FILE} is damaged: delete it and analyse the folder again.") from None
