@@ -160,6 +160,11 @@ def test_reasons_of_features_add_up_and_because_is_earned(tmp_path: Path) -> Non
             earned = any(part["because"] for line in found for part in line["terms"])
             assert ("because" in shown.stdout) == earned
             assert "similar to" not in shown.stdout
+    (measured,) = murmura("analyse", "fidelity", "kgflex", "--json", cwd=tmp_path).stdout.splitlines()
+    assert json.loads(measured)["model"] == "kgflex"
+    kept = murmura("analyse", "features", "kgflex", "--json", cwd=tmp_path).stdout.splitlines()
+    assert [json.loads(line)["features"] for line in kept] == ["5", "10", "50", "100", "all"]
+    assert murmura("analyse", "features", "kgflex-hybrid", cwd=tmp_path).returncode == 0
 
 
 @pytest.mark.process

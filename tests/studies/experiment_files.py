@@ -50,6 +50,15 @@ def ratings(folder: Path, users: int = 60, items: int = 36) -> Path:
     return path
 
 
+def featured(folder: Path) -> Path:
+    """The same ratings with a category for every item, each of twelve items."""
+    head, *lines = ratings(folder).read_text(encoding="utf-8").splitlines()
+    rows = [f"{line},c{int(line.split(',')[1][1:]) % 3}" for line in lines]
+    path = folder / "featured.csv"
+    path.write_text("\n".join([f"{head},category", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
 def check_ins(folder: Path, users: int = 60, items: int = 90, rows: int = 24) -> Path:
     """A CSV of three taste groups with enough rows a user for the protocol of FPL."""
     lines = ["user,item,rating,time"]

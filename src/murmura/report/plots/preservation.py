@@ -39,11 +39,11 @@ def preservation_picture(found: Preservation) -> Picture:
         figure.subplots_adjust(side, 0.3 / height, 0.985, 1 - 0.55 / height, wspace=0.1 + 2.2 * side)
         panels = figure.subplots(1, 2)
         for axes, title, bars, other in zip(
-            panels, ("own items", "recommended items"), (before, after), (found.after, found.before)
+            panels, ("own items", "recommended items"), (before, after), (after, before)
         ):
             _panel(axes, title, bars, {name for name, _ in other})
         patches = [Patch(color=colour) for colour in (CENTRAL, MUTED)]
-        legend(figure, patches, [f"in both first {OVERALL}", "in one"], height)
+        legend(figure, patches, ["in both", "here alone"], height)
 
     lost = [name for name, _ in before if name not in {name for name, _ in found.after}]
     said = (
