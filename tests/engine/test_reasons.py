@@ -14,7 +14,7 @@ def world(seed: int = 0, features: int = 12, items: int = 30) -> ScoreTerms:
     rng = np.random.default_rng(seed)
     has = rng.random((features, items)) < 0.3
     values = np.where(has, rng.integers(-2, 5, (features, 1)) / 4, 0.0)
-    everyone = rng.integers(0, 3, items) / 4
+    everyone = rng.integers(-4, 3, items) / 4
     names = (*(f"feature: {f}" for f in range(features)), "people like you")
     return ScoreTerms(names, rng.permutation(features) / features, np.vstack([values, everyone]))
 

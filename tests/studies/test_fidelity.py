@@ -48,13 +48,16 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_feature_that_alone_holds_an_item_passes_and_a_small_one_does_not() -> None:
     """Item 0 is held by its first feature; the others stand at 0.5, just below what is left without it."""
-    values = np.array([[2.0, 0, 0, 0], [0.6, 0, 0, 0], [-0.2, 0, 0, 0], [0.0, 0.5, 0.5, 0.3]])
+    values = np.array([[2.0, 0, 0, 0], [0.6, 0, 0, 0], [-0.3, 0, 0, 0], [0.0, 0.5, 0.5, 0.3]])
     terms = ScoreTerms(("a", "b", "c", "d"), np.array([0.1, 0.4, 0.9, 0.2]), values)
     offered, features = np.arange(4, dtype=np.int32), terms.of(0)
     assert features.tolist() == [2, 1, 0]  # the most informative first; it speaks against the item
     assert removals(terms, 0, features, offered, 1).tolist() == [0, 1, 1 / 3]
     assert removals(terms, 0, features, offered, 2).tolist() == [0, 1, 1 / 3]
     assert removals(terms, 0, features, offered, 3).tolist() == [0, 0, 0]
+    rivals = np.vstack([values[:3], [0.0, 2.2, 2.2, 0.3]])  # above what is left without the second
+    closer = ScoreTerms(terms.names, terms.gain, rivals)
+    assert removals(closer, 0, features, offered, 1).tolist() == [1, 1, 2 / 3]
     against = ScoreTerms(("a",), np.array([0.5]), np.array([[-1.0, -2.0, -3.0]]))
     assert removals(against, 0, against.of(0), np.arange(3, dtype=np.int32), 1)[:2].tolist() == [0, 0]
 

@@ -53,7 +53,7 @@ def test_the_gain_of_a_list_is_that_of_its_items() -> None:
     """A list of one maker's items alone: the maker tells most, as much as the formula says."""
     train = plan(world(), "default", {}).prepared.split.train
     info = FederationInfo.of(train)
-    ((feature, found),) = rankings(info, [np.arange(0, 40, 5)], np.zeros(1, np.int32), 0, 1)
+    ((feature, found),) = rankings(info, [np.arange(0, 40, 5, dtype=np.int32)], np.zeros(1, np.int32), 0, 1)
     assert info.features is not None
     assert info.features.labels[feature[0]] == "maker=0"
     possible = [

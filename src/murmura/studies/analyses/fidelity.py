@@ -80,7 +80,7 @@ def removals(terms: ScoreTerms, item: int, features: Ints, offered: Ints, k: int
 
 
 def fidelity_folder(folder: Path, data_dir: Path | None = None) -> list[Fidelity]:
-    """Measure every entry whose scores are sums, keep the result in the folder; what is there is not repeated."""
+    """Measure every entry whose scores are sums and keep the result in the folder; it is not repeated."""
     run = Run.open(folder)
     if run.has(FILE):
         return read_fidelity(run)
