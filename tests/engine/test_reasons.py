@@ -74,3 +74,13 @@ def test_what_is_written_adds_up_and_says_because_of_nothing_else() -> None:
     assert "1 other (1 decisive)" in sentence(1.0, [TermReason("colour: red", 0.1, 0.1, True)] * 6)
     assert sentence(0.0, []) == "shares nothing with what you like"
     assert TermReason("people like you", 1.0, None, False).words() == "people like you"
+
+
+def test_what_speaks_against_an_item_is_never_its_because() -> None:
+    """Without the discount, which is small for item 0 and large for its rivals, these would pass it."""
+    values = np.array([[1.0, 0, 0], [0, 1.5, 1.5], [-0.1, -1.0, -1.0]])
+    terms = ScoreTerms(("colour: red", "colour: blue", "popularity"), np.array([0.5, 0.4]), values)
+    offered = np.arange(3, dtype=np.int32)
+    assert terms.drops(0, 2, offered, 1)
+    (parts,) = term_reasons(terms, offered, np.array([0]), 1)
+    assert [(part.name, part.because) for part in parts] == [("colour: red", True), ("popularity", False)]
