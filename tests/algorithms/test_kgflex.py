@@ -91,7 +91,7 @@ def test_the_score_of_a_museum_is_the_term_of_example_6_4() -> None:
 
 
 def entropy(*shares: float) -> float:
-    return -sum(share * np.log2(share) for share in shares if share > 0)
+    return float(-sum(share * np.log2(share) for share in shares if share > 0))
 
 
 def plainly(measure: str, p: int, n: int, half: int) -> float:
@@ -242,7 +242,7 @@ def test_a_rate_that_diverges_is_stopped_in_one_sentence() -> None:
 
 def test_scaled_and_clipped_updates_do_not_diverge() -> None:
     for settings in ({"visit": "mean"}, {"clip_update": 0.1}):
-        algorithm = KGFlex(alpha=0.5, factors=3, **settings)  # type: ignore[arg-type]
+        algorithm = KGFlex(alpha=0.5, factors=3, **settings)
         fitted = fit(Plan(algorithm, crowd(60, 20), Schedule(clients="all", rounds=60)), runtime=InProcess())
         assert np.isfinite(fitted.model["G"]).all()
 

@@ -11,8 +11,8 @@ from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.paper import KGFlexPaper
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, History
-from murmura.core.observer import SentUpdate
 from murmura.core.schedule import Schedule
+from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan

@@ -81,6 +81,8 @@ def swept(folder: Path) -> ReportTable | None:
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
     return sweep_table(what, points(comparison), comparison.cutoff)
+
+
 @analyse_app.command("features")
 def features(folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
     """Which features people decide by before and after recommendation, and what the lists keep of them."""

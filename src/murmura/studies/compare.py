@@ -28,6 +28,7 @@ from murmura.engine.experiment import (
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
+from murmura.studies.config import named_data, refuse_other_data
 from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
 
 

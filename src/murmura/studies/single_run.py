@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Ints
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
-from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
 from murmura.engine.protocol import PreparedData
-from murmura.engine.reasons import Reason, item_vectors, reasons
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
 from murmura.studies.methods import defaults, method, name_and_settings

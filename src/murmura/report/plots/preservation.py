@@ -9,7 +9,6 @@ from murmura.report.plots.drawing import (
     CENTRAL,
     MUTED,
     ROW,
-    WIDTH,
     Picture,
     draw,
     label_space,
@@ -35,7 +34,7 @@ def preservation_picture(found: Preservation) -> Picture:
     def paint(figure: Figure) -> None:
         from matplotlib.patches import Patch
 
-        side = label_space([name for name, _ in (*before, *after)], WIDTH)
+        side = label_space([name for name, _ in (*before, *after)])
         figure.subplots_adjust(side, 0.3 / height, 0.985, 1 - 0.55 / height, wspace=0.1 + 2.2 * side)
         panels = figure.subplots(1, 2)
         for axes, title, bars, other in zip(

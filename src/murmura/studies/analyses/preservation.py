@@ -24,8 +24,8 @@ from murmura.core.locks import locked
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
-from murmura.studies.compare import ComparisonFolder
 from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs, entry_runs
+from murmura.studies.compare import ComparisonFolder
 
 FILE = "features.json"
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
