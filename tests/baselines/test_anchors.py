@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from murmura.baselines import baseline
-from murmura.baselines.tfidf import item_vectors
 from murmura.core.arrays import Floats
 from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import Protocol, protocol, whole_split
 from murmura.evaluation import ALL_METRICS, evaluate
 from murmura.kernels.ranking import rank
+from murmura.kernels.tfidf import item_vectors
 from murmura.studies.methods import defaults
 
 

@@ -18,12 +18,12 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.bpr_mf import BprModel, Order, PairwiseBaseline
-from murmura.baselines.tfidf import item_vectors, require_features
 from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, product_rows
+from murmura.kernels.tfidf import item_vectors, require_features
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,11 @@ import numpy as np
 
 from murmura.baselines.base import Baseline, require_rows
 from murmura.baselines.mostpop import PopularityModel
-from murmura.baselines.tfidf import item_of_pairs, require_features
 from murmura.core.interactions import Interactions
 from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
+from murmura.kernels.tfidf import item_of_pairs, require_features
 
 
 @settings

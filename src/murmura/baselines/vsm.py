@@ -13,13 +13,13 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
-from murmura.baselines.tfidf import item_vectors, require_features
 from murmura.core.arrays import Ints, Singles
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.kernels.sparse import Sparse, dense_times_sparse, product_rows
+from murmura.kernels.tfidf import item_vectors, require_features
 
 
 @dataclass(frozen=True, eq=False)

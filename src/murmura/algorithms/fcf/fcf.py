@@ -69,9 +69,14 @@ class FCFPaper(FCF):
         assert isinstance(received, Total)
         Q, listed = server.model["Q"], server.private["listed"]
         part = received.count / int(server.private["clients"][0])
-        climb = 2 * (received.update.tables["items"].values / Q.dtype.type(part) - self.reg * Q[listed])
+        sums = received.update.tables["items"].values / Q.dtype.type(part)
+        climb = 2 * (sums - self.reg * self._beyond_prior(server)[listed])
         moved, memory = optimisers.move("adam", self.gamma, Q, server.private, SparseRows(listed, climb))
         return ServerState({"Q": self._tame(moved)}, memory), {}
+
+    def _beyond_prior(self, server: ServerState) -> Values:
+        """What the decay shrinks: the item vectors, whose prior is 0."""
+        return server.model["Q"]
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """The positives sent as positives; their rows alone do not tell, as every item has one."""

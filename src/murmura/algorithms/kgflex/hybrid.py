@@ -1,9 +1,10 @@
 """A hybrid of KGFlex and collaborative vectors, ours: w eq. (6.12) / spread + p_u . q_i - beta log(count).
 
 The two parts are trained apart, in the same visits: trained together the personal feature vectors memorise the
-positives and leave the item vectors little to learn. The collaborative part is FCF as its paper has it: p_u is
-solved in closed form on the device, gradients of q_i are summed. w, and the discount of popular items, act when
-a device ranks, so they can be chosen after training, on validation rows and on the coverage of final lists.
+positives and leave the item vectors little to learn. The collaborative part is FCF as its paper has it (p_u is
+solved in closed form on the device, gradients of q_i are summed) with a prior from public features. w and the
+discount of popular items act when a device ranks, so they are chosen after training, on validation rows and on
+the coverage of final lists.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from murmura.algorithms.fcf.fcf import FCFPaper
+from murmura.algorithms.kgflex.content_vectors import ContentVectors
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.paper import Count, Rate
 from murmura.core.arrays import Bools, Floats
@@ -48,20 +49,22 @@ class KGFlexHybrid(KGFlex):
 
     name: ClassVar[str] = "kgflex-hybrid"
 
-    weight: Annotated[float, Field(ge=0)] = 0.05  # w
+    weight: Annotated[float, Field(ge=0)] = 0.04  # w
     discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
-    item_factors: Count = 64
+    item_factors: Count = 128
     confidence: Rate = 60.0  # of an interaction: 1 + confidence
     item_reg: Rate = 150.0
+    content: Annotated[float, Field(ge=0)] = 0.3  # the prior of item vectors, from features
     gamma: Rate = 0.01  # the learning rate of item vectors
 
-    def vectors(self) -> FCFPaper:
+    def vectors(self) -> ContentVectors:
         """The collaborative part."""
-        return FCFPaper(
+        return ContentVectors(
             factors=self.item_factors,
             alpha=self.confidence,
             reg=self.item_reg,
             gamma=self.gamma,
+            content=self.content,
             precision=self.precision,
         )
 

@@ -29,5 +29,5 @@ KGFLEX_HYBRID = Preset(
     "kgflex-hybrid",
     KGFlexHybrid,
     "KGFlex beside collaborative vectors, ours: w times its score + p_u . q_i - beta log(count).",
-    {**TENTH, "epochs": 300, "negatives": 20, "first_limit": 200, "second_limit": 200},
+    {**TENTH, "clients": 0.2, "epochs": 300, "negatives": 20, "first_limit": 200, "second_limit": 200},
 )
