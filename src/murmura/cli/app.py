@@ -12,6 +12,7 @@ from murmura.cli import (
     aggregate,
     analyse,
     audit,
+    blend,
     check_leaks,
     compare,
     config,
@@ -63,7 +64,21 @@ app.add_typer(
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
 app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
-STUDIES = (fit, check_leaks, evaluate, export, compare, search, sweep, recommend, report, audit, demo, doctor)
+STUDIES = (
+    fit,
+    check_leaks,
+    evaluate,
+    export,
+    compare,
+    search,
+    blend,
+    sweep,
+    recommend,
+    report,
+    audit,
+    demo,
+    doctor,
+)
 FEDERATION = (serve, aggregate, join, consent, leave, devices)
 for module in (*STUDIES, *FEDERATION):  # each has the command of its name
     command = getattr(module, module.__name__.rpartition(".")[2])

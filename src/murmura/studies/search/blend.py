@@ -23,6 +23,7 @@ from murmura.engine.federated_model import FederatedModel
 from murmura.engine.protocol import PreparedData
 from murmura.runtimes.simulation import simulated
 
+MODEL = "kgflex-hybrid"
 WEIGHTS = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1)
 DISCOUNTS = (0.0, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.1)
 
@@ -39,7 +40,6 @@ class Blend:
 
 def blends(
     prepared: PreparedData,
-    model: str,
     settings: dict[str, Any],
     metric: str,
     grid: tuple[Sequence[float], Sequence[float]] = (WEIGHTS, DISCOUNTS),
@@ -48,7 +48,7 @@ def blends(
 ) -> Iterator[Blend]:
     """Every blend of a grid of weights and discounts, from two trainings."""
     selection = prepared.selection()
-    method = simulated(model, settings)
+    method = simulated(MODEL, settings)
     chosen_on = method.fit(selection.split.train, seed, progress)
     final = method.fit(prepared.split.train, seed, progress)
     everyone = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
