@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 ASKED = {
     "federank-table2", "federank-fig1", "federank-fig2", "federank-fig3", "fpl-table2", "fpl-table3",
     *(f"thesis-4.{n}" for n in range(2, 7)), *(f"thesis-fig4.{n}" for n in range(2, 7)),
+    "kgflex-table6.1", "kgflex-fig6.2", "kgflex-fig6.3",
 }  # fmt: skip
 
 
@@ -84,6 +85,9 @@ def test_every_key_and_every_experiment_is_documented() -> None:
         ("  sFPL:\n    model: sfpl", "  sFPL:\n    model: sfppl", 16, "there is no model 'sfppl'"),
         ("power: [1, 2]", "powr: [1, 2]", 15, "did you mean 'power'"),
         ("{k: [2, 5, 10]}", "{k: [2, 0, 10]}", 14, "greater than or equal to 1"),
+        ("{k: [2, 5, 10]}", '{k: "2:10:int"}', 11, "needs 'trials:'"),
+        ("{k: [2, 5, 10]}", '{k: "0:10:int"}', 14, "greater than or equal to 1"),
+        ("{k: [2, 5, 10]}", '{k: "2-10"}', 14, "must be LOW:HIGH"),
         ("seeds: 2", "seeds: none", 8, "valid integer"),
         ("shown: [P@10, IC@10]\n", "", None, "shown must be given"),
         ("title:", "titel:", 1, "did you mean 'title'"),

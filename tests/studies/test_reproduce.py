@@ -10,6 +10,7 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.core.settings import changed
+from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
 from tests.cli.processes import MURMURA, murmura, wait_for
@@ -124,3 +125,53 @@ def test_another_experiment_is_refused_in_the_same_folder(tmp_path: Path) -> Non
     reproduce(place, 1, silent)
     with pytest.raises(RunError, match="holds another"):
         reproduce(ExperimentPlace(changed(one, seeds=2), place.data, place.folder), 1, silent)
+
+
+SPACE = """title: A search by tpe
+paper: none
+docs: docs/reproduce.md
+data: [ml-1m]
+protocol: fpl
+metric: P@10
+trials: 6
+metrics: [P, HR, SE]
+cutoffs: [10, 1]
+shown: [P@10, HR@1]
+seeds: 1
+against: kNN
+rows:
+  Top-Pop: {model: mostpop}
+  kNN: {model: user-knn, search: [{k: "3:40:int", power: [1, 2]}]}
+"""
+
+
+def test_a_search_with_a_range_tries_so_many_settings_and_asks_for_the_same_ones_again(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    one = read_experiment(small(tmp_path, SPACE))
+    data = str(check_ins(tmp_path, users=30))
+    asked = []
+    for workers, name in enumerate(("first", "again"), start=1):
+        place = ExperimentPlace(one, data, tmp_path / name)
+        reproduce(place, workers, silent)
+        trials = [json.loads(file.read_text("utf-8")) for file in (place.folder / "trials").glob("*.json")]
+        asked.append({(tried["settings"]["k"], tried["settings"]["power"]): tried["value"] for tried in trials})
+        chosen = json.loads((place.folder / "choices.json").read_text("utf-8"))["kNN"]["entries"]["kNN"]
+        assert asked[-1][chosen["k"], chosen["power"]] == max(asked[-1].values())
+    assert asked[0] == asked[1]
+    assert 4 <= len(asked[0]) <= 6  # tpe may ask for the same twice
+    assert all(3 <= k <= 40 and power in (1, 2) for k, power in asked[0])
+    before = {file: file.stat().st_mtime_ns for file in (tmp_path / "first" / "trials").glob("*.json")}
+    reproduce(ExperimentPlace(one, data, tmp_path / "first"), 1, silent)
+    assert before == {file: file.stat().st_mtime_ns for file in (tmp_path / "first" / "trials").glob("*.json")}
+    kept = json.loads((tmp_path / "first" / "runs" / "kNN-seed0" / "metrics.json").read_text("utf-8"))
+    assert set(kept) == {"P@10", "HR@10", "SE@10", "P@1", "HR@1", "SE@1"}
+
+
+def test_the_row_an_experiment_is_about_is_tested_against_every_other(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    one = changed(read_experiment(small(tmp_path, SPACE)), analyses=("entropy",))
+    place = ExperimentPlace(one, str(check_ins(tmp_path, users=30)), tmp_path / "out")
+    reproduce(place, 1, silent)
+    page, _, markdown, *_ = write(one, [place], tmp_path)
+    assert "| P@10 | Top-Pop | kNN |" in markdown.read_text("utf-8")
+    assert "HR@10 against SE@10" in page.read_text("utf-8")

@@ -16,9 +16,7 @@ from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 HEADER = ("weight", "discount", "accuracy", "coverage")
-Values = Annotated[
-    str, typer.Option(metavar="V,V", help="The values to try, instead of the usual ones.")
-]
+Values = Annotated[str, typer.Option(metavar="V,V", help="The values to try, instead of the usual ones.")]
 
 
 @options.takes_features
@@ -35,9 +33,7 @@ def blend(
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
     features: options.Features = {},  # noqa: B006
-    out: Annotated[
-        Path | None, typer.Option("--out", help="A CSV file for every blend tried.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A CSV file for every blend tried.")] = None,
     as_json: options.Json = False,
 ) -> None:
     """Choose weight and discount of kgflex-hybrid: the most accurate on validation whose lists cover enough."""

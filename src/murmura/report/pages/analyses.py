@@ -15,6 +15,7 @@ from murmura.report.audits import (
     hints_table,
 )
 from murmura.report.groups import error_table, gain_picture, improvement_table
+from murmura.report.plots.comparison import entropy_plot
 from murmura.report.plots.drawing import Picture
 from murmura.report.plots.exposure import (
     disparity_picture,
@@ -88,6 +89,7 @@ def analyses(folder: Path) -> list[Analysis]:
     if groups := find_groups(folder):
         attacked = [_groups(groups), *attacked]
     made = [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
+    made.append(_entropy(folder, found, comparison.cutoff))
     if run.has("items.csv"):
         times = frequencies(comparison)
         made += [_popularity(times, what), _categories(bias(comparison, times))]
@@ -122,6 +124,12 @@ def _freshness(found: list[SweepPoint], k: int) -> Analysis | None:
     fresh = freshness(found)
     picture = freshness_picture(fresh, k)
     return _of("fresh", "Freshness", [picture], [freshness_table(fresh, k)]) if picture else None
+
+
+def _entropy(folder: Path, found: list[SweepPoint], k: int) -> Analysis | None:
+    if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in found):
+        return None
+    return _of("entropy", "Accuracy and evenness", [entropy_plot(summarise(read_folder(folder)))], [])
 
 
 def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None:

@@ -25,6 +25,7 @@ from murmura.report.tables.reproduction import (
     metric_tables,
     numbers,
     read_trials,
+    row_tests,
     slug,
     time_table,
     trial_table,
@@ -75,7 +76,8 @@ class _Part:
         self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
         self.more = [one for one in analyses(place.runs) if one.name in shown.analyses]
         self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
-        self.tables = [*self.metrics, *self.drawn, self.chosen]
+        self.tests = [replace(table, name=self._id(table.name)) for table in row_tests(shown, results)]
+        self.tables = [*self.metrics, *self.tests, *self.drawn, self.chosen]
 
     def _id(self, name: str) -> str:
         """The name of a table or picture, apart from that of another data set on the same page."""
@@ -93,7 +95,7 @@ class _Part:
         return "".join(
             [
                 f'<p class="lead">{escape(_summary(self.found))}</p>\n',
-                as_html(self.metrics),
+                as_html([*self.metrics, *self.tests]),
                 figures(pictures),
                 as_html([*self.drawn, self.chosen]),
                 figures([history]),

@@ -193,21 +193,35 @@ def coverage_plot(results: Results) -> Picture | None:
         return None
     k = results.cutoffs[0]
     other = next((one for one in (f"IC@{k}", f"G@{k}", f"SE@{k}") if one in results.metrics), None)
-    lines = both(results, key, other) if other else []
-    if other is None or len(lines) < 2:
+    return _plane(results, "coverage", key, other, "right covers more of the catalogue") if other else None
+
+
+def entropy_plot(results: Results) -> Picture | None:
+    """The hit rate against the entropy of what is recommended (thesis, figure 6.2)."""
+    k = results.cutoffs[0] if results.cutoffs else 0
+    return _plane(results, "entropy", f"HR@{k}", f"SE@{k}", "right recommends items more evenly")
+
+
+def _plane(results: Results, name: str, key: str, other: str, right: str) -> Picture | None:
+    """Every model by two metrics; nothing where fewer than two have both."""
+    lines = both(results, key, other)
+    if len(lines) < 2:
         return None
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
         figure.subplots_adjust(0.07, 0.14, 0.985, 0.97)
+        best = [line.values for line in front(lines, other, key)]
+        steps = [one[other].mean for one in best], [one[key].mean for one in best]
+        axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
         scatter(axes, lines, other, key)
 
     return Picture(
-        "coverage",
+        name,
         f"{key} against {other}",
-        f"{upwards(key)}, right covers more of the catalogue.{kinds(results)}",
+        f"{upwards(key)}, {right}; no model is above and right of the stepped line.{kinds(results)}",
         f"{metric_caption(results, key)} {metric_caption(results, other)}",
-        draw("coverage", HEIGHT, paint),
+        draw(name, HEIGHT, paint),
     )
 
 

@@ -6,7 +6,7 @@ Then those of facts: what is unfinished, what left the devices, data, settings, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import yaml
@@ -129,11 +129,15 @@ def category_table(results: Results) -> ReportTable | None:
 def difference_table(results: Results) -> ReportTable | None:
     """Every test behind a mark: the difference, its interval, both tests, and who is better off."""
     tests = (*results.against_best, *results.against_baseline)
-    if not tests:
-        return None
+    about = "the best model; for federated models also the best centralised one"
+    return paired_table(tests, "Differences from the best", about) if tests else None
+
+
+def paired_table(tests: Sequence[PairedDifference], heading: str, about: str) -> ReportTable:
+    """One line for each of some tests; `about` says what each model is held against."""
     columns = (
         *name_columns("metric", "model"),
-        Column("against", "the best model; for federated models also the best centralised one", numeric=False),
+        Column("against", about, numeric=False),
         Column("difference", "mean over users, model - against, with the 95 % bootstrap interval"),
         Column("p (t)", "paired t-test, two-sided, Holm-corrected"),
         Column("p (Wilcoxon)", "signed-rank test, two-sided, Holm-corrected"),
@@ -157,7 +161,7 @@ def difference_table(results: Results) -> ReportTable | None:
         "Per-user values, means over seeds where there are several; p-values are two-sided and Holm-corrected "
         "over the comparisons of one metric with one reference."
     )
-    return ReportTable("tests", "Differences from the best", columns, tuple(rows), (note,))
+    return ReportTable("tests", heading, columns, tuple(rows), (note,))
 
 
 def p_cell(p: float) -> TableCell:

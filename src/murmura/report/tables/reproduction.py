@@ -19,6 +19,7 @@ from murmura.report.summary import (
     summarise,
     tests_against,
 )
+from murmura.report.tables.comparison import paired_table
 from murmura.report.tables.table import (
     NONE,
     Column,
@@ -170,6 +171,17 @@ def _tests(metric: str, results: Results | None) -> tuple[dict[str, PairedDiffer
     others = [line for line in having if line not in central]
     found = tests_against(metric, central, others)
     return {test.label: test for test in found}, central[0].label if central else ""
+
+
+def row_tests(shown: Experiment, results: Results) -> list[ReportTable]:
+    """Every other row against the one an experiment is about, by t and Wilcoxon, metric by metric."""
+    tests = []
+    for metric in shown.shown if shown.against else ():
+        having = [line for line in results.lines if metric in line.people.per_user]
+        own = [line for line in having if line.label == shown.against]
+        tests += tests_against(metric, own, [line for line in having if line not in own])
+    title = f"Differences from {shown.against}"
+    return [paired_table(tests, title, "the row this experiment is about")] if tests else []
 
 
 def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> list[ReportTable]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,12 +20,15 @@ from murmura.channel.ledger import paper_costs
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.settings import changed, settings
+from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.config import Count, Path_, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid
+from murmura.studies.search.tpe import corners, space_of
 from murmura.studies.sweep import entry_label
 
-Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features"]
+Values = Annotated[list[Any], Field(min_length=1)]
+Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 
@@ -35,7 +39,8 @@ class Row:
 
     model: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    search: tuple[Axes, ...] = ()  # one grid after the other; each starts from the winner so far
+    search: tuple[dict[str, Values | str], ...] = ()  # grids, or spaces where an axis is a range; each starts
+    # from the winner so far
     epochs: Count | None = None  # the most epochs of a fit; the best one is kept
     patience: Count = 3  # epochs without a better one before a fit stops
     sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
@@ -88,12 +93,18 @@ class Experiment:
     also: tuple[str, ...] = ()  # others it can be run on, where the paper's are not public
     protocol: str = "fpl"
     metric: str = "P@10"  # what settings are chosen by, on the validation part
+    trials: Count | None = None  # of a search with a range: so many settings by tpe
+    metrics: Annotated[tuple[str, ...], Field(min_length=1)] = (
+        DEFAULT_METRICS  # what is measured on the test part
+    )
+    cutoffs: tuple[Count, ...] = ()  # of the lists; none: those of the protocol
     tolerance: Annotated[float, Field(gt=0)] = 0.05  # how far from the print still counts as reproduced
     shown: Annotated[tuple[str, ...], Field(min_length=1)]  # the metrics of the table
     seeds: Count = 3
     rows: dict[str, Row] = Field(default_factory=dict)
     same_run_as: dict[str, str] = Field(default_factory=dict)  # data -> the experiment whose run this one shows
     analyses: tuple[Analysis, ...] = ()
+    against: str = ""  # the row whose difference from every other is tested, by t and Wilcoxon
     counts: dict[str, Counts] = Field(default_factory=dict)
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
     doubts: tuple[Doubt, ...] = ()
@@ -115,17 +126,26 @@ class Experiment:
             )
             for label, row in self.rows.items()
         }
-        return changed(self, rows=rows, seeds=min(self.seeds, quick.seeds))
+        trials = self.trials and min(self.trials, quick.values)
+        return changed(self, rows=rows, seeds=min(self.seeds, quick.seeds), trials=trials)
 
 
-def _shorter(axes: Axes, most: int) -> Axes:
+def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
     """The last values of the first axis, the very last of the others: the usual ones come last (pi = 1)."""
-    return {key: values[-(most if place == 0 else 1) :] for place, (key, values) in enumerate(axes.items())}
+    return {
+        key: values if isinstance(values, str) else values[-(most if place == 0 else 1) :]
+        for place, (key, values) in enumerate(axes.items())
+    }
 
 
-def candidates(row: Row, axes: Axes, so_far: dict[str, Any]) -> list[dict[str, Any]]:
-    """The settings one stage of a search tries."""
-    return [{**row.settings, **so_far, **one} for one in grid(axes)]
+def has_range(axes: Mapping[str, list[Any] | str]) -> bool:
+    """Whether a stage of a search is a space for tpe; otherwise it is a grid."""
+    return any(isinstance(axis, str) for axis in axes.values())
+
+
+def grid_of(axes: Mapping[str, list[Any] | str]) -> list[dict[str, Any]]:
+    """Every combination of a stage that has no range."""
+    return grid({key: axis for key, axis in axes.items() if not isinstance(axis, str)})
 
 
 def experiment_folder(package: Path | None = None) -> Path:
@@ -167,6 +187,8 @@ def read_experiment(path: Path) -> Experiment:
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label, row in read.rows.items():
         _check(row, ("rows", label), where)
+        if read.trials is None and any(map(has_range, row.search)):
+            raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
     if not read.rows and not read.same_run_as and not read.counts:
         raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
     return read
@@ -174,19 +196,20 @@ def read_experiment(path: Path) -> Experiment:
 
 def _check(row: Row, place: Path_, where: Any) -> None:
     """Every setting that could be tried must exist and be allowed, before anything is run."""
-    stages = [*enumerate(row.search), ("sweep", row.sweep)] if row.sweep else list(enumerate(row.search))
+    stages: list[tuple[int | str, Mapping[str, Any]]] = list(enumerate(row.search))
+    stages += [("sweep", row.sweep)] if row.sweep else []
     try:
         method(row.model, {**row.settings, **({"epochs": row.epochs} if row.epochs else {})})
     except SettingError as error:
         raise SettingError(where(place) + str(error)) from None
     for number, axes in stages:
         inside = (*place, "sweep") if number == "sweep" else (*place, "search", str(number))
-        for key, values in axes.items():
-            for value in values:
-                try:
-                    method(row.model, {**row.settings, key: value})
-                except SettingError as error:
-                    raise SettingError(where((*inside, key)) + str(error)) from None
+        for key, axis in axes.items():
+            try:
+                for one in corners(space_of({key: axis})):
+                    method(row.model, {**row.settings, **one})
+            except SettingError as error:
+                raise SettingError(where((*inside, key)) + str(error)) from None
     if len(row.sweep) > 1:
         raise SettingError(where((*place, "sweep")) + "a sweep must vary one setting, but it varies several.")
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -30,6 +30,7 @@ from murmura.core.settings import as_dict
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
+from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.analyses.preservation import preserve_entries
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import (
@@ -42,8 +43,9 @@ from murmura.studies.compare import (
 )
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
-from murmura.studies.papers.experiments import Experiment, Row, candidates
+from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
 from murmura.studies.search.grid import TrialJob, run_job
+from murmura.studies.search.tpe import proposals, space_of
 from murmura.studies.search.trials import best_place, name_of, side
 from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps
@@ -180,19 +182,22 @@ def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) 
 
 def fits(experiment: Experiment) -> int:
     """How many fits an experiment makes in all."""
-    return sum(_fits_of(row, experiment.seeds) for row in experiment.rows.values())
+    return sum(_fits_of(row, experiment) for row in experiment.rows.values())
 
 
-def _fits_of(row: Row, seeds: int) -> int:
+def _fits_of(row: Row, experiment: Experiment) -> int:
     swept = sum(len(values) for values in row.sweep.values())
-    tried = sum(len(candidates(row, axes, {})) for axes in row.search) + swept
+    stages = [experiment.trials or 0 if has_range(axes) else len(grid_of(axes)) for axes in row.search]
+    tried = sum(stages) + swept
     alone = not tried and row.epochs is not None
-    return tried + alone + max(1, swept) * (seeds if method(row.model, row.settings).seeded else 1)
+    return tried + alone + max(1, swept) * (experiment.seeds if method(row.model, row.settings).seeded else 1)
 
 
 def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
+    usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
+    kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
@@ -204,8 +209,11 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
         return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
-        asked = [ExperimentFit(place, label, row, one, stage) for one in candidates(row, axes, so_far)]
-        tried += yield asked
+        begun = ExperimentFit(place, label, row, {**row.settings, **so_far}, stage)
+        try:
+            tried += yield from _stage(begun, axes)
+        except MissingExtraError as error:
+            return RowSelection(label, (), str(error))
         won = tried[best_place([one.value for one in tried], side(experiment.metric))]
         if won.failed:
             return RowSelection(label, (), next(one.failed for one in tried if one.failed))
@@ -224,6 +232,28 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
     return ComparisonEntry(label, row.model, whole_settings(row.model, settings))
+
+
+def _stage(
+    fit: ExperimentFit, axes: Mapping[str, list[Any] | str]
+) -> Steps[ExperimentFit, TrialResult, list[TrialResult]]:
+    """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
+    experiment = fit.place.experiment
+    if not has_range(axes):
+        found: list[TrialResult] = yield [
+            replace(fit, settings={**fit.settings, **one}) for one in grid_of(axes)
+        ]
+        return found
+    tried: list[TrialResult] = []
+    asking = proposals(space_of(axes), experiment.trials or 0, side(experiment.metric))
+    group = next(asking)
+    while True:
+        scored = yield [replace(fit, settings={**fit.settings, **one}) for one in group]
+        tried += scored
+        try:
+            group = asking.send([one.value for one in scored])
+        except StopIteration:
+            return tried
 
 
 @cache
@@ -267,9 +297,13 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
         )
     ready = _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
     source = {"name": place.data, "skip_bad": False}
-    cutoffs = ready.protocol.cutoffs
     return Comparison(
-        prepared=ready, entries=entries, seeds=place.experiment.seeds, cutoffs=cutoffs, source=source
+        prepared=ready,
+        entries=entries,
+        seeds=place.experiment.seeds,
+        cutoffs=place.experiment.cutoffs or ready.protocol.cutoffs,
+        metrics=place.experiment.metrics,
+        source=source,
     )
 
 
@@ -335,7 +369,7 @@ class _Log:
     def __init__(self, folder: Run, heard: FitListener, experiment: Experiment, workers: int) -> None:
         self.folder, self.heard, self.workers, self.done = folder, heard, workers, 0
         self.total = fits(experiment)
-        self.left = {label: _fits_of(row, experiment.seeds) for label, row in experiment.rows.items()}
+        self.left = {label: _fits_of(row, experiment) for label, row in experiment.rows.items()}
         self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
         before = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
         self.sessions: list[dict[str, float]] = [*before, {"fits": 0, "cpu": 0.0, "wall": 0.0}]

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -148,6 +148,19 @@ def tpe(
                 if not one.state.is_finished():
                     _tell(opened, one.number, trial.value)
                 yield trial
+
+
+def proposals(
+    space: Space, trials: int, better: Side, seed: int = 0
+) -> Generator[list[dict[str, Any]], list[float], None]:
+    """The settings a study in memory asks for, group after group; it is sent what each of a group scored."""
+    study, axes = _open(None, better), _distributions(space)
+    for first in range(0, trials, TOGETHER):
+        _ask(study, axes, seed, min(first + TOGETHER, trials))
+        group = study.get_trials(deepcopy=False)[first:]
+        values = yield [_settings(space, one.params) for one in group]
+        for one, value in zip(group, values):
+            _tell(study, one.number, value)
 
 
 def _open(file: Path | None, better: Side) -> Study:
