@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints, Singles
+from murmura.core.arrays import Bools, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.method import Method
@@ -23,14 +23,16 @@ Pairs = tuple[Ints, Ints]  # users and items, side by side
 class RankingModel(Model):
     """A model whose lists are the items with the highest scores, ranked by a compiled loop."""
 
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Bools | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
-        A user without a training row is answered like an empty history.
+        A user without a training row is answered like an empty history. `among` marks the items that may be
+        recommended; None: the candidates.
         """
         from murmura.kernels.ranking import rank
 
-        return rank(self._answer, users, k, self.train.by_user, self.candidates, workers)
+        allowed = self.candidates if among is None else among
+        return rank(self._answer, users, k, self.train.by_user, allowed, workers)
 
     def recommend_history(self, items: Ints, k: int = 10) -> RankedLists:
         """The k best items for someone unknown, her own items excluded."""

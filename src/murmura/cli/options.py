@@ -42,7 +42,8 @@ FEATURE_FLAGS: dict[str, Any] = {
     ],
 }
 ProtocolName = Annotated[
-    str, typer.Option("--protocol", help="default, fpl, kgflex, fedsplit, ratings, or split:PATH of a split.")
+    str,
+    typer.Option("--protocol", help="default, fpl, kgflex, cold, fedsplit, ratings, or split:PATH of a split."),
 ]
 Set = Annotated[
     list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")

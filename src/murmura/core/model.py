@@ -80,10 +80,11 @@ class Model(ABC):
         return self.train.item_counts > 0
 
     @abstractmethod
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1) -> RankedLists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Bools | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
-        A user without a training row is answered like an empty history.
+        A user without a training row is answered like an empty history. `among` marks the items that may be
+        recommended; None: the candidates.
         """
 
     @abstractmethod

@@ -91,7 +91,9 @@ def score(
 ) -> ExperimentResult:
     """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
     started = time.perf_counter()
-    lists = model.recommend(np.flatnonzero(split.test.user_counts).astype(np.int32), max(cutoffs), workers)
+    users = np.flatnonzero(split.test.user_counts).astype(np.int32)
+    among = split.test.item_counts > 0 if rules.ranks_cold_items else None
+    lists = model.recommend(users, max(cutoffs), workers, among)
     ranked = time.perf_counter()
     groups = None
     if rules.predicts:

@@ -14,7 +14,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import unknown_name
-from murmura.core.settings import settings
+from murmura.core.settings import changed, settings
 from murmura.core.split import Split
 from murmura.data.filters import (
     Binarise,
@@ -27,6 +27,7 @@ from murmura.data.filters import (
     apply_filters,
 )
 from murmura.data.interchange.split_files import GivenSplit
+from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.registry import AnySplit
 from murmura.data.splits.temporal import TemporalHoldout
@@ -49,6 +50,11 @@ class Protocol:
     gini_catalogue: Literal["all", "train"] = "all"  # the items G@k counts over
     predicts: bool = False  # held-out ratings are predicted, and their errors counted; otherwise lists are
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
+
+    @property
+    def ranks_cold_items(self) -> bool:
+        """Whether lists are of held-out items alone, not of those that occur in training."""
+        return isinstance(self.split, ColdItems)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +171,12 @@ def _kgflex(dataset: Dataset) -> Protocol:
     )
 
 
+def _cold(dataset: Dataset) -> Protocol:
+    """Ours: as `kgflex`, but a fifth of the items is held out whole, and lists are of those items alone."""
+    split = ColdItems(test=0.2, validation=0.2)
+    return changed(_kgflex(dataset), name="cold", split=split, gini_catalogue="all")
+
+
 # FedeRank (ECIR 2021) and FPL: users with 20 items, newest 20 % to test, all of it relevant
 FPL = Protocol(
     name="fpl",
@@ -185,6 +197,7 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "default": _default,
     "fpl": FPL,
     "kgflex": _kgflex,
+    "cold": _cold,
     "fedsplit": FEDSPLIT,
     "ratings": RATINGS,
 }

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.data.interchange.split_files import GivenSplit
+from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.leave_one_out import LeaveOneOut
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
@@ -22,6 +23,7 @@ AnySplit = Annotated[
     | LeaveOneOut
     | FixedTime
     | KFold
+    | ColdItems
     | GivenSplit,
     Field(discriminator="kind"),
 ]
