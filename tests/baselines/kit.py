@@ -19,6 +19,7 @@ QUICK: dict[str, dict[str, Any]] = {
     "bpr-mf": {"factors": 4, "epochs": 30},
     "mf": {"factors": 4, "epochs": 30, "alpha": 0.05},
     "kahfm": {"epochs": 10},
+    "kgflex-central": {"epochs": 30, "unshared": "keep"},
     "cnmf": {"factors": 3, "epochs": 30},
 }
 NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`

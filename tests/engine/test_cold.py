@@ -24,7 +24,8 @@ def board() -> Split:
     """Everyone likes about half of the items of her colour and none of the other; the colour is a feature."""
     likes = np.random.default_rng(5).random((60, ITEMS)) < 0.5
     likes &= np.arange(ITEMS)[None, :] % 2 == np.arange(60)[:, None] % 2
-    data = Interactions.of(*np.nonzero(likes))
+    user, item = np.nonzero(likes)
+    data = Interactions.of(user, item)
     coloured = featured(data, *([item % 2] for item in range(ITEMS)))
     return ColdItems(test=0.25, validation=0.25, seed=3).apply(coloured)
 

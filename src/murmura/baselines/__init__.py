@@ -34,6 +34,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "mf": "murmura.baselines.mf:Mf",
         "vsm": "murmura.baselines.vsm:Vsm",
         "kahfm": "murmura.baselines.kahfm:Kahfm",
+        "kgflex-central": "murmura.baselines.kgflex:KGFlexCentral",
         "cnmf": "murmura.baselines.cnmf:Cnmf",
         "multvae": "murmura.baselines.multvae:MultVae",
         "neumf": "murmura.baselines.neumf:NeuMf",

@@ -7,83 +7,32 @@ decides by, and a visit touches those alone.
 from __future__ import annotations
 
 from math import exp, sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.arithmetic import Disclosed, disclose
 from murmura.kernels.fpl.cohorts import shares_row
-from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
+from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
+from murmura.kernels.kgflex_layout import (
+    ClientRows,
+    FeatureRows,
+    FeatureVisitRules,
+    GainRules,
+    Values,
+    Workplace,
+)
 from murmura.kernels.random.draws import normal
 from murmura.kernels.random.philox import Word, draw_below, word_at
 
-Values = NDArray[Any]  # float32 or float64
 _GAIN, _TRIPLES, _INIT = (np.uint64(p) for p in (Purpose.GAIN, Purpose.TRIPLES, Purpose.INIT))
 _ZERO = np.uint64(0)
 LEAST = 1e-9  # below it a gain is the rounding of zero
-
-
-class FeatureRows(NamedTuple):
-    """The features of every item, and the items of every feature."""
-
-    start: Longs  # (items + 1,)
-    feature: Ints
-    hops: Bytes  # (features,)
-    items_start: Longs  # (features + 1,)
-    item: Ints
-
-
-class GainRules(NamedTuple):
-    """How a person's features are chosen."""
-
-    measure: int  # 0 information gain, 1 gain ratio, 2 Gini
-    negatives: int  # for each of her items
-    first_limit: int
-    second_limit: int
-    least: float
-    edges: Longs  # (listed,) where each item's part of the wheel ends
-    table: Floats  # x log2 x
-
-
-class ClientRows(NamedTuple):
-    """What clients keep, stacked: a row for each of their features, the most informative first."""
-
-    feature: Ints  # (clients, room), -1: none
-    k: Values  # (clients, room)
-    P: Values  # (clients, room, factors)
-    sent: Bytes  # (clients, room)
-
-
-class FeatureVisitRules(NamedTuple):
-    """The round, and how a visit in it steps."""
-
-    round: Word
-    alpha: float
-    drop: bool  # pairs of which an item shares no feature with her
-    power: float  # gradients of n pairs are divided by n ** power
-    clip: float  # the largest L2 norm of what leaves; 0: any
-
-
-class Workplace(NamedTuple):
-    """What one worker reads, and where it works."""
-
-    people: FlatPopulation
-    features: FeatureRows
-    draws: Draws  # its `send` is of the rows of a client, not of pairs
-    slot: Ints  # (features,) the place of a feature in the client's rows, -1
-    value: Floats  # (room,) the term of a score
-    step: Floats  # (room,) the sum over all pairs
-    out: Floats  # (room,) the sum over shared pairs
-    touched: Bytes  # (room,) by a shared pair
-    allowed: Bytes  # (room,) a feature of a shared item
-    rows: Ints  # (room,) the features that leave
-    gradients: Values  # (room, factors + 1)
 
 
 @compiled
@@ -328,6 +277,22 @@ def run_block(
         if n:
             disclose_shared(u, at, tally)
     return rows
+
+
+@compiled
+def visit_in_turn(
+    order: Ints, rules: FeatureVisitRules, rate: Any, G: Values, b: Values, clients: ClientRows, at: Workplace
+) -> None:
+    """One client after the other, each at the model the one before left; every visit is a round of its own."""
+    width = G.shape[1]
+    for step in range(len(order)):
+        round_ = rules.round + np.uint64(step)
+        now = FeatureVisitRules(round_, rules.alpha, rules.drop, rules.power, rules.clip)
+        for r in range(visit_client(order[step], now, G, b, clients, at)):
+            f = at.rows[r]
+            for d in range(width):
+                G[f, d] += rate * at.gradients[r, d]
+            b[f] += rate * at.gradients[r, width]
 
 
 @compiled

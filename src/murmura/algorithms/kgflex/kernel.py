@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.algorithms.fpl.kernel import disclosed_of, flat_population
-from murmura.algorithms.kgflex.gain import MEASURES, entropy_table, offer_edges
+from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
 from murmura.algorithms.kgflex.paper import SPREAD, known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
@@ -17,19 +17,8 @@ from murmura.core.kernel import CohortRound, CompiledChannel
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
-from murmura.kernels.fpl.triples import Draws
-from murmura.kernels.kgflex import (
-    ClientRows,
-    FeatureRows,
-    FeatureVisitRules,
-    GainRules,
-    Workplace,
-    choose_features,
-    initial_views,
-    run_block,
-    run_channel_block,
-    score_users,
-)
+from murmura.kernels.kgflex import choose_features, initial_views, run_block, run_channel_block, score_users
+from murmura.kernels.kgflex_layout import ClientRows, FeatureRows, FeatureVisitRules, GainRules, Workplace
 
 if TYPE_CHECKING:
     from murmura.algorithms.kgflex.kgflex import KGFlex
@@ -51,22 +40,16 @@ class KGFlexKernel:
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """Everyone's features with their gains, and their first views of them."""
         a, room = self.algorithm, self.algorithm.room(info)
-        states: States = {
-            "feature": np.full((people.clients, room), -1, np.int32),
-            "k": np.zeros((people.clients, room), a.precision),
-            "P": np.empty((people.clients, room, a.factors), a.precision),
-            "sent": np.zeros((people.clients, room), np.uint8),
-        }
+        clients = ClientRows.empty(people.clients, room, a.factors, a.precision)
         most = int(np.diff(people.start).max(initial=1))
-        table = entropy_table(2 * a.negatives * most)
-        rules = GainRules(
-            MEASURES.index(a.measure), a.negatives, *a.limits(), a.least_gain(),
-            offer_edges(info, a.drawn == "popular"), table,
+        rules = GainRules.of(
+            MEASURES.index(a.measure), a.negatives, a.limits(), a.least_gain(),
+            offer_edges(info, a.drawn == "popular"), most,
         )  # fmt: skip
         flat = flat_population(info, people)
-        choose_features(0, people.clients, flat, feature_rows(info), rules, client_rows(states))
-        initial_views(people.secrets, SPREAD, states["P"])
-        return states
+        choose_features(0, people.clients, flat, FeatureRows.of(known(info)), rules, clients)
+        initial_views(people.secrets, SPREAD, clients.P)
+        return clients._asdict()
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """The rows of features that the clients of a round send, added up."""
@@ -129,7 +112,7 @@ class KGFlexKernel:
         """Equation (6.12) of a block of users."""
         scores = np.zeros((len(users), context.info.items))
         G, b = context.model["G"], context.model["b"].reshape(-1)
-        score_users(np.asarray(users), G, b, client_rows(states), feature_rows(context.info), scores)
+        score_users(np.asarray(users), G, b, client_rows(states), FeatureRows.of(known(context.info)), scores)
         return scores
 
     def _at(self, cohort: CohortRound) -> _Room:
@@ -143,27 +126,12 @@ class _Room:
 
     def __init__(self, a: KGFlex, info: FederationInfo, people: Population, workers: int) -> None:
         self.population, self.features = people, len(known(info))
-        self.places = [_workplace(a, info, people) for _ in range(workers)]
-
-
-def _workplace(a: KGFlex, info: FederationInfo, people: Population) -> Workplace:
-    most, room = int(np.diff(people.start).max(initial=1)), a.room(info)
-    draws = Draws(
-        np.empty(most, np.int64), np.empty(most, np.int32), np.ones(most, np.uint8), np.empty(512, np.uint32)
-    )
-    return Workplace(
-        flat_population(info, people),
-        feature_rows(info),
-        draws,
-        slot=np.full(len(known(info)), -1, np.int32),
-        value=np.empty(room),
-        step=np.empty(room),
-        out=np.empty(room),
-        touched=np.empty(room, np.uint8),
-        allowed=np.empty(room, np.uint8),
-        rows=np.empty(room, np.int32),
-        gradients=np.empty((room, a.factors + 1), a.precision),
-    )
+        self.places = [
+            Workplace.of(
+                flat_population(info, people), FeatureRows.of(known(info)), a.room(info), a.factors, a.precision
+            )
+            for _ in range(workers)
+        ]
 
 
 def side_by_side(work: Callable[[int], None], workers: int) -> None:
@@ -175,12 +143,6 @@ def side_by_side(work: Callable[[int], None], workers: int) -> None:
 def client_rows(states: States) -> ClientRows:
     """The stacked states as compiled loops take them."""
     return ClientRows(states["feature"], states["k"], states["P"], states["sent"])
-
-
-def feature_rows(info: FederationInfo) -> FeatureRows:
-    """The features of the items as compiled loops take them."""
-    features = known(info)
-    return FeatureRows(features.start, features.feature, features.hops, *features.by_feature)
 
 
 def _cuts(n: int, parts: int) -> list[int]:

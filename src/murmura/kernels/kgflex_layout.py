@@ -1,0 +1,116 @@
+"""What the compiled loops of KGFlex read and where they work, in flat arrays."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Bytes, Floats, Ints, Longs
+from murmura.core.features import ItemFeatures
+from murmura.kernels.fpl.triples import Draws, FlatPopulation
+from murmura.kernels.random.philox import Word
+
+Values = NDArray[Any]  # float32 or float64
+
+
+class FeatureRows(NamedTuple):
+    """The features of every item, and the items of every feature."""
+
+    start: Longs  # (items + 1,)
+    feature: Ints
+    hops: Bytes  # (features,)
+    items_start: Longs  # (features + 1,)
+    item: Ints
+
+    @staticmethod
+    def of(features: ItemFeatures) -> FeatureRows:
+        """The features of the items as compiled loops take them."""
+        return FeatureRows(features.start, features.feature, features.hops, *features.by_feature)
+
+
+class GainRules(NamedTuple):
+    """How a person's features are chosen."""
+
+    measure: int  # 0 information gain, 1 gain ratio, 2 Gini
+    negatives: int  # for each of her items
+    first_limit: int
+    second_limit: int
+    least: float
+    edges: Longs  # (listed,) where each item's part of the wheel ends
+    table: Floats  # x log2 x
+
+    @staticmethod
+    def of(
+        measure: int, negatives: int, limits: tuple[int, int], least: float, edges: Longs, most: int
+    ) -> GainRules:
+        """The same with the table that people with at most `most` items need."""
+        x = np.arange(2 * negatives * most + 1, dtype=np.float64)
+        return GainRules(measure, negatives, *limits, least, edges, x * np.log2(np.maximum(x, 1.0)))
+
+
+class ClientRows(NamedTuple):
+    """What clients keep, stacked: a row for each of their features, the most informative first."""
+
+    feature: Ints  # (clients, room), -1: none
+    k: Values  # (clients, room)
+    P: Values  # (clients, room, factors)
+    sent: Bytes  # (clients, room)
+
+    @staticmethod
+    def empty(clients: int, room: int, factors: int, precision: Any) -> ClientRows:
+        """Room for the features of so many clients, who have none yet."""
+        feature, k = np.full((clients, room), -1, np.int32), np.zeros((clients, room), precision)
+        P = np.empty((clients, room, factors), precision)
+        return ClientRows(feature, k, P, np.zeros((clients, room), np.uint8))
+
+
+class FeatureVisitRules(NamedTuple):
+    """The round, and how a visit in it steps."""
+
+    round: Word
+    alpha: float
+    drop: bool  # pairs of which an item shares no feature with her
+    power: float  # gradients of n pairs are divided by n ** power
+    clip: float  # the largest L2 norm of what leaves; 0: any
+
+
+class Workplace(NamedTuple):
+    """What one worker reads, and where it works."""
+
+    people: FlatPopulation
+    features: FeatureRows
+    draws: Draws  # its `send` is of the rows of a client, not of pairs
+    slot: Ints  # (features,) the place of a feature in the client's rows, -1
+    value: Floats  # (room,) the term of a score
+    step: Floats  # (room,) the sum over all pairs
+    out: Floats  # (room,) the sum over shared pairs
+    touched: Bytes  # (room,) by a shared pair
+    allowed: Bytes  # (room,) a feature of a shared item
+    rows: Ints  # (room,) the features that leave
+    gradients: Values  # (room, factors + 1)
+
+    @staticmethod
+    def of(people: FlatPopulation, features: FeatureRows, room: int, factors: int, precision: Any) -> Workplace:
+        """A place for clients with at most `room` features."""
+        most = int(np.diff(people.start).max(initial=1))
+        draws = Draws(
+            np.empty(most, np.int64),
+            np.empty(most, np.int32),
+            np.ones(most, np.uint8),
+            np.empty(512, np.uint32),
+        )
+        return Workplace(
+            people,
+            features,
+            draws,
+            slot=np.full(len(features.hops), -1, np.int32),
+            value=np.empty(room),
+            step=np.empty(room),
+            out=np.empty(room),
+            touched=np.empty(room, np.uint8),
+            allowed=np.empty(room, np.uint8),
+            rows=np.empty(room, np.int32),
+            gradients=np.empty((room, factors + 1), precision),
+        )
