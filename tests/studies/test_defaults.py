@@ -12,6 +12,7 @@ import yaml
 
 from murmura.core.errors import SettingError
 from murmura.studies.methods import defaults, method
+from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
 from murmura.studies.search.plan_file import candidates, read_plan
 from murmura.studies.search.trials import TrialHistory, side
@@ -22,7 +23,9 @@ PLAN = ROOT / "experiments" / "defaults.yaml"
 KEPT: dict[str, dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
     resources.files("murmura.studies").joinpath("defaults.yaml").read_text("utf-8")
 )
-ENTRIES = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items() for m in models]
+ALL = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items() for m in models]
+ENTRIES = [entry for entry in ALL if entry[2] != MODEL]
+BLENDED = [entry for entry in ALL if entry[2] == MODEL]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,21 @@ def test_a_default_won_on_validation(
         assert all(curves)
     first = max if side(plan.metric[protocol]) == "higher" else min
     assert tried[name_of(chosen)] == first(value for value in tried.values() if not math.isnan(value))
+
+
+@pytest.mark.parametrize(("protocol", "data", "model"), BLENDED)
+def test_a_blend_is_the_most_accurate_that_covers_enough(protocol: str, data: str, model: str) -> None:
+    chosen = defaults(protocol, data, model)
+    assert method(model, chosen).name == model
+    with (ROOT / "docs" / "results" / "kgflex-blends.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["data"] == data]
+    tried = [
+        Blend(float(row["weight"]), float(row["discount"]), float(row["accuracy"]), int(row["coverage"]))
+        for row in rows
+    ]
+    won = choose(tried, int(rows[0]["enough"]))
+    settings = json.loads(rows[tried.index(won)]["settings"])
+    assert chosen == {**settings, "weight": won.weight, "discount": won.discount}
 
 
 def test_unknown_names_have_no_defaults() -> None:
