@@ -24,6 +24,8 @@ NAMES = (
     "fedsplit:grouping",
     "fedsplit:table3",
     *(f"federated:{part}" for part in FEDERATED),
+    "kgflex:train",
+    "kgflex:gain",
     "channel:upload",
     "channel:seeds",
     "channel:vectors",

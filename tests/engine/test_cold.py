@@ -65,14 +65,20 @@ def test_features_find_the_cold_items_of_the_own_colour(board: Split, name: str)
     assert not (blind.item % 2 == blind.user[:, None] % 2).all()  # nothing but features could tell
 
 
-def test_the_vectors_of_the_hybrid_say_nothing_of_cold_items(board: Split) -> None:
-    settings = {"clients": 30, "epochs": 20}
-    hybrid = simulate("kgflex-hybrid", board.train, {**settings, "weight": 0.25})
+def test_the_vectors_of_cold_items_are_what_their_features_say(board: Split) -> None:
+    settings = {"clients": 30, "epochs": 20, "negatives": 20, "first_limit": 200, "second_limit": 200}
     alone = simulate("kgflex", board.train, settings)
-    users = np.arange(60, dtype=np.int32)
-    cold, warm = held(board), board.train.item_counts > 0
-    np.testing.assert_allclose(hybrid.score(users)[:, cold], 0.25 * alone.score(users)[:, cold], rtol=1e-6)
-    assert not np.allclose(hybrid.score(users)[:, warm], 0.25 * alone.score(users)[:, warm])
+    users, cold = np.arange(60, dtype=np.int32), held(board)
+    features = alone.score(users)
+    expected = 0.25 * features / features.std(axis=1, keepdims=True)
+    without = simulate("kgflex-hybrid", board.train, {**settings, "weight": 0.25, "content": 0.0})
+    np.testing.assert_allclose(without.score(users)[:, cold], expected[:, cold], rtol=1e-5, atol=1e-9)
+    assert not np.allclose(without.score(users)[:, ~cold], expected[:, ~cold])
+    drawn = simulate("kgflex-hybrid", board.train, {**settings, "weight": 0.0, "content": 1.0})
+    own = np.arange(ITEMS)[None, :] % 2 == users[:, None] % 2  # items of her colour
+    scores = drawn.score(users)
+    hers, others = (np.nanmean(np.where(mask, scores, np.nan)[:, cold]) for mask in (own, ~own))
+    assert hers > others, "a cold item of her colour must score above one of the other"
 
 
 def test_every_other_protocol_ranks_the_items_of_training(board: Split) -> None:

@@ -28,6 +28,7 @@ class ContentVectors(FCFPaper):
     """FCF with a prior of the item vectors from their features."""
 
     name: ClassVar[str] = "content-vectors"
+    uses_features: ClassVar[bool] = True
 
     content: Annotated[float, Field(ge=0)] = 0.3  # how long c_i is; 0: the prior is 0
 
