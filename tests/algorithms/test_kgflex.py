@@ -270,6 +270,18 @@ def test_pi_zero_lets_nothing_leave() -> None:
     assert not fitted.states["sent"].any()
 
 
+def test_with_its_own_settings_at_their_defaults_it_is_the_published_method() -> None:
+    data, schedule = crowd(), Schedule(clients=5, rounds=6)
+    ours, theirs = (
+        fit(Plan(made, data, schedule, seed=2), runtime=InProcess(path="plain"))
+        for made in (KGFlex(factors=3, precision="float64"), KGFlexPaper(factors=3, precision="float64"))
+    )
+    for name in ours.model:
+        assert ours.model[name].tobytes() == theirs.model[name].tobytes()
+    for name in ours.states:
+        assert ours.states[name].tobytes() == theirs.states[name].tobytes()
+
+
 def test_the_hybrid_is_its_two_parts_trained_apart() -> None:
     """Its features are those of KGFlex alone, its vectors those of FCF alone, to the bit."""
     data, schedule = crowd(), Schedule(clients=5, rounds=6)

@@ -2,17 +2,9 @@
 
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex
-from murmura.algorithms.kgflex.paper import KGFlexPaper
 from murmura.core.contract import Algorithm
 from murmura.core.schedule import Schedule
 from murmura.testing import AlgorithmKit
-
-
-class TestPaper(AlgorithmKit):
-    training = Schedule(clients="all", rounds=60)
-
-    def make(self) -> Algorithm:
-        return KGFlexPaper(factors=3, precision="float64")
 
 
 class TestKGFlex(AlgorithmKit):

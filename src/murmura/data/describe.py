@@ -10,6 +10,7 @@ import numpy as np
 
 from murmura.core.arrays import Longs
 from murmura.core.catalogue import Dataset, Relation
+from murmura.core.feature_codec import encode_features
 from murmura.core.features import ItemFeatures, readable_predicate
 
 
@@ -53,6 +54,9 @@ def describe_features(name: str, known: ItemFeatures, top: int = 20) -> dict[str
         "pairs": len(known.feature),
         "items": known.items,
         "items_without": int((each == 0).sum()),
+        "download_bytes": len(
+            encode_features(known)
+        ),  # what a device of a federation that uses them fetches once
         "by_hop": dict(zip(map(str, hops.tolist()), counts.tolist())),
         "items_per_feature": _quantiles(shared),
         "features_per_item": _quantiles(each),
