@@ -56,6 +56,5 @@ class Pairs(Algorithm):
         return ServerState({"pairs": pairs}), {}
 
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> Any:
-        pairs = context.model["pairs"]
-        size = np.sqrt(np.diag(pairs) + self.damping)
+        pairs, size = context.model["pairs"], np.sqrt(np.diag(context.model["pairs"]) + self.damping)
         return (pairs[history.item] / size[history.item, None]).sum(0, keepdims=True) / size

@@ -155,7 +155,7 @@ def test_reasons_of_features_add_up_and_because_is_earned(tmp_path: Path) -> Non
             for line in found:
                 assert sum(part["term"] for part in line["terms"]) == pytest.approx(line["score"], abs=1e-9)
                 known = {part["name"].partition(":")[0] for part in line["terms"]}
-                assert known <= {"category", "people like you"}
+                assert known <= {"genre", "people like you"}
             shown = murmura("recommend", model, *who, "--why", "--k", "3", cwd=tmp_path)
             earned = any(part["because"] for line in found for part in line["terms"])
             assert ("because" in shown.stdout) == earned
