@@ -17,7 +17,7 @@ from murmura.core.errors import FederationError
 from murmura.core.features import ItemFeatures
 
 MAGIC = b"mf\x01"
-LARGEST = 1 << 28  # bytes unpacked: more is nobody's catalogue
+LARGEST = 1 << 26  # bytes unpacked: more is nobody's catalogue, and a reader needs some fifteen times as many
 _SIZES = struct.Struct("<III")
 
 
@@ -27,9 +27,16 @@ def encode_features(features: ItemFeatures) -> bytes:
     steps = np.diff(pairs, prepend=0)
     first = features.start[:-1][counts > 0]
     steps[first] = pairs[first]
+    if any("\n" in label for label in features.labels):
+        raise FederationError("the label of a feature must be one line, but one has several; rename it.")
     text = "\n".join(features.labels).encode()
-    sizes = _SIZES.pack(features.items, len(features), len(pairs))
-    return MAGIC + zlib.compress(sizes + _planes(counts) + _planes(steps) + text, 9)
+    raw = _SIZES.pack(features.items, len(features), len(pairs)) + _planes(counts) + _planes(steps) + text
+    if len(raw) > LARGEST:
+        raise FederationError(
+            f"item features must have at most {LARGEST:,} bytes for devices to read, but have {len(raw):,}; "
+            "keep fewer features."
+        )
+    return MAGIC + zlib.compress(raw, 9)
 
 
 def decode_features(content: bytes) -> ItemFeatures:
@@ -47,9 +54,9 @@ def decode_features(content: bytes) -> ItemFeatures:
         raise FederationError("item features must be as long as they say, but are shorter.")
     counts = _numbers(raw, _SIZES.size, items)
     steps = _numbers(raw, _SIZES.size + 4 * items, pairs)
-    labels = _labels(raw[text_at:])
-    if counts.sum() != pairs or len(labels) != features:
+    if counts.sum() != pairs or features > pairs:
         raise FederationError("item features must have the counts they state, but have others.")
+    labels = _labels(raw[text_at:], features)
     start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     total = np.cumsum(steps)
     before = np.concatenate([[0], total])[start[:-1]]
@@ -70,8 +77,11 @@ def _numbers(raw: bytes, at: int, n: int) -> Longs:
     return np.ascontiguousarray(planes.T).view("<u4").reshape(-1).astype(np.int64)
 
 
-def _labels(text: bytes) -> tuple[str, ...]:
+def _labels(text: bytes, n: int) -> tuple[str, ...]:
+    """So many lines; they are counted first, as a list of them takes far more memory than their bytes."""
+    if text.count(b"\n") != max(n - 1, 0) or (text and not n):
+        raise FederationError("item features must have a label each, a line long, but have not.")
     try:
-        return tuple(text.decode().split("\n")) if text else ()
+        return tuple(text.decode().split("\n")) if n else ()
     except UnicodeDecodeError:
         raise FederationError("the labels of item features must be UTF-8, but are not.") from None

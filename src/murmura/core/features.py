@@ -74,7 +74,7 @@ class ItemFeatures:
     def hops(self) -> Bytes:
         """(features,) how far from the item each lies; 1 where its source does not say."""
         predicates = (label.partition("=")[0] if "=" in label else "" for label in self.labels)
-        return np.array([1 + predicate.count(HOP) for predicate in predicates], np.uint8)
+        return np.array([min(1 + predicate.count(HOP), 255) for predicate in predicates], np.uint8)
 
     @cached_property
     def by_feature(self) -> tuple[Longs, Ints]:
