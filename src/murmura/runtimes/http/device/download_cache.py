@@ -59,7 +59,12 @@ class DownloadCache:
 
 
 def _read(content: bytes, manifest: Manifest, info: FederationInfo) -> Model:
-    publishes = manifest.algorithm().publishes(info)
+    algorithm = manifest.algorithm()
+    if algorithm.uses_features and info.features is None:
+        raise RefusedError(
+            "malformed", f"{manifest.preset} needs item features, but the description names none; take no part."
+        )
+    publishes = algorithm.publishes(info)
     channel = from_dict(ChannelSettings, dict(manifest.channel))
     kinds = {table.name: table.dtype for table in publishes.tables}
     try:

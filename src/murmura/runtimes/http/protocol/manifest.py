@@ -192,7 +192,9 @@ class FederationDescription:
             listed = np.array(read["listed"], np.int32).reshape(len(read["listed"]))
             sizes = int(read["clients"]), int(read["interactions"])
             counts = None if read["counts"] is None else np.array(read["counts"], np.int64).reshape(len(items))
-            features, name = read.get("features") or (0, "")
+            features, name = read.get("features", (0, ""))
+            if "features" in read and len(bytes.fromhex(name)) != hashlib.sha256().digest_size:
+                raise ValueError
             info = FederationInfo(
                 len(items),
                 listed,
@@ -209,7 +211,7 @@ class FederationDescription:
             raise RefusedError(
                 "malformed", "the listed items must be numbers of items, ascending, but are not."
             )
-        return FederationDescription(items, info, str(name))
+        return FederationDescription(items, info, name)
 
 
 def canonical(value: Any) -> bytes:
