@@ -27,6 +27,8 @@ def test_a_round_trip_changes_nothing() -> None:
     ("values", "sentence"),
     [
         ({"litres": 0}, "kettle.litres: input should be greater than 0, but it is 0."),
+        ({"litres": float("inf")}, "kettle.litres: input should be a finite number, but it is inf."),
+        ({"litres": float("nan")}, "kettle.litres: input should be a finite number, but it is nan."),
         ({"cups": "many"}, "kettle.cups: input should be a valid integer"),
         ({"cup": 3}, "unknown setting 'kettle.cup'. Did you mean 'cups'?"),
         ({"colour": 3}, "unknown setting 'kettle.colour'. It knows litres, cups."),

@@ -32,10 +32,8 @@ UNKNOWN = (
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field, dataclasses.field))
 def settings(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass whose constructor refuses what its fields do not allow."""
-    made = cast(
-        type[T],
-        checked_dataclass(frozen=True, kw_only=True, config=pydantic.ConfigDict(extra="forbid"))(cls),
-    )
+    rules = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
+    made = cast(type[T], checked_dataclass(frozen=True, kw_only=True, config=rules)(cls))
     made.__init__ = _one_sentence(made.__init__, made)  # type: ignore[method-assign]
     return made
 
