@@ -2,29 +2,32 @@
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from murmura.algorithms.kgflex.content_vectors import leading_directions
 from murmura.algorithms.kgflex.gain import MEASURES, draw_negatives, entropy_table, gain, select
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.paper import KGFlexPaper
-from murmura.core.consent import Consent
+from murmura.core.consent import Consent, DisclosureMode
 from murmura.core.contract import FederationInfo, History, RoundContext
 from murmura.core.errors import DataError, DivergenceError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
-from murmura.core.update import SparseRows, Update
+from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
 from murmura.engine.visit import check_consent
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
+
+MODES: tuple[DisclosureMode, ...] = ("sticky", "per-item-per-round", "per-triple")
 
 # figure 6.1: five places to visit, and what is known of them
 RIJKSMUSEUM, VONDELPARK, CAPITOLINE, NAVONA, CENTRAL_PARK = range(5)
@@ -282,6 +285,60 @@ def test_with_its_own_settings_at_their_defaults_it_is_the_published_method() ->
         assert ours.states[name].tobytes() == theirs.states[name].tobytes()
 
 
+@pytest.mark.parametrize("path", ["plain", "kernel"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("make", [KGFlex, KGFlexHybrid])
+def test_where_every_item_has_a_feature_of_its_own_no_more_features_leave_than_items(
+    make: type[KGFlex], mode: DisclosureMode, path: Literal["plain", "kernel"]
+) -> None:
+    """Such a feature names its item: one that left without its item would tell of an item not shared."""
+    data = crowd(30, 20)
+    number = np.arange(data.n_items, dtype=np.int32)
+    own = ItemFeatures.of(tuple(f"id={n}" for n in number), data.n_items, number, number)
+    plan = Plan(
+        make(factors=2, unshared="keep"),
+        replace(data, features=own),
+        Schedule(clients="all", rounds=2),
+        consent=Consent(pi=0.3, disclosure=mode),
+    )
+    fitted = fit(plan, runtime=InProcess(path=path))
+    items = np.nan_to_num(fitted.ledger.disclosed) * np.bincount(data.user, minlength=data.n_users)
+    left = fitted.states["sent"].sum(axis=1)
+    assert left.sum() > 0
+    assert (left <= np.rint(items)).all()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_hybrid_of_someone_who_shares_nothing_sends_no_feature_and_no_positive(
+    mode: DisclosureMode,
+) -> None:
+    """Its dense rows leave all the same, each as that of an item never met."""
+    seen: list[SentUpdate] = []
+    plan = Plan(
+        KGFlexHybrid(factors=2, item_factors=3, precision="float64"),
+        crowd(),
+        Schedule(clients="all", rounds=2),
+        consent=Consent(pi=0.0, disclosure=mode),
+    )
+    fitted = fit(plan, runtime=InProcess(path="plain"), record=seen.append)
+    assert len(seen) == 2 * plan.data.n_users
+    for one in seen:
+        assert not len(one.update.tables["features"])
+        against = one.model["Q"][plan.info.listed] * one.update.tables["items"].values
+        assert (against.sum(axis=1) <= 1e-12).all()  # -(p . q_i)^2: every item is pulled towards 0
+    assert np.nansum(fitted.ledger.disclosed) == 0.0
+
+
+@pytest.mark.parametrize("path", ["plain", "kernel"])
+def test_nobody_may_have_any_feature(path: Literal["plain", "kernel"]) -> None:
+    """As figure 6.3 has it: nothing leaves, and everyone has a list."""
+    algorithm = KGFlex(factors=2, first_limit=0, second_limit=0)
+    fitted = fit(Plan(algorithm, crowd(), Schedule(rounds=3)), runtime=InProcess(path=path))
+    assert fitted.states["P"].shape == (crowd().n_users, 0, 2)
+    assert fitted.ledger.totals["rows_up"] == 0
+    assert (fitted.recommend(np.arange(crowd().n_users, dtype=np.int32), 3).item[3:] >= 0).all()
+
+
 def test_the_hybrid_is_its_two_parts_trained_apart() -> None:
     """Its features are those of KGFlex alone, its vectors those of FCF alone, to the bit."""
     data, schedule = crowd(), Schedule(clients=5, rounds=6)
@@ -293,6 +350,11 @@ def test_the_hybrid_is_its_two_parts_trained_apart() -> None:
     vectors = fit(Plan(algorithm.vectors(), data, schedule, seed=2), runtime=InProcess(path="plain"))
     assert both.model["G"].tobytes() == alone.model["G"].tobytes()
     assert both.model["Q"].tobytes() == vectors.model["Q"].tobytes()
+
+
+def test_items_of_which_nothing_is_known_have_no_prior() -> None:
+    nobody = np.empty(0, np.int32)
+    assert not leading_directions(ItemFeatures.of((), 5, nobody, nobody), 3).any()
 
 
 def test_a_discount_needs_public_counts() -> None:

@@ -54,6 +54,9 @@ def leading_directions(features: ItemFeatures, width: int) -> Floats:
     From the smaller of the two tables of inner products, which has at most as many rows as there are items; one
     thread, so that every run of a machine finds the same bits.
     """
+    padded: Floats = np.zeros((features.items, width))
+    if not len(features):
+        return padded
     weights = item_vectors(features, None, "content-vectors").weights
     M = sparse.csr_matrix((weights.value, weights.column, weights.start), shape=(features.items, len(features)))
     tall = features.items > len(features)
@@ -62,6 +65,5 @@ def leading_directions(features: ItemFeatures, width: int) -> Floats:
         n = min(width, len(gram))
         values, vectors = linalg.eigh(gram, subset_by_index=(len(gram) - n, len(gram) - 1))
         found = M @ vectors if tall else vectors * np.sqrt(np.maximum(values, 0.0))
-    padded: Floats = np.zeros((features.items, width))
     padded[:, :n] = found[:, ::-1]
     return padded

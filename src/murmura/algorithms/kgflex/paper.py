@@ -90,7 +90,7 @@ class KGFlexPaper(Algorithm):
         return {
             "feature": feature,
             "k": k,
-            "P": P.reshape(room, -1).astype(self.precision),
+            "P": P.reshape(room, self.factors).astype(self.precision),
             "sent": np.zeros(room, np.uint8),  # which of her features have ever left
         }
 
