@@ -9,7 +9,10 @@ import pytest
 import yaml
 
 from murmura.algorithms import algorithm
+from murmura.core.errors import DataError
+from murmura.core.feature_codec import encode_features
 from murmura.runtimes.http.device.from_dataset import describe_items, training_rows
+from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.studies.config import named_data
 from tests.cli.processes import murmura, ratings
 
@@ -134,8 +137,35 @@ def test_the_devices_of_a_federation_hold_them(files: dict[str, Path]) -> None:
         found = training_rows(str(files["data"]), rules, None, given).features
         assert found is not None
         assert set(found.names) == {"kind: even", "kind: odd"}
-    preset = algorithm("cfpl")()
-    assert describe_items(files["items.txt"], preset, 10, 100).info.features is None
-    described = describe_items(files["items.txt"], preset, 10, 100, given).info.features
-    assert described is not None
-    assert len(described) == 2
+    described = describe_items(files["items.txt"], algorithm("kgflex")(), 10, 100, given)
+    published = described.info.features
+    assert published is not None
+    assert set(published.names) == {"kind: even", "kind: odd"}
+    downloaded = FederationDescription.decode(described.encode()).with_features(encode_features(published))
+    assert downloaded.info.features is not None
+    assert downloaded.info.features.fingerprint == published.fingerprint
+
+
+def test_a_federation_over_items_has_features_where_its_method_uses_them(files: dict[str, Path]) -> None:
+    given = {"features": str(files["kinds.csv"])}
+    other = describe_items(files["items.txt"], algorithm("cfpl")(), 10, 100, given)
+    assert (other.info.features, other.info.feature_count, other.feature_hash) == (None, 0, "")
+    with pytest.raises(DataError, match="kgflex learns from features of items, but nothing is known of these"):
+        describe_items(files["items.txt"], algorithm("kgflex")(), 10, 100)
+
+
+def test_features_that_too_few_items_share_under_a_protocol_are_refused(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    own = "item,own\n" + "".join(f"{item},{item}\n" for item in files["items.txt"].read_text().split())
+    (tmp_path / "own.csv").write_text(own)
+    words = (files["data"].name, "--features", "own.csv")
+    shown = murmura("data", "features", *words, "--protocol", "default", cwd=tmp_path)
+    assert shown.returncode == 3
+    assert "protocol default must leave a feature that 2 items share, but none of the" in shown.stderr
+    fitted = murmura("fit", "--model", "kgflex", "--data", *words, "--out", "mine", cwd=tmp_path)
+    assert fitted.returncode == 3
+    assert "kgflex learns from features that items share, but none is shared by as many" in fitted.stderr
+    vsm = murmura("fit", "--model", "vsm", "--data", *words, "--out", "other", cwd=tmp_path)
+    assert vsm.returncode == 2
+    assert "vsm needs items with features, but the data have none" in vsm.stderr

@@ -234,14 +234,18 @@ def _features(dataset: Dataset, rules: str) -> ItemFeatures:
     """All that is known of the items, or what takes part under a protocol."""
     from murmura.engine.protocol import prepare, protocol
 
-    found = (
-        prepare(dataset, protocol(rules, dataset)).split.train.features
-        if rules
-        else dataset.catalogue.item_features()
-    )
+    known = dataset.catalogue.item_features()
+    if known is None:
+        raise DataError(f"nothing is known of the items of '{dataset.name}'; give --features FILE.")
+    if not rules:
+        return known
+    ready = prepare(dataset, protocol(rules, dataset))
+    found = ready.split.train.features
     if found is None or not len(found):
-        under = f" under protocol {rules}" if rules else ""
-        raise DataError(f"nothing is known of the items of '{dataset.name}'{under}; give --features FILE.")
+        raise DataError(
+            f"protocol {rules} must leave a feature that {ready.protocol.feature_items} items share, but none "
+            f"of the {len(known)} of '{dataset.name}' is; give others with --features FILE or another protocol."
+        )
     return found
 
 

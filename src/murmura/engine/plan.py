@@ -141,12 +141,21 @@ class Plan:
 
 def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:
     """What every machine knows of a federation of the users of `data`: features only where they are used."""
-    info = FederationInfo.of(data, groups)
+    return with_used_features(algorithm, FederationInfo.of(data, groups))
+
+
+def with_used_features(algorithm: Algorithm, info: FederationInfo) -> FederationInfo:
+    """The same, with features only where they are used; refuses to do without where they are needed."""
     if not algorithm.uses_features:
         return replace(info, features=None, feature_count=0)
     if info.features is None:
         raise DataError(
             f"{algorithm.name} learns from features of items, but nothing is known of these; give --features "
             "FILE, or take a data set with genres or a knowledge graph."
+        )
+    if not len(info.features):
+        raise DataError(
+            f"{algorithm.name} learns from features that items share, but none is shared by as many items as "
+            "the protocol asks for; give others with --features FILE, or choose another protocol."
         )
     return info

@@ -26,10 +26,10 @@ class ItemVectors(NamedTuple):
 
 def require_features(train: Interactions, name: str) -> ItemFeatures:
     """Refuse to learn from items of which nothing is known."""
-    if train.features is None:
+    if train.features is None or not len(train.features):
         raise SettingError(
             f"{name} needs items with features, but the data have none; give them with --features FILE, or "
-            "choose another model."
+            "choose another protocol or model."
         )
     return train.features
 

@@ -17,7 +17,7 @@ from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.filters import LatestPerPair
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources.registry import load
-from murmura.engine.plan import federation_info
+from murmura.engine.plan import federation_info, with_used_features
 from murmura.engine.protocol import prepare, protocol, with_item_features
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.simulation import FederatedMethod
@@ -73,9 +73,9 @@ def describe_items(
     people = 1 if groups is None else groups.largest
     catalogue, _ = with_features(Catalogue(vocabulary), FeatureFiles(**(features or {})))
     known = catalogue.item_features()
-    return FederationDescription(
-        vocabulary, FederationInfo(len(vocabulary), listed, clients, interactions, known, people)
-    )
+    count = 0 if known is None else len(known)
+    info = FederationInfo(len(vocabulary), listed, clients, interactions, known, people, feature_count=count)
+    return FederationDescription.of(vocabulary, with_used_features(preset.algorithm(), info))
 
 
 def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
