@@ -268,8 +268,20 @@ def test_mappings_may_have_titles_and_headers(tmp_path: Path) -> None:
 
 def test_a_graph_that_no_item_stands_in_is_refused(tmp_path: Path) -> None:
     files = write(tmp_path, r_csv=RATINGS, g_nt=NT)
-    with pytest.raises(DataError, match=r"g.nt: 11 items must share a feature within 2 hops, but none do"):
+    with pytest.raises(DataError, match=r"g.nt: it must say something .* looked for as 'a', 'b'.* --mapping"):
         load(files["r_csv"], features=files["g_nt"])
+
+
+def test_a_mapping_to_entities_that_the_graph_does_not_have_is_refused(tmp_path: Path) -> None:
+    files = write(tmp_path, r_csv=RATINGS, g_nt=NT, m_tsv="a\thttp://elsewhere/A\nb\thttp://elsewhere/B\n")
+    with pytest.raises(DataError, match=r"g.nt: it must say something .* looked for as 'http://elsewhere/A'"):
+        load(files["r_csv"], features=files["g_nt"], mapping=files["m_tsv"], feature_items=1)
+
+
+def test_a_graph_in_which_too_few_items_share_a_feature_is_refused(tmp_path: Path) -> None:
+    files = write(tmp_path, r_csv=RATINGS, g_nt=NT, m_tsv="a\thttp://x/A\nb\thttp://x/B\n")
+    with pytest.raises(DataError, match=r"g.nt: 11 items must share a feature within 2 hops, but none do"):
+        load(files["r_csv"], features=files["g_nt"], mapping=files["m_tsv"])
 
 
 def test_names_make_features_readable_and_keep_them_apart(tmp_path: Path) -> None:

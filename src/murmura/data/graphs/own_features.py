@@ -28,6 +28,7 @@ from murmura.data.graphs.triples import Graph, is_graph, read_graph, table_of_tr
 from murmura.data.sources.item_features import column_for, relation_of_codes
 from murmura.data.tables.checked_table import left_out
 from murmura.data.tables.text_file import TextFile, read_text
+from murmura.data.tables.text_layout import quoted_names
 
 
 @settings
@@ -85,6 +86,7 @@ def _featured(catalogue: Catalogue, files: FeatureFiles, notes: list[str]) -> Ca
         features = _table(path, catalogue, files, notes)
     else:
         notes.extend(graph.notes)
+        _require_places(path, graph.triples["subject"], entity)
         features = explore(graph.triples, item, entity, files.rules)
     if not len(features.item):
         raise DataError(_nothing(path, graph is not None, files.rules))
@@ -141,6 +143,16 @@ def _own_entities(catalogue: Catalogue) -> tuple[Ints, pl.Series]:
     named = catalogue.items.labels.astype(np.str_) if catalogue.links is None else catalogue.links
     item = np.flatnonzero(named != "").astype(np.int32)
     return item, pl.Series(named[item].tolist(), dtype=pl.String)
+
+
+def _require_places(path: Path, subjects: pl.Series, entity: pl.Series) -> None:
+    """Refuse a graph that says nothing of any item."""
+    if not subjects.is_in(entity.to_list()).any():
+        raise DataError(
+            f"{path}: it must say something of the items, but none of them is a subject such as "
+            f"{quoted_names(subjects.head(1).to_list())}; they were looked for as "
+            f"{quoted_names(entity.head(3).to_list())}; say where they stand (mapping, --mapping)."
+        )
 
 
 def _nothing(path: Path, graph: bool, rules: Exploration) -> str:
