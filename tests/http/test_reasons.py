@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from murmura.cli.joining import sentence
 from murmura.core.channel import ChannelSettings
 from murmura.core.interactions import Interactions
+from murmura.runtimes.http.device.device import VisitOutcome
 from murmura.runtimes.http.device.ranking import explain, recommend
 from murmura.testing import crowd
 from tests.http.network import World
@@ -49,3 +51,22 @@ def test_a_device_tells_the_terms_of_what_it_shows(tmp_path: Path, method: str) 
 def test_a_device_of_another_method_says_nothing(tmp_path: Path) -> None:
     shown, why = answers(tmp_path, crowd(), "cfpl", factors=3)
     assert (len(shown), why) == (3, [])
+
+
+def test_a_device_takes_no_part_where_the_features_its_method_needs_are_not_published(tmp_path: Path) -> None:
+    channel = ChannelSettings(channel="secure-sum", minimum_cohort=2)
+    world = World(tmp_path, replace(crowd(), features=None), "kgflex", {"clients": "all", "epochs": 2}, channel)
+
+    async def scenario() -> VisitOutcome:
+        devices = await world.everyone()
+        await world.turn()
+        return await devices[3].visit()
+
+    outcome = asyncio.run(scenario())
+    assert (outcome.kind, outcome.why) == (
+        "refused",
+        "kgflex needs features of the items, but none are published; take no part.",
+    )
+    live = world.coordinator.rounds.live
+    assert live is not None
+    assert world.aggregators["vector"].count(live.manifest.hash) == 0
