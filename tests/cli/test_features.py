@@ -169,3 +169,17 @@ def test_features_that_too_few_items_share_under_a_protocol_are_refused(
     vsm = murmura("fit", "--model", "vsm", "--data", *words, "--out", "other", cwd=tmp_path)
     assert vsm.returncode == 2
     assert "vsm needs items with features, but the data have none" in vsm.stderr
+
+
+def test_a_model_is_not_opened_with_other_features_than_it_learned_from(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
+    words = ("--model", "kgflex", "--data", files["data"].name, "--features", "kinds.csv", "-S", "epochs=2")
+    assert murmura("fit", *words, "--out", "mine", cwd=tmp_path).returncode == 0
+    reader = files["data"].read_text().splitlines()[1].split(",")[0]
+    ask = ("recommend", "mine", "--user", reader, "--why")
+    assert murmura(*ask, cwd=tmp_path).returncode == 0
+    files["kinds.csv"].write_text(files["kinds.csv"].read_text().replace("odd", "aside", 1))
+    changed = murmura(*ask, cwd=tmp_path)
+    assert changed.returncode != 0
+    assert "must be restored with the features of items it was trained on" in changed.stderr

@@ -172,6 +172,11 @@ class FederatedModel(RankingModel):
         schedule = from_dict(Schedule, meta["schedule"])
         channel = from_dict(ChannelSettings, meta.get("channel", {}))
         plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
+        if meta.get("features") != plan.config().get("features"):
+            raise RunError(
+                "a federation must be restored with the features of items it was trained on, but these differ; "
+                "bring back the file or train again."
+            )
         states = group(arrays, "states")
         kept: dict[str, Any] = {**meta["ledger"], **group(arrays, "ledger"), "channel": channel.summary()}
         lines = tuple(LedgerLine(**line) for line in kept.pop("lines"))
