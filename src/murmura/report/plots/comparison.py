@@ -310,7 +310,7 @@ def scatter(
     axes.set_xlabel(_named(x), labelpad=3)
     if name_y:
         axes.set_ylabel(_named(y))
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=x.startswith("IC@")))
     axes.yaxis.set_major_locator(MaxNLocator(5))
     _names(axes, lines, x, y, lift)
 

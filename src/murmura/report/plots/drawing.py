@@ -167,8 +167,10 @@ def _bare(tag: str) -> str:
 
 
 def short(label: str) -> str:
-    """A label that fits beside a chart."""
+    """A label that fits beside a chart; of a feature several hops away its last hop tells the most."""
     text = printable(label)
+    if len(text) > LONGEST and " → " in text:
+        text = "… → " + text.rpartition(" → ")[2]
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
