@@ -65,7 +65,7 @@ def test_a_device_takes_no_part_where_the_features_its_method_needs_are_not_publ
     outcome = asyncio.run(scenario())
     assert (outcome.kind, outcome.why) == (
         "refused",
-        "kgflex needs features of the items, but none are published; take no part.",
+        "kgflex needs item features, but the description names none; take no part.",
     )
     live = world.coordinator.rounds.live
     assert live is not None

@@ -225,10 +225,6 @@ class Device:
         model = await self.cache.model(m)
         answer = await self.own_answer() if m.answers else None
         algorithm, rng = m.algorithm(), Rng(secret, m.round)
-        if algorithm.uses_features and work.info.features is None:
-            raise RefusedError(
-                "malformed", f"{m.preset} needs features of the items, but none are published; take no part."
-            )
         history, joined = self.history(work.info, work.permission, m.round)
         state = memory.state or algorithm.client_init(
             work.info, self.history(work.info, work.permission, 0)[0], Rng(secret)
