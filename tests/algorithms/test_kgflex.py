@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.algorithms.kgflex.content_vectors import leading_directions
-from murmura.algorithms.kgflex.gain import MEASURES, draw_negatives, entropy_table, gain, select
+from murmura.algorithms.kgflex.gain import MEASURES, draw_negatives, gain, select
 from murmura.algorithms.kgflex.hybrid import KGFlexHybrid
 from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.paper import KGFlexPaper
@@ -24,6 +24,7 @@ from murmura.core.update import SentUpdate, SparseRows, Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
 from murmura.engine.visit import check_consent
+from murmura.kernels.kgflex_layout import entropy_table
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

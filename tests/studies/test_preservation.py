@@ -5,10 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.algorithms.kgflex.gain import entropy_table, gain
+from murmura.algorithms.kgflex.gain import gain
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError, RunError
 from murmura.data.sources.registry import load
+from murmura.kernels.kgflex_layout import entropy_table
 from murmura.studies.analyses.preservation import FILE, preservation_folder, preserved, rankings, totals
 from murmura.studies.compare import compare, plan
 from murmura.studies.methods import method

@@ -20,6 +20,7 @@ from murmura.kernels.fpl.arithmetic import Disclosed, disclose
 from murmura.kernels.fpl.cohorts import shares_row
 from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
 from murmura.kernels.kgflex_layout import (
+    LEAST,
     ClientRows,
     FeatureRows,
     FeatureVisitRules,
@@ -32,7 +33,6 @@ from murmura.kernels.random.philox import Word, draw_below, word_at
 
 _GAIN, _TRIPLES, _INIT = (np.uint64(p) for p in (Purpose.GAIN, Purpose.TRIPLES, Purpose.INIT))
 _ZERO = np.uint64(0)
-LEAST = 1e-9  # below it a gain is the rounding of zero
 
 
 @compiled

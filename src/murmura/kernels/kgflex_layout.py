@@ -15,6 +15,15 @@ from murmura.kernels.random.philox import Word
 Values = NDArray[Any]  # float32 or float64
 
 
+LEAST = 1e-9  # below it a gain is the rounding of zero
+
+
+def entropy_table(largest: int) -> Floats:
+    """x log2 x of the whole numbers up to `largest`: entropies of counts are sums of these."""
+    x = np.arange(largest + 1, dtype=np.float64)
+    return x * np.log2(np.maximum(x, 1.0))
+
+
 class FeatureRows(NamedTuple):
     """The features of every item, and the items of every feature."""
 
@@ -46,8 +55,7 @@ class GainRules(NamedTuple):
         measure: int, negatives: int, limits: tuple[int, int], least: float, edges: Longs, most: int
     ) -> GainRules:
         """The same with the table that people with at most `most` items need."""
-        x = np.arange(2 * negatives * most + 1, dtype=np.float64)
-        return GainRules(measure, negatives, *limits, least, edges, x * np.log2(np.maximum(x, 1.0)))
+        return GainRules(measure, negatives, *limits, least, edges, entropy_table(2 * negatives * most))
 
 
 class ClientRows(NamedTuple):

@@ -97,7 +97,10 @@ class FPLKernel(Kernel):
         P, passes = states["p"].copy(), self.algorithm.refresh
         if passes:
             room, nothing = self._at(context.info, people, workers), Tally.empty(people, context.info.items)
-            cuts, when = _cuts(people.clients, workers), (np.uint64(context.round), np.uint64(Purpose.REFRESH))
+            cuts, when = (
+                parts_of(people.clients, workers),
+                (np.uint64(context.round), np.uint64(Purpose.REFRESH)),
+            )
 
             def work(w: int) -> int:
                 space = room.workspace(w, P, context.model, nothing)
@@ -115,8 +118,8 @@ class FPLKernel(Kernel):
 
     def _cohort(self, room: _Room, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, int]:
         clients, blocks = cohort.clients, max(1, min(BLOCKS, len(cohort.clients) // CLIENTS))
-        bounds = np.array(_cuts(len(clients), blocks))
-        out, cuts = room.sums(blocks), _cuts(blocks, room.workers)
+        bounds = np.array(parts_of(len(clients), blocks))
+        out, cuts = room.sums(blocks), parts_of(blocks, room.workers)
         run = run_single_triples if room.one_triple else run_blocks
 
         def work(w: int) -> int:
@@ -139,7 +142,7 @@ class FPLKernel(Kernel):
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
         clients, round, ones = cohort.clients, cohort.round, self.algorithm.optimiser == "per-contributor"
-        cuts, out = _cuts(len(clients), room.workers), room.sums(room.workers)
+        cuts, out = parts_of(len(clients), room.workers), room.sums(room.workers)
         vector_slice, totals = (
             chain.vector_slice("items", round),
             np.zeros((room.workers, chain.words), np.int64),
@@ -232,7 +235,7 @@ class _Room:
         return [work(0)] if self.workers == 1 else list(self.pool.map(work, range(self.workers)))
 
 
-def _cuts(n: int, parts: int) -> list[int]:
+def parts_of(n: int, parts: int) -> list[int]:
     """n things in so many nearly equal parts: where each begins, and the end."""
     return [n * k // parts for k in range(parts + 1)]
 

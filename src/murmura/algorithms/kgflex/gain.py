@@ -15,16 +15,10 @@ from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import FederationInfo
 from murmura.core.features import ItemFeatures
 from murmura.core.rng import Stream
+from murmura.kernels.kgflex_layout import LEAST
 
 Measure = Literal["information-gain", "gain-ratio", "gini"]
 MEASURES: tuple[Measure, ...] = ("information-gain", "gain-ratio", "gini")
-LEAST = 1e-9  # below it a gain is the rounding of zero
-
-
-def entropy_table(largest: int) -> Floats:
-    """x log2 x of the whole numbers up to `largest`: entropies of counts are sums of these."""
-    x = np.arange(largest + 1, dtype=np.float64)
-    return x * np.log2(np.maximum(x, 1.0))
 
 
 def gain(measure: Measure, p: Longs, n: Longs, half: int, table: Floats) -> Floats:

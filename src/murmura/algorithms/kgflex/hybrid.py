@@ -20,14 +20,15 @@ from murmura.algorithms.kgflex.kgflex import KGFlex
 from murmura.algorithms.kgflex.paper import Count, Rate
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import SettingError
@@ -90,17 +91,13 @@ class KGFlexHybrid(KGFlex):
         """Her features, and p_u."""
         return {**super().client_init(info, history, rng), **self.vectors().client_init(info, history, rng)}
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """Both parts at the received model, neither knowing of the other."""
         after, features = super().client_step(context, state, history, rng)
         solved, items = self.vectors().client_step(context, {"p": state["p"]}, history, rng)
         return {**after, **solved}, Update({**features.tables, **items.tables})
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Each part with its own table."""
         assert isinstance(received, Total)
         tables = received.update.tables

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from murmura.algorithms.fpl.kernel import disclosed_of, flat_population
+from murmura.algorithms.fpl.kernel import disclosed_of, flat_population, parts_of
 from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
 from murmura.algorithms.kgflex.paper import SPREAD, known
 from murmura.core.arrays import Floats, Ints
@@ -58,7 +58,7 @@ class KGFlexKernel:
             return self._through(room, cohort, cohort.chain, states, tally), {}
         a, clients, model = self.algorithm, cohort.clients, cohort.model
         blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
-        bounds, cuts = _cuts(len(clients), blocks), _cuts(blocks, cohort.workers)
+        bounds, cuts = parts_of(len(clients), blocks), parts_of(blocks, cohort.workers)
         totals = np.zeros((blocks, room.features, a.factors + 1), a.precision)
         senders, rows = np.zeros((blocks, room.features), np.int64), np.zeros(blocks, np.int64)
         rules, kept, b = self._rules(cohort.round), client_rows(states), model["b"].reshape(-1)
@@ -83,7 +83,7 @@ class KGFlexKernel:
         self, room: _Room, cohort: CohortRound, chain: CompiledChannel, states: States, tally: Tally
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
-        cuts, model = _cuts(len(cohort.clients), cohort.workers), cohort.model
+        cuts, model = parts_of(len(cohort.clients), cohort.workers), cohort.model
         counted, rules = self.algorithm.optimiser == "per-contributor", self._rules(cohort.round)
         totals = np.zeros((cohort.workers, chain.words), np.int64)
         where, kept = chain.vector_slice("features", cohort.round), client_rows(states)
@@ -126,12 +126,8 @@ class _Room:
 
     def __init__(self, a: KGFlex, info: FederationInfo, people: Population, workers: int) -> None:
         self.population, self.features = people, len(known(info))
-        self.places = [
-            Workplace.of(
-                flat_population(info, people), FeatureRows.of(known(info)), a.room(info), a.factors, a.precision
-            )
-            for _ in range(workers)
-        ]
+        flat, rows = flat_population(info, people), FeatureRows.of(known(info))
+        self.places = [Workplace.of(flat, rows, a.room(info), a.factors, a.precision) for _ in range(workers)]
 
 
 def side_by_side(work: Callable[[int], None], workers: int) -> None:
@@ -143,8 +139,3 @@ def side_by_side(work: Callable[[int], None], workers: int) -> None:
 def client_rows(states: States) -> ClientRows:
     """The stacked states as compiled loops take them."""
     return ClientRows(states["feature"], states["k"], states["P"], states["sent"])
-
-
-def _cuts(n: int, parts: int) -> list[int]:
-    """n things in so many nearly equal parts: where each begins, and the end."""
-    return [n * k // parts for k in range(parts + 1)]

@@ -14,24 +14,26 @@ import numpy as np
 from pydantic import Field
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.kgflex.gain import Measure, draw_negatives, entropy_table, gain
+from murmura.algorithms.kgflex.gain import Measure, draw_negatives, gain
 from murmura.algorithms.kgflex.paper import Count, KGFlexPaper, Rate, join, split
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Stream
 from murmura.core.settings import settings
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.kgflex_layout import entropy_table
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
@@ -77,9 +79,7 @@ class KGFlex(KGFlexPaper):
         """The threshold."""
         return self.least
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The published step; the rows that leave are clipped and counted."""
         state, update = super().client_step(context, state, history, rng)
         rows = update.tables["features"]
@@ -107,9 +107,7 @@ class KGFlex(KGFlexPaper):
         """Gradients of n pairs are divided by n to this."""
         return {"sum": 0.0, "root": 0.5, "mean": 1.0}[self.visit]
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """The optimiser, fed with the sum; ends a training that diverges."""
         assert isinstance(received, Total)
         rate, sent = self.server_alpha or self.alpha, received.update.tables["features"]

@@ -20,18 +20,19 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms.fpl.federank import draw_triples
-from murmura.algorithms.kgflex.gain import draw_negatives, entropy_table, gain, select
+from murmura.algorithms.kgflex.gain import draw_negatives, gain, select
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     Algorithm,
-    Answers,
     ClientState,
+    ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
+    Received,
     RoundContext,
     ServerState,
+    ServerStep,
     Total,
 )
 from murmura.core.errors import DivergenceError
@@ -41,6 +42,7 @@ from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import settings
 from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.kgflex_layout import entropy_table
 
 Count = Annotated[int, Field(ge=1)]
 Times = Annotated[int, Field(ge=0)]
@@ -128,9 +130,7 @@ class KGFlexPaper(Algorithm):
         near = int((known(info).hops == 1).sum())
         return min(self.first_limit, near) + min(self.second_limit, len(known(info)) - near)
 
-    def client_step(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> tuple[ClientState, Update]:
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """P_u takes one step over |I_u| pairs; what leaves is of features her shared items have."""
         features, m = known(context.info), int((state["feature"] >= 0).sum())
         shared = rng.stream(Purpose.COINS).coins(history.consent)
@@ -202,9 +202,7 @@ class KGFlexPaper(Algorithm):
         """The other items of the pairs of a visit."""
         return draw_triples(info.listed, history.item, len(history), rng.stream(Purpose.TRIPLES))[:, 1]
 
-    def server_step(
-        self, phase: str, server: ServerState, received: Total | IndividualUpdates
-    ) -> tuple[ServerState, Answers]:
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """theta + alpha times the sum; ends a training that diverges."""
         assert isinstance(received, Total)
         sent, theta = received.update.tables["features"], join(server.model)
