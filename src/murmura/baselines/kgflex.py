@@ -19,7 +19,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, server_secret
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
 from murmura.kernels.kgflex import choose_features, initial_views, score_users, visit_in_turn
@@ -27,7 +27,6 @@ from murmura.kernels.kgflex_layout import ClientRows, FeatureRows, FeatureVisitR
 from murmura.kernels.random.philox import permute
 from murmura.kernels.tfidf import require_features
 
-Count = Annotated[int, Field(ge=1)]
 Times = Annotated[int, Field(ge=0)]
 SPREAD = 0.1  # of the first numbers, as in the twin
 LARGEST = 1e3  # of one number of the model: beyond it training has diverged
@@ -89,7 +88,7 @@ class KGFlexCentral(Baseline):
     model = KGFlexModel
 
     factors: Count = 10
-    alpha: Annotated[float, Field(gt=0)] = 0.1
+    alpha: Positive = 0.1
     epochs: Count = 10  # each visits every user once: as often as a hundred rounds of a tenth of them
     first_limit: Times = 100  # of a person's features one hop away the most informative so many
     second_limit: Times = 100  # and of those further away

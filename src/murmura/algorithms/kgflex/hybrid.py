@@ -17,7 +17,6 @@ from pydantic import Field
 
 from murmura.algorithms.kgflex.content_vectors import ContentVectors
 from murmura.algorithms.kgflex.kgflex import KGFlex
-from murmura.algorithms.kgflex.paper import Count, Rate
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     ClientState,
@@ -35,7 +34,7 @@ from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.score_terms import ScoreTerms
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, Update
 
 if TYPE_CHECKING:
@@ -53,10 +52,10 @@ class KGFlexHybrid(KGFlex):
     weight: Annotated[float, Field(ge=0)] = 0.04  # w
     discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
     item_factors: Count = 128
-    confidence: Rate = 60.0  # of an interaction: 1 + confidence
-    item_reg: Rate = 150.0
+    confidence: Positive = 60.0  # of an interaction: 1 + confidence
+    item_reg: Positive = 150.0
     content: Annotated[float, Field(ge=0)] = 0.3  # the prior of item vectors, from features
-    gamma: Rate = 0.01  # the learning rate of item vectors
+    gamma: Positive = 0.01  # the learning rate of item vectors
 
     def vectors(self) -> ContentVectors:
         """The collaborative part."""

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.kgflex.gain import Measure, draw_negatives, gain
-from murmura.algorithms.kgflex.paper import Count, KGFlexPaper, Rate, join, split
+from murmura.algorithms.kgflex.paper import KGFlexPaper, join, split
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.contract import (
     ClientState,
@@ -31,7 +31,7 @@ from murmura.core.contract import (
 )
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng, Stream
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.kgflex_layout import entropy_table
 
@@ -54,7 +54,7 @@ class KGFlex(KGFlexPaper):
     visit: Literal["sum", "root", "mean"] = "sum"  # the gradients of n pairs: added, over sqrt(n), over n
     clip_update: Clip | None = None  # the largest L2 norm of what one visit adds
     optimiser: optimisers.Optimiser = "sum"
-    server_alpha: Rate | None = None  # the server's learning rate; None: alpha
+    server_alpha: Positive | None = None  # the server's learning rate; None: alpha
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows, with a count of their senders where the optimiser needs it."""

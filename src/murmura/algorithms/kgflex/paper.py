@@ -40,13 +40,11 @@ from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.score_terms import ScoreTerms
-from murmura.core.settings import settings
+from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 from murmura.kernels.kgflex_layout import entropy_table
 
-Count = Annotated[int, Field(ge=1)]
 Times = Annotated[int, Field(ge=0)]
-Rate = Annotated[float, Field(gt=0)]
 Values = NDArray[Any]
 SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
 LARGEST = 1e3  # of one number of the model: beyond it training has diverged
@@ -60,7 +58,7 @@ class KGFlexPaper(Algorithm):
     uses_features: ClassVar[bool] = True
 
     factors: Count = 10
-    alpha: Rate = 0.1
+    alpha: Positive = 0.1
     first_limit: Times = 100  # of a person's features one hop away the most informative so many
     second_limit: Times = 100  # and of those further away
     unshared: Literal["drop", "keep"] = "drop"  # pairs of which an item shares no feature with her
