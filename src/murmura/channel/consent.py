@@ -125,6 +125,8 @@ class ConsentChoices:
             secrets,
             per_round=self.mode == "per-item-per-round",
             statistics=self.statistics,
+            samples=data.samples,
+            attributes=data.attributes,
         )
 
 

@@ -20,6 +20,7 @@ from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
+from murmura.core.samples import Classification
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.update import Arrays, Update
 
@@ -42,6 +43,9 @@ class FederationInfo:
     people: int = 1  # no client holds the rows of more people than this
     counts: Longs | None = None  # (items,) how often each occurs, where that is publicly known
     feature_count: int = 0  # how many features there are; servers need to know no more of them
+    task: Classification | None = (
+        None  # where clients hold samples with labels; there are no items on offer then
+    )
 
     @staticmethod
     def of(data: Interactions, groups: Ints | None = None) -> FederationInfo:
@@ -53,6 +57,9 @@ class FederationInfo:
         sizes = np.ones(data.n_users, np.int64) if groups is None else np.bincount(groups[groups >= 0])
         most, listed = int(sizes.max(initial=1)), np.flatnonzero(counts).astype(np.int32)
         known = data.features
+        if data.samples is not None:
+            none = np.zeros(0, np.int32)
+            return FederationInfo(0, none, len(sizes), len(data), people=most, task=data.samples.task)
         features = 0 if known is None else len(known)
         return FederationInfo(data.n_items, listed, len(sizes), len(data), known, most, counts, features)
 
@@ -65,6 +72,7 @@ class History:
     value: Floats  # (rows,)
     consent: Floats  # (rows,) in [0, 1]: the coin to flip at each use of the row; see channel.consent
     person: Ints | None = None  # (rows,) whose row it is, when a client holds several people
+    attributes: Mapping[str, float] = field(default_factory=dict)  # in [0, 1]: what the client says of itself
 
     def __len__(self) -> int:
         return len(self.item)
@@ -82,7 +90,7 @@ class History:
     def rows(self, keep: Bools) -> History:
         """Some of the rows."""
         person = None if self.person is None else self.person[keep]
-        return History(self.item[keep], self.value[keep], self.consent[keep], person)
+        return History(self.item[keep], self.value[keep], self.consent[keep], person, self.attributes)
 
     @staticmethod
     def private(
@@ -93,6 +101,25 @@ class History:
         values = np.broadcast_to(np.asarray(value, np.float64), len(item))[order]
         whose = None if person is None else np.asarray(person, np.int32)[order]
         return History(np.asarray(item, np.int32)[order], values, np.zeros(len(item)), whose)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(History):
+    """Samples with labels, which a client of a classifier holds: `item` is a sample's number, `value` its label."""
+
+    inputs: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0), np.uint8))  # (rows, *shape)
+    quality: Floats | None = None  # (rows,) in [0, 1]: how good each one is, where that is known
+
+    @property
+    def label(self) -> Ints:
+        """The class of each sample."""
+        return self.value.astype(np.int32)
+
+    def rows(self, keep: Bools) -> Samples:
+        """Some of the samples."""
+        own = super().rows(keep)
+        quality = None if self.quality is None else self.quality[keep]
+        return Samples(own.item, own.value, own.consent, own.person, own.attributes, self.inputs[keep], quality)
 
 
 @dataclass(frozen=True)

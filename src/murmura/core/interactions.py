@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
+from murmura.core.samples import SampleTable
+
+Attributes = Mapping[str, Floats]  # name -> (users,) in [0, 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,8 @@ class Interactions:
     value: Floats  # (rows,) 1.0 where the source has no values
     time: Longs | None = None  # (rows,) seconds since 1970
     features: ItemFeatures | None = None  # what is publicly known of the items; no part of the fingerprint
+    samples: SampleTable | None = None  # what the items show, where they are samples and `value` their label
+    attributes: Attributes = field(default_factory=dict)  # what users say of themselves; not in the fingerprint
 
     def __post_init__(self) -> None:
         for name, kind in (("user", np.int32), ("item", np.int32), ("value", np.float64), ("time", np.int64)):
@@ -108,13 +113,16 @@ class Interactions:
         """Some of the rows (a mask or positions), over the same vocabularies."""
         time = None if self.time is None else self.time[keep]
         columns = self.user[keep], self.item[keep], self.value[keep], time
-        return Interactions(self.users, self.items, *columns, self.features)
+        known = self.features, self.samples, self.attributes
+        return Interactions(self.users, self.items, *columns, *known)
 
     def compact(self) -> Interactions:
         """The same rows over vocabularies that hold only the users and items that occur."""
         users, u = _shrink(self.users, self.user)
         items, i = _shrink(self.items, self.item)
-        return Interactions(users, items, u, i, self.value, self.time)
+        samples = self.samples and self.samples.restrict(np.flatnonzero(self.item_counts).astype(np.int32))
+        attributes = {name: column[self.user_counts > 0] for name, column in self.attributes.items()}
+        return Interactions(users, items, u, i, self.value, self.time, None, samples, attributes)
 
     @cached_property
     def by_user(self) -> RowIndex:

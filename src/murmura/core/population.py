@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.contract import History
+from murmura.core.contract import History, Samples
+from murmura.core.interactions import Attributes
 from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.samples import SampleTable
 
 States = dict[str, NDArray[Any]]  # name -> (clients, ...): the states of all clients, stacked
 
@@ -27,6 +29,8 @@ class Population:
     per_round: bool = False  # the coin is flipped once per row and round (CONSENT stream), not at each use
     person: Ints | None = None  # (rows,) the owner's place in her group, when clients are groups
     statistics: Bools | None = None  # (clients,) who takes part in sums about people; None: everyone
+    samples: SampleTable | None = None  # what the items show, where clients hold samples
+    attributes: Attributes = field(default_factory=dict)  # name -> (clients,): what clients say of themselves
 
     @property
     def clients(self) -> int:
@@ -45,9 +49,12 @@ class Population:
         consent = self.consent[rows]
         if self.per_round:
             consent = round_consent(consent, self.rng(client, round))
-        return History(
-            self.item[rows], self.value[rows], consent, None if self.person is None else self.person[rows]
-        )
+        item, person = self.item[rows], None if self.person is None else self.person[rows]
+        said = {name: float(column[client]) for name, column in self.attributes.items()}
+        if self.samples is None:
+            return History(item, self.value[rows], consent, person, said)
+        shown, quality = self.samples.inputs(item), self.samples.qualities(item)
+        return Samples(item, self.value[rows], consent, person, said, shown, quality)
 
     def grouped(self, groups: Ints, secrets: Words) -> Population:
         """The same rows held by groups: `groups` is the group of every client of this one, -1 for none."""
@@ -64,6 +71,8 @@ class Population:
             self.per_round,
             member_places(groups)[owner[order]],
             None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
+            self.samples,
+            {name: _group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
         )
 
     def rng(self, client: int, round: int) -> Rng:
@@ -76,6 +85,14 @@ def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
     refusing: Longs = np.bincount(groups[(groups >= 0) & ~agrees], minlength=n)
     agreed: Bools = refusing == 0
     return agreed
+
+
+def _group_means(groups: Ints, column: Floats, n: int) -> Floats:
+    """What the members of each group say of themselves, on average."""
+    inside = groups >= 0
+    sizes = np.maximum(np.bincount(groups[inside], minlength=n), 1)
+    means: Floats = np.bincount(groups[inside], column[inside], minlength=n) / sizes
+    return means
 
 
 def member_places(groups: Ints) -> Ints:

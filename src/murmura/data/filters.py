@@ -41,7 +41,7 @@ class Binarise:
 
     def apply(self, data: Interactions) -> Interactions:
         """All values become 1."""
-        return Interactions(data.users, data.items, data.user, data.item, np.ones(len(data)), data.time)
+        return replace(data, value=np.ones(len(data)))
 
 
 @settings

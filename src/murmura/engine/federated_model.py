@@ -82,10 +82,11 @@ class FederatedModel(RankingModel):
         return scores
 
     def predict(self, users: Ints, items: Ints) -> Floats:
-        """The value of each pair of a user and an item, by methods that predict values."""
-        values = np.empty(len(users))
+        """The value of each pair of a user and an item, by raters; the label of each sample, by classifiers."""
+        values, samples = np.empty(len(users)), self.plan.data.samples
         for where, place, state, _ in self._asked(users):
-            queries = np.column_stack([place, items[where]])
+            asked = items[where]
+            queries = np.column_stack([place, asked]) if samples is None else samples.inputs(asked)
             values[where] = self.plan.algorithm.client_predict(self.ready_context, state, queries)
         return values
 

@@ -17,7 +17,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import Attributes, Interactions
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets, server_secret
 from murmura.core.schedule import Schedule
@@ -134,9 +134,17 @@ class Plan:
             "seed": self.seed,
             "data": self.data.fingerprint,
             **({} if self.info.features is None else {"features": self.info.features.fingerprint}),
+            **({} if self.data.samples is None else {"samples": self.data.samples.fingerprint}),
+            **({} if not self.data.attributes else {"attributes": _said_digest(self.data.attributes)}),
             **({} if self.channel.plain else {"channel": as_dict(self.channel)}),
             **({} if self.groups is None else {"groups": hashlib.sha256(self.groups.tobytes()).hexdigest()}),
         }
+
+
+def _said_digest(attributes: Attributes) -> str:
+    """A sha256 over what clients say of themselves."""
+    columns = [(name, np.asarray(attributes[name], np.float64)) for name in sorted(attributes)]
+    return hashlib.sha256(b"".join(name.encode() + b"\0" + c.tobytes() for name, c in columns)).hexdigest()
 
 
 def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:
