@@ -105,7 +105,7 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class Samples(History):
-    """Samples with labels, which a client of a classifier holds: `item` is a sample's number, `value` its label."""
+    """Samples with labels, held by a client of a classifier: `item` is a sample's number, `value` its label."""
 
     inputs: NDArray[Any] = field(default_factory=lambda: np.zeros((0, 0), np.uint8))  # (rows, *shape)
     quality: Floats | None = None  # (rows,) in [0, 1]: how good each one is, where that is known
