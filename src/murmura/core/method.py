@@ -44,10 +44,16 @@ class Method(Protocol):
         """Learn from the training part; methods that learn in epochs call `watch` after each."""
 
     def fit_resumably(
-        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
+        self,
+        train: Interactions,
+        seed: int,
+        progress: Progress,
+        folder: Path,
+        checkpoint_every: int | None,
+        watch: Callable[[int, Any], bool] | None = None,
     ) -> Model:
         """Fit; a long training saves itself in `folder` on the way and goes on from there."""
-        return self.fit(train, seed, progress)
+        return self.fit(train, seed, progress, watch)
 
     @abstractmethod
     def save(self, path: Path, model: Model) -> None:

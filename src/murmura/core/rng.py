@@ -39,6 +39,7 @@ class Purpose(IntEnum):
     ROUNDING = 10
     BLOCK = 11
     GAIN = 12
+    BATCHES = 13
     OWN = 1024
 
 

@@ -84,6 +84,8 @@ class FederatedModel(RankingModel):
     def predict(self, users: Ints, items: Ints) -> Floats:
         """The value of each pair of a user and an item, by raters; the label of each sample, by classifiers."""
         values, samples = np.empty(len(users)), self.plan.data.samples
+        if samples is not None and not self.states:  # no client keeps anything, so all of them answer alike
+            return self.plan.algorithm.client_predict(self.ready_context, {}, samples.inputs(items))
         for where, place, state, _ in self._asked(users):
             asked = items[where]
             queries = np.column_stack([place, asked]) if samples is None else samples.inputs(asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
@@ -29,19 +30,48 @@ class BatchSchedule(NamedTuple):
     l2: float  # times the sum of squares of all weights, biases excepted, is added to the mean loss
 
 
+class _OneThread:
+    """How many callers want torch on one thread now, and what to go back to after the last of them."""
+
+    def __init__(self) -> None:
+        self.lock, self.callers, self.before = Lock(), 0, 1
+
+    def enter(self) -> None:
+        with self.lock:
+            if not self.callers:
+                self.before = torch.get_num_threads()
+            self.callers += 1
+            torch.set_num_threads(1)  # also of the calling thread, which may be new
+
+    def leave(self) -> None:
+        with self.lock:
+            self.callers -= 1
+            if not self.callers:
+                torch.set_num_threads(self.before)
+
+
+_ONE = _OneThread()
+
+
 @contextmanager
-def one_thread_generator(seed: int) -> Iterator[torch.Generator]:
-    """A generator of its own and one thread.
+def one_thread() -> Iterator[None]:
+    """Torch on one thread, in several callers at a time too; the last to leave restores the number of threads.
 
     On one thread every sum has one order: the result depends neither on the cores of the machine nor on what
-    else runs. The caller's generator is not touched, its number of threads is restored.
+    else runs.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    _ONE.enter()
     try:
-        yield torch.Generator().manual_seed(seed)
+        yield
     finally:
-        torch.set_num_threads(threads)
+        _ONE.leave()
+
+
+@contextmanager
+def one_thread_generator(seed: int) -> Iterator[torch.Generator]:
+    """A generator of its own and one thread; the caller's generator is not touched."""
+    with one_thread():
+        yield torch.Generator().manual_seed(seed)
 
 
 def optimise(

@@ -95,11 +95,17 @@ class FederatedMethod(Method):
         )
 
     def fit_resumably(
-        self, train: Interactions, seed: int, progress: Progress, folder: Path, checkpoint_every: int | None
+        self,
+        train: Interactions,
+        seed: int,
+        progress: Progress,
+        folder: Path,
+        checkpoint_every: int | None,
+        watch: Watch | None = None,
     ) -> FederatedModel:
         """Fit; saves itself in `folder` every `checkpoint_every` rounds, by default after every epoch."""
         every = checkpoint_every or self.epoch_rounds(train)
-        return self.fit(train, seed, progress, folder=folder, checkpoint_every=every)
+        return self.fit(train, seed, progress, watch, folder, every)
 
     def save(self, path: Path, model: Model) -> None:
         """Keep what a training left as one file, complete or not at all."""
