@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
+from murmura.engine.learning_curve import CurveRecorder
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run import Run
@@ -26,6 +27,7 @@ from murmura.evaluation.ratings import rating_errors
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
+CHECKPOINT_EVERY = 10  # rounds of a classifier
 LIST_HEADER = ("user", "rank", "item", "score")
 GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
 
@@ -72,12 +74,25 @@ def experiment(
     progress: Progress = SILENT,
     cutoffs: tuple[int, ...] | None = None,
     metrics: tuple[str, ...] = DEFAULT_METRICS,
+    run: Run | None = None,
 ) -> ExperimentResult:
-    """Fit on `split.train`, score on its test part: the validation rows of a selection, or an opened test."""
-    started = time.perf_counter()
-    model = method.fit(split.train, seed, progress)
-    seconds = time.perf_counter() - started
-    return score(model, split, rules, workers, cutoffs or rules.cutoffs, {"fit": seconds}, metrics)
+    """Fit on `split.train`, score on its test part: the validation rows of a selection, or an opened test.
+
+    A classifier is scored after every round, too; with the folder of a `run` it goes on where it was stopped.
+    """
+    started, at = time.perf_counter(), cutoffs or rules.cutoffs
+    if not rules.classifies:
+        model = method.fit(split.train, seed, progress)
+        return score(model, split, rules, workers, at, {"fit": time.perf_counter() - started}, metrics)
+    curve = CurveRecorder(split.test, run)
+    if run is None:
+        model = method.fit(split.train, seed, progress, curve.watch)
+    else:
+        model = method.fit_resumably(split.train, seed, progress, run.path, CHECKPOINT_EVERY, curve.watch)
+    fitted = time.perf_counter() - started - curve.seconds
+    found = score(model, split, rules, workers, at, {"fit": fitted, "curve": curve.seconds}, metrics)
+    values = {**found.evaluation.values, **curve.values()}
+    return replace(found, evaluation=replace(found.evaluation, values=values))
 
 
 def score(

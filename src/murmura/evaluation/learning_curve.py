@@ -41,5 +41,5 @@ class LearningCurve:
 
 
 def rounds_name(share: float, target: float) -> str:
-    """What the rounds until that share of clients exceeds that accuracy are called: R50>80."""
-    return f"R{round(100 * share)}>{round(100 * target)}"
+    """What the rounds until that share of clients exceeds that accuracy are called: rounds/50>80."""
+    return f"rounds/{round(100 * share)}>{round(100 * target)}"

@@ -18,7 +18,7 @@ from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
-from murmura.core.errors import FederationError, MurmuraError, SettingError
+from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
 from murmura.core.settings import settings
 from murmura.core.update import SentUpdate, Update, add_up
@@ -141,6 +141,8 @@ class InProcess:
                 if self.wire:
                     made = replace(made, update=decode(encode(made.update, phase.sends), phase.sends))
                 why = algorithm.server_refuses(phase, made.update) if phase.combine == "each" else None
+        except DivergenceError:
+            raise
         except Exception as error:
             if phase.combine == "each" and isinstance(error, MurmuraError):
                 return None, str(error)

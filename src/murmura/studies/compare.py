@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class ComparisonEntry:
     label: str
     model: str
     settings: dict[str, Any]
+    seeds: int | None = None  # where it is run with fewer than the others
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,15 @@ class Comparison:
             "cutoffs": list(self.cutoffs),
             **({} if self.metrics == DEFAULT_METRICS else {"metrics": list(self.metrics)}),
             "models": {e.label: {"name": e.model, **e.settings} for e in entries},
+            **({} if not (own := {e.label: e.seeds for e in entries if e.seeds}) else {"seeds_of": own}),
             "seeds": seeds,
             "seed": seed,
         }
+
+    def seeds_of(self, entry: ComparisonEntry) -> range:
+        """The seeds one entry is run with."""
+        count = min(self.seeds, entry.seeds or self.seeds)
+        return range(self.seed, self.seed + (count if method(entry.model, entry.settings).seeded else 1))
 
     def opened(self, folder: Path) -> Split:
         """The split with its test part, for the models the folder of the comparison says, whichever is run."""
@@ -108,10 +115,13 @@ def run_entries(
     with whole.at_work():
         for entry, each in zip(plan.entries, ready):
             runs = [
-                one_run(plan, entry, each, seed, folder, workers, progress)
-                for seed in range(plan.seed, plan.seed + (plan.seeds if each.seeded else 1))
+                one_run(plan, entry, each, seed, folder, workers, progress) for seed in plan.seeds_of(entry)
             ]
-            yield EntryMeans(entry.label, plan.seeds, mean([run.read("metrics.json") for run in runs]))
+            yield EntryMeans(
+                entry.label,
+                len(runs) if entry.seeds else plan.seeds,
+                mean([run.read("metrics.json") for run in runs]),
+            )
     whole.mark("done")
 
 
@@ -125,13 +135,14 @@ def one_run(
     progress: Progress,
 ) -> Run:
     """One entry with one seed, in its own folder inside `folder`; a finished one is not repeated."""
-    run = Run.create(folder / run_name(entry.label, seed), plan.config((entry,), 1, seed))
+    alone = replace(entry, seeds=None)
+    run = Run.create(folder / run_name(entry.label, seed), plan.config((alone,), 1, seed))
     if run.status == "done":
         return run
     with run.at_work():
         split = plan.opened(folder)
         rules, at = plan.prepared.protocol, plan.cutoffs
-        outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics)
+        outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics, run)
     run.write_json("data.json", plan.prepared.describe())
     run.write_json("environment.json", environment())
     run.write_json("seconds.json", outcome.seconds)

@@ -33,7 +33,7 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, DivergenceError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Count, Positive, settings
@@ -106,7 +106,12 @@ class FederatedAveraging(Algorithm):
         moved = descend(
             self.layout(context.info), context.model, own.inputs, own.label, batches, self.learning_rate
         )
-        return state, Update({name: _whole(moved[name] - before) for name, before in context.model.items()})
+        if not all(np.isfinite(table).all() for table in moved.values()):
+            raise DivergenceError(
+                f"learning_rate must keep the network finite, but {self.learning_rate:g} lost it in round "
+                f"{context.round}; lower it."
+            )
+        return state, Update({name: _whole(moved[name] - context.model[name]) for name in moved})
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Eq. 5.3: the parameters move by the mean."""

@@ -44,6 +44,7 @@ class Row:
     epochs: Count | None = None  # the most epochs of a fit; the best one is kept
     patience: Count = 3  # epochs without a better one before a fit stops
     sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
+    seeds: Count | None = None  # where it is run with fewer than the other rows
 
 
 @settings
@@ -66,6 +67,7 @@ class Quick:
     """What `--quick` makes smaller."""
 
     data: str = "embedded"
+    protocol: str = ""  # "": the experiment's own
     epochs: Count = 2
     values: Count = 2  # of each axis
     seeds: Count = 2
@@ -123,11 +125,18 @@ class Experiment:
                 search=tuple(_shorter(axes, quick.values) for axes in row.search),
                 sweep=_shorter(row.sweep, quick.values),
                 epochs=row.epochs and min(row.epochs, quick.epochs),
+                settings={**row.settings, **_fewer_epochs(row.settings, quick.epochs)},
             )
             for label, row in self.rows.items()
         }
         trials = self.trials and min(self.trials, quick.values)
-        return changed(self, rows=rows, seeds=min(self.seeds, quick.seeds), trials=trials)
+        seeds, protocol = min(self.seeds, quick.seeds), quick.protocol or self.protocol
+        return changed(self, rows=rows, seeds=seeds, trials=trials, protocol=protocol)
+
+
+def _fewer_epochs(settings: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Epochs that a row sets itself, as it is not stopped on its way."""
+    return {key: min(settings[key], most) for key in ("epochs",) if key in settings}
 
 
 def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
 def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) -> list[RowSelection]:
     """What is chosen for every row; what was chosen, once the test part has been opened."""
     if Run(place.runs).has(OPENED):
-        return _read_choices(folder)
+        return _read_choices(place.experiment, folder)
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
     steps = [_choose(place, label, row) for label, row in rows]
     found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
@@ -190,12 +190,16 @@ def _fits_of(row: Row, experiment: Experiment) -> int:
     stages = [experiment.trials or 0 if has_range(axes) else len(grid_of(axes)) for axes in row.search]
     tried = sum(stages) + swept
     alone = not tried and row.epochs is not None
-    return tried + alone + max(1, swept) * (experiment.seeds if method(row.model, row.settings).seeded else 1)
+    seeds = min(experiment.seeds, row.seeds or experiment.seeds)
+    return tried + alone + max(1, swept) * (seeds if method(row.model, row.settings).seeded else 1)
 
 
 def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
+    for row in kept["rows"].values():
+        if row["seeds"] is None:
+            del row["seeds"]
     usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
     kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
@@ -231,7 +235,7 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
-    return ComparisonEntry(label, row.model, whole_settings(row.model, settings))
+    return ComparisonEntry(label, row.model, whole_settings(row.model, settings), row.seeds)
 
 
 def _stage(
@@ -310,10 +314,14 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
 def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tuple[float, float], None]:
     yield [
         ExperimentFit(
-            place, entry.label, Row(model=entry.model, settings=entry.settings), entry.settings, seed=seed
+            place,
+            entry.label,
+            Row(model=entry.model, settings=entry.settings, seeds=entry.seeds),
+            entry.settings,
+            seed=seed,
         )
         for entry in plan.entries
-        for seed in range(plan.seeds if method(entry.model, entry.settings).seeded else 1)
+        for seed in plan.seeds_of(entry)
     ]
 
 
@@ -339,12 +347,15 @@ def _choices(chosen: Sequence[RowSelection]) -> dict[str, Any]:
     }
 
 
-def _read_choices(folder: Run) -> list[RowSelection]:
+def _read_choices(experiment: Experiment, folder: Run) -> list[RowSelection]:
     """The opposite of `_choices`: what was chosen before the test part was opened."""
     made = []
     for label, kept in folder.read(CHOICES).items():
+        seeds = experiment.rows[label].seeds
         entries = tuple(
-            ComparisonEntry(name, one["model"], {key: value for key, value in one.items() if key != "model"})
+            ComparisonEntry(
+                name, one["model"], {key: value for key, value in one.items() if key != "model"}, seeds
+            )
             for name, one in kept["entries"].items()
         )
         made.append(RowSelection(label, entries, kept["left out"]))
