@@ -17,7 +17,7 @@ from murmura.data.splits.temporal import TemporalHoldout
 DATA = synth(users=40, items=30, interactions=300).interactions
 
 
-@pytest.mark.parametrize("kind", SPLITS)
+@pytest.mark.parametrize("kind", [kind for kind in SPLITS if not kind.startswith("partition-")])
 def test_round_trip(tmp_path: Path, kind: str) -> None:
     split = SPLITS[kind]().apply(DATA)
     save_split(tmp_path / "new" / "s.npz", split)

@@ -15,6 +15,7 @@ from murmura.core.errors import DataError, SettingError
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
     from murmura.core.features import ItemFeatures
+    from murmura.core.interactions import Interactions
     from murmura.core.split import Split
 
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -153,7 +154,7 @@ def split_data(
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
-    rows = _load(data, data_dir, skip_bad, columns, separator, repeats, features).interactions
+    rows = _table(_load(data, data_dir, skip_bad, columns, separator, repeats, features), "split")
     split = rule.apply(apply_filters(rows, steps))
     save_split(out, split)
     if tables is not None:
@@ -177,7 +178,7 @@ def convert_data(
     """Write the interactions of a data set as a table with the columns user, item, value, time."""
     from murmura.data.tables.interactions_file import write_table
 
-    rows = _load(data, data_dir, skip_bad, columns, separator, repeats, features).interactions
+    rows = _table(_load(data, data_dir, skip_bad, columns, separator, repeats, features), "convert")
     write_table(out, rows)
     say(f"wrote {len(rows):,} rows to {out}")
     typer.echo(str(out))
@@ -228,6 +229,16 @@ def _load(
     for note in dataset.notes:
         say(f"note: {note}")
     return dataset
+
+
+def _table(dataset: Dataset, command: str) -> Interactions:
+    """The interactions of a data set; samples are refused, as no table can hold them."""
+    if dataset.interactions.samples is not None:
+        raise DataError(
+            f"data {command} writes tables of interactions, but '{dataset.name}' has samples with labels; "
+            "name a protocol that deals them to clients where you train, such as mnist-shards."
+        )
+    return dataset.interactions
 
 
 def _features(dataset: Dataset, rules: str) -> ItemFeatures:
@@ -295,4 +306,6 @@ def _shown(key: str, facts: dict[str, Any]) -> str:
         return ", ".join(f"{name} {count:,}" for name, count in value.items())
     if key == "notes":
         return "\n".join(value) or "-"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if key == "shape":
+        return " x ".join(map(str, value))
+    return _known(value)

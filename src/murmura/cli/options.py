@@ -43,7 +43,11 @@ FEATURE_FLAGS: dict[str, Any] = {
 }
 ProtocolName = Annotated[
     str,
-    typer.Option("--protocol", help="default, fpl, kgflex, cold, fedsplit, ratings, or split:PATH of a split."),
+    typer.Option(
+        "--protocol",
+        help="default, fpl, kgflex, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, or "
+        "split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
+    ),
 ]
 Set = Annotated[
     list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")

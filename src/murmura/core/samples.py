@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 
+# who holds samples that are dealt to clients by a split: a source's training file and its test file
+TRAIN_FILE, TEST_FILE = "train", "test"
+
 
 class Classification(NamedTuple):
     """What a classifier is asked: inputs of this shape, labels from 0 and below `classes`."""

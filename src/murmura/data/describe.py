@@ -12,11 +12,16 @@ from murmura.core.arrays import Longs
 from murmura.core.catalogue import Dataset, Relation
 from murmura.core.feature_codec import encode_features
 from murmura.core.features import ItemFeatures, readable_predicate
+from murmura.core.samples import SampleTable
+
+FEW = 10  # holders whose samples are told one by one
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:
     """Sizes, density, values, time span, what is known about items, fingerprint and notes."""
     data = dataset.interactions
+    if data.samples is not None:
+        return _describe_samples(dataset, data.samples)
     pairs = data.n_users * data.n_items
     per_user, per_item = data.user_counts, data.item_counts
     known = dataset.catalogue
@@ -38,6 +43,28 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "categories": _labels(known.categories),
         "features": None if known.features is None else len(known.features.labels),
         "fingerprint": data.fingerprint,
+        "notes": list(dataset.notes),
+    }
+
+
+def _describe_samples(dataset: Dataset, samples: SampleTable) -> dict[str, Any]:
+    """How many samples of which label there are, what they look like, and with whom they lie."""
+    data = dataset.interactions
+    labels = np.bincount(data.value.astype(np.int64), minlength=samples.classes)
+    quality, held = samples.qualities(data.item), data.user_counts
+    few = dict(zip(map(str, data.users.labels.tolist()), held.tolist())) if data.n_users <= FEW else None
+    return {
+        "name": dataset.name,
+        "samples": len(data),
+        "holders": data.n_users,
+        "samples_per_holder": few or _quantiles(held),
+        "shape": list(samples.task.shape),
+        "numbers": str(samples.stored.dtype),
+        "classes": samples.classes,
+        "samples_per_class": dict(zip(map(str, range(samples.classes)), labels.tolist())),
+        "quality": None if quality is None else float(quality.mean()),
+        "fingerprint": data.fingerprint,
+        "samples_fingerprint": samples.fingerprint,
         "notes": list(dataset.notes),
     }
 

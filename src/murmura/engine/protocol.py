@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from murmura.core.arrays import Bools
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import unknown_name
-from murmura.core.settings import changed, settings
+from murmura.core.settings import changed, field_names, settings
 from murmura.core.split import Split
 from murmura.data.filters import (
     Binarise,
@@ -28,6 +28,7 @@ from murmura.data.filters import (
 )
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.splits.cold_items import ColdItems
+from murmura.data.splits.partition import PartitionDirichlet, PartitionIid, PartitionShards
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.registry import AnySplit
 from murmura.data.splits.temporal import TemporalHoldout
@@ -35,6 +36,7 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
 
 GIVEN = "split:"  # a protocol of this beginning names a split in files
+CHANGES = ":"  # between a protocol's name and the settings of its split that are others here
 
 
 @settings
@@ -50,6 +52,13 @@ class Protocol:
     gini_catalogue: Literal["all", "train"] = "all"  # the items G@k counts over
     predicts: bool = False  # held-out ratings are predicted, and their errors counted; otherwise lists are
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
+    classifies: bool = False  # held-out samples are classified, and the right answers counted
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder says that samples are classified only where they are."""
+        written: dict[str, Any] = plain(self)
+        return {key: value for key, value in written.items() if key != "classifies" or value}
 
     @property
     def ranks_cold_items(self) -> bool:
@@ -99,13 +108,30 @@ class PreparedData:
 
 
 def protocol(name: str, dataset: Dataset) -> Protocol:
-    """The protocol of that name for a data set; some differ by data set, as in the papers."""
+    """The protocol of that name for a data set; some differ by data set, as in the papers.
+
+    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed.
+    """
     if name.startswith(GIVEN):
         return _given(name)
-    if name not in PROTOCOLS:
-        raise SettingError(unknown_name("protocol", name, tuple(PROTOCOLS)))
-    found = PROTOCOLS[name]
-    return found if isinstance(found, Protocol) else found(dataset)
+    base, _, changes = name.partition(CHANGES)
+    if base not in PROTOCOLS:
+        raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
+    found = PROTOCOLS[base]
+    made = found if isinstance(found, Protocol) else found(dataset)
+    return changed(made, name=name, split=_changed_split(made.split, changes)) if changes else made
+
+
+def _changed_split(split: AnySplit, changes: str) -> AnySplit:
+    """A split with settings as text: `images=100,clients=50`."""
+    pairs = [one.partition("=") for one in changes.split(",")]
+    for key, equals, value in pairs:
+        if not (key and equals and value) or key == "kind":
+            raise SettingError(
+                f"after a protocol's name must come KEY=VALUE of its split, but '{key}{equals}{value}' does; "
+                f"it knows {', '.join(one for one in field_names(type(split)) if one != 'kind')}."
+            )
+    return changed(split, **{key: value for key, _, value in pairs})
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
@@ -117,6 +143,7 @@ def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
 def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     """Filter and cut a data set, all parts in the open: for tests and benchmarks, never for a study."""
     data = dataset.interactions
+    _refuse_other_rows(dataset, rules)
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
@@ -127,6 +154,22 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
             f"'{dataset.name}' is in training; use more data per user or another protocol."
         )
     return split
+
+
+def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
+    """Samples with labels are classified, interactions are not."""
+    if rules.classifies == (dataset.interactions.samples is not None):
+        return
+    told = "classifies samples" if rules.classifies else "is for interactions"
+    holds = "interactions" if rules.classifies else "samples with labels"
+    fitting = [name for name, one in PROTOCOLS.items() if _classifies(one) != rules.classifies]
+    raise DataError(
+        f"protocol '{rules.name}' {told}, but '{dataset.name}' has {holds}; use one of {', '.join(fitting)}."
+    )
+
+
+def _classifies(one: Protocol | Callable[[Dataset], Protocol]) -> bool:
+    return isinstance(one, Protocol) and one.classifies
 
 
 def with_item_features(dataset: Dataset, data: Interactions, least: int = 2) -> Interactions:
@@ -152,6 +195,11 @@ def _given(name: str) -> Protocol:
 
 
 def _default(dataset: Dataset) -> Protocol:
+    if dataset.interactions.samples is not None:
+        raise SettingError(
+            f"'{dataset.name}' has samples with labels, and no protocol by default; use one of "
+            f"{', '.join(name for name, one in PROTOCOLS.items() if _classifies(one))}."
+        )
     split = (
         RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)
     )
@@ -193,6 +241,13 @@ FEDSPLIT = Protocol(
 # for ratings of one's own: all of them, random 80/20, errors of predicted ratings
 RATINGS = Protocol(name="ratings", filters=(LatestPerPair(),), split=FEDSPLIT.split, predicts=True)
 
+# client-aware aggregation (thesis chapter 5): 100 clients of 600 digits each, dealt in three ways
+MNIST_IID = Protocol(name="mnist-iid", filters=(), split=PartitionIid(validation=0.2), classifies=True)
+MNIST_SHARDS = Protocol(name="mnist-shards", filters=(), split=PartitionShards(validation=0.2), classifies=True)
+MNIST_DIRICHLET = Protocol(
+    name="mnist-dirichlet", filters=(), split=PartitionDirichlet(validation=0.2), classifies=True
+)
+
 PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "default": _default,
     "fpl": FPL,
@@ -200,4 +255,7 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "cold": _cold,
     "fedsplit": FEDSPLIT,
     "ratings": RATINGS,
+    "mnist-iid": MNIST_IID,
+    "mnist-shards": MNIST_SHARDS,
+    "mnist-dirichlet": MNIST_DIRICHLET,
 }

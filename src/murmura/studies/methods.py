@@ -16,6 +16,7 @@ from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.settings import as_dict, from_dict
+from murmura.engine.protocol import CHANGES
 
 
 def names() -> tuple[str, ...]:
@@ -40,9 +41,9 @@ def method_class(name: str) -> type[Any]:
 def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
     """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
 
-    {} where the class's own settings are meant.
+    {} where the class's own settings are meant. A protocol with a changed split takes those of its name.
     """
-    by_data = _all_defaults().get(protocol) or {}
+    by_data = _all_defaults().get(protocol.partition(CHANGES)[0]) or {}
     return dict((by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model) or {})
 
 

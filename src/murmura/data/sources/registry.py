@@ -21,6 +21,7 @@ from murmura.data.sources import (
     foursquare,
     kgflex,
     librarything,
+    mnist,
     movielens,
     synthetic,
 )
@@ -51,6 +52,7 @@ SOURCES: Registry[Source] = Registry(
             kgflex.YAHOO_MOVIES,
             kgflex.FACEBOOK_BOOKS,
             librarything.LIBRARYTHING,
+            mnist.MNIST,
         )
     },
     "a Source whose name is that of its entry point",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.data.tables.checked_table import left_out, read_table
-from murmura.data.tables.text_file import TextFile, read_text
+from murmura.data.tables.text_file import TextFile, read_raw, read_text, unpacked
 from murmura.data.tables.text_layout import TextLayout
 
 
@@ -77,13 +78,29 @@ class SourceFolder:
 
     def text(self, name: str, encoding: str = "utf-8") -> TextFile:
         """A file that must be there; a sha256 other than the owner's is noted, not refused."""
+        path = self._place(name)
+        text = read_text(path, encoding)
+        if path == self.path / name:
+            self._note_other(name, text.sha256)
+        return text
+
+    def content(self, name: str) -> bytes:
+        """The bytes of a file that is no text, unpacked; a sha256 of them other than the owner's is noted."""
+        path = self._place(name)
+        content = unpacked(path, read_raw(path), text=False)
+        self._note_other(name, hashlib.sha256(content).hexdigest())
+        return content
+
+    def _place(self, name: str) -> Path:
+        """The file, or the gzip file of that name where only that is there."""
         path = self.path / name
         packed = path.with_name(path.name + ".gz")
-        text = read_text(packed if packed.exists() and not path.exists() else path, encoding)
+        return packed if packed.exists() and not path.exists() else path
+
+    def _note_other(self, name: str, sha256: str) -> None:
         known = {file.name: file.sha256 for file in self.source.files}.get(name)
-        if known and text.path == path and text.sha256 != known:
-            self.notes.append(f"{name} differs from the owner's file (sha256 {text.sha256[:12]}…).")
-        return text
+        if known and sha256 != known:
+            self.notes.append(f"{name} differs from the owner's file (sha256 {sha256[:12]}…).")
 
     def matching(self, pattern: str) -> list[str]:
         """The names, without .gz, of the files that fit a pattern like `*.tsv`, in order."""

@@ -11,6 +11,7 @@ from murmura.core.errors import SettingError
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.leave_one_out import LeaveOneOut
+from murmura.data.splits.partition import PartitionDirichlet, PartitionIid, PartitionShards
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, KFold, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
 
@@ -24,6 +25,9 @@ AnySplit = Annotated[
     | FixedTime
     | KFold
     | ColdItems
+    | PartitionIid
+    | PartitionShards
+    | PartitionDirichlet
     | GivenSplit,
     Field(discriminator="kind"),
 ]

@@ -29,7 +29,7 @@ class TextFile:
 def read_text(path: Path, encoding: str = "utf-8") -> TextFile:
     """Read, unpack and decode a file; refuses what is absent, a folder, empty, cut short or not text."""
     raw = read_raw(path)
-    content = _unpacked(path, raw) if raw.startswith(GZIP_MAGIC) else raw
+    content = unpacked(path, raw)
     if not content or content.isspace():
         raise DataError(f"{path}: the file must hold rows, but it is empty; get it again or name another.")
     return TextFile(path, _as_utf8(path, content, encoding), hashlib.sha256(raw).hexdigest())
@@ -53,8 +53,10 @@ def line_of(content: bytes, offset: int) -> int:
     return content.count(b"\n", 0, offset) + 1
 
 
-def _unpacked(path: Path, raw: bytes) -> bytes:
-    """The content of a gzip file of one or more members; refused when cut short or growing beyond bounds."""
+def unpacked(path: Path, raw: bytes, text: bool = True) -> bytes:
+    """The content of a file; that of a gzip file is refused when cut short or growing beyond bounds."""
+    if not raw.startswith(GZIP_MAGIC):
+        return raw
     limit = max(SMALL, MOST * len(raw))
     parts: list[bytes] = []
     size = 0
@@ -69,13 +71,15 @@ def _unpacked(path: Path, raw: bytes) -> bytes:
                         "unpack it yourself if you trust it."
                     )
     except EOFError:
-        raise _damaged(path, parts, "is cut short") from None
+        raise _damaged(path, parts, "is cut short", text) from None
     except (OSError, zlib.error) as error:
-        raise _damaged(path, parts, f"is damaged ({error})") from None
+        raise _damaged(path, parts, f"is damaged ({error})", text) from None
     return b"".join(parts)
 
 
-def _damaged(path: Path, parts: list[bytes], how: str) -> DataError:
+def _damaged(path: Path, parts: list[bytes], how: str, text: bool) -> DataError:
+    if not text:
+        return DataError(f"{path}: the gzip file {how}; download it again.")
     line = sum(part.count(b"\n") for part in parts) + 1
     return DataError(f"{path}, line {line}: the gzip file {how} here; download it again.")
 
