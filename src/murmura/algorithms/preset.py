@@ -1,28 +1,28 @@
 """A preset: an algorithm under a name on the command line, with what it is used with and other defaults.
 
 A preset is a value, one row of the table in its paper's folder. Its flat settings, as `-S key=value` and YAML
-take them, are those of the algorithm and of its parts: a schedule, a consent, a channel, groups.
+take them, are those of the algorithm and of its parts: a schedule, a consent, a channel, weights, groups.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, ClassVar, TypeVar, get_type_hints
+from typing import Any, ClassVar, TypeVar
 
+from murmura.aggregation.weighted import weighted, weighted_class
+from murmura.aggregation.weighting import Weighting
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm
-from murmura.core.errors import SettingError
 from murmura.core.grouping import Grouping
 from murmura.core.schedule import Schedule
-from murmura.core.settings import field_names, settings, unknown
+from murmura.core.settings import field_names, joined_fields, settings
 
 T = TypeVar("T")
 ONCE = Schedule(clients="all", rounds_per_epoch=1, epochs=1)  # every exchange happens once, with everyone
-ROUNDS = (Schedule, Consent, ChannelSettings)  # the parts of a method that trains in rounds
+ROUNDS = (Weighting, Schedule, Consent, ChannelSettings)  # the parts of a method that trains in rounds
 GROUPS = (Consent, Grouping)  # of one that exchanges something once, between groups
 
 
@@ -41,6 +41,12 @@ class Preset:
     def __call__(self, **values: Any) -> ConfiguredPreset:
         """The preset with these settings, the others at their defaults."""
         return self.settings(**values)
+
+    def rebuilt(self, values: Mapping[str, Any]) -> Algorithm:
+        """The algorithm, weighted or not, whose settings these plain values are; the opposite of `as_dict`."""
+        if "criteria" in values and Weighting in self.parts:
+            return weighted_class(self.method)(**values)
+        return self.method(**values)
 
     @property
     def settings(self) -> type[ConfiguredPreset]:
@@ -62,8 +68,18 @@ class ConfiguredPreset:
         return partial(self.preset, **{key: getattr(self, key) for key in field_names(type(self))}), ()
 
     def algorithm(self) -> Algorithm:
-        """The algorithm alone."""
-        return self._part(self.preset.method)
+        """The algorithm alone, its clients weighted where there are criteria."""
+        inner, weighting = self._part(self.preset.method), self.weighting()
+        return weighted(inner, weighting) if weighting.criteria else inner
+
+    def weighting(self) -> Weighting:
+        """Whose update counts how much."""
+        return self._part(Weighting) if Weighting in self.preset.parts else Weighting()
+
+    def unused(self) -> tuple[str, ...]:
+        """The settings that say nothing as things are: how to weight, where there are no criteria."""
+        weighs = Weighting in self.preset.parts and not self.weighting().criteria
+        return tuple(field_names(Weighting)) if weighs else ()
 
     def schedule(self) -> Schedule:
         """Who takes part and how often."""
@@ -94,27 +110,6 @@ def neutral(name: str, method: type[Algorithm]) -> Preset:
 @cache
 def _settings_of(preset: Preset) -> type[ConfiguredPreset]:
     """One class of flat settings, the parts' before the algorithm's; refuses a name that two of them have."""
-    owner: dict[str, type] = {}
-    body: dict[str, Any] = {"__annotations__": {}}
-    for part in (*reversed(preset.parts), preset.method):
-        hints = get_type_hints(part, include_extras=True)
-        for one in dataclasses.fields(part):
-            if one.name in owner:
-                raise SettingError(
-                    f"the settings of '{preset.name}' must have names of their own, but '{one.name}' is one of "
-                    f"{part.__name__} and of {owner[one.name].__name__}; rename it in the algorithm."
-                )
-            owner[one.name], body["__annotations__"][one.name] = part, hints[one.name]
-            if (default := _default(one, preset.defaults)) is not dataclasses.MISSING:
-                body[one.name] = default
-    if strange := next((key for key in preset.defaults if key not in owner), None):
-        raise SettingError(unknown(strange, list(owner), preset.name))
+    body = joined_fields(preset.name, (*reversed(preset.parts), preset.method), preset.defaults)
     about = {"__doc__": preset.summary, "__module__": __name__, "name": preset.name, "seeded": preset.seeded}
     return settings(type(preset.name, (ConfiguredPreset,), {**body, **about, "preset": preset}))
-
-
-def _default(one: dataclasses.Field[Any], changed: Mapping[str, Any]) -> Any:
-    if one.name in changed:
-        return changed[one.name]
-    made = one.default_factory is not dataclasses.MISSING
-    return dataclasses.field(default_factory=one.default_factory) if made else one.default

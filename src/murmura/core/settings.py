@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar, cast, dataclass_transform
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_type_hints
 
 import pydantic
 from pydantic import Field, TypeAdapter
@@ -82,6 +82,40 @@ def unknown(name: str, known: list[str], owner: str) -> str:
 def field_names(cls: type) -> list[str]:
     """The settings of a class, in the order it states them."""
     return [field.name for field in dataclasses.fields(cls)]
+
+
+def joined_fields(owner: str, parts: Sequence[type], changed: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """The body of a class with the settings of all parts, some defaults changed; refuses a name that two have.
+
+    `owner` is what the class is called in a message; the last part is the one that must give way.
+    """
+    whose: dict[str, type] = {}
+    body: dict[str, Any] = {"__annotations__": {}}
+    for part in parts:
+        hints = get_type_hints(part, include_extras=True)
+        for one in dataclasses.fields(part):
+            if one.name in whose:
+                raise SettingError(
+                    f"the settings of '{owner}' must have names of their own, but '{one.name}' is one of "
+                    f"{part.__name__} and of {whose[one.name].__name__}; rename it in the algorithm."
+                )
+            whose[one.name], body["__annotations__"][one.name] = part, hints[one.name]
+            if (field := _copied(one, changed)) is not None:
+                body[one.name] = field
+    if strange := next((key for key in changed if key not in whose), None):
+        raise SettingError(unknown(strange, list(whose), owner))
+    return body
+
+
+def _copied(one: dataclasses.Field[Any], changed: Mapping[str, Any]) -> Any:
+    """The same field with its default, or with the changed one; None: it has neither."""
+    if one.name in changed:
+        return dataclasses.field(default=changed[one.name], metadata=one.metadata)
+    if one.default_factory is not dataclasses.MISSING:
+        return dataclasses.field(default_factory=one.default_factory, metadata=one.metadata)
+    if one.default is dataclasses.MISSING:
+        return None
+    return dataclasses.field(default=one.default, metadata=one.metadata)
 
 
 def private_settings(value: Any) -> list[str]:

@@ -137,7 +137,7 @@ class FederatedModel(RankingModel):
 
     def cost(self) -> dict[str, float]:
         """What left the devices, for the table beside accuracy."""
-        return self.ledger.cost()
+        return {**self.ledger.cost(), **self.plan.algorithm.shown(self.model)}
 
     def records(self) -> dict[str, Any]:
         """What a run folder keeps of the training, file by file."""

@@ -16,9 +16,8 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.interactions import Interactions
+from murmura.core.popularity import short_head
 from murmura.evaluation.cut import TopKView
-
-HEAD_PERCENT = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +31,8 @@ class PopularityGroups:
 def popularity_groups(train: Interactions, ties: Longs | None = None) -> PopularityGroups:
     """The short head and the long tail; `ties` lists all items in the order that breaks equal popularity."""
     counts = train.item_counts
-    order = np.arange(train.n_items) if ties is None else ties
-    order = order[np.argsort(-counts[order], kind="stable")]
-    before = np.cumsum(counts[order]) - counts[order]
-    head: Bools = np.zeros(train.n_items, np.bool_)
-    # an item belongs to the head while the ones before it hold less than 80 %; in whole numbers, so exactly
-    head[order[100 * before < HEAD_PERCENT * counts.sum()]] = True
-    return PopularityGroups(head & (counts > 0), ~head & (counts > 0))
+    head = short_head(counts, ties)
+    return PopularityGroups(head, ~head & (counts > 0))
 
 
 def long_tail_count(cut: TopKView, groups: PopularityGroups | None = None) -> Floats:

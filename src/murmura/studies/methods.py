@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from murmura.algorithms import ALGORITHMS, algorithm
+from murmura.algorithms.preset import ConfiguredPreset
 from murmura.baselines import BASELINES, baseline
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
@@ -59,8 +60,10 @@ def name_and_settings(entry: dict[str, Any], label: str = "") -> tuple[str, dict
 
 
 def whole_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Every setting of a method as plain values, those at their defaults included."""
-    return as_dict(from_dict(method_class(name), settings))
+    """Every setting of a method as plain values, those at their defaults too, those without a use left out."""
+    made = from_dict(method_class(name), settings)
+    unused = made.unused() if isinstance(made, ConfiguredPreset) else ()
+    return {key: value for key, value in as_dict(made).items() if key not in unused}
 
 
 def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:

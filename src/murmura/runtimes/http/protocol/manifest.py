@@ -107,7 +107,7 @@ class Manifest:
     def algorithm(self) -> Algorithm:
         """The method as this round is configured; refuses one this version does not know."""
         try:
-            return named(self.preset).method(**self.settings)
+            return named(self.preset).rebuilt(self.settings)
         except MurmuraError as error:
             raise RefusedError("version", f"the manifest asks for a method unknown here: {error}") from None
 

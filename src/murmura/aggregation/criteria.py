@@ -1,0 +1,171 @@
+"""Criteria of what a client holds and says of itself.
+
+Ferrara's thesis, section 5.5: dataset size, diversity of labels, class balance (5.8) and sharpness; the
+diversity of categories and the share of rare items are ours, for recommenders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from murmura.aggregation.base import ClientView, Criterion
+from murmura.core.arrays import Longs
+from murmura.core.contract import FederationInfo, Samples
+from murmura.core.errors import DataError, SettingError
+from murmura.core.popularity import short_head
+
+MEANS = 16  # more rows than so many times the mean, rounded up to a power of two, count as that many
+
+
+class DatasetSize(Criterion):
+    """n_u / 2^k. Dividing by a power of two is exact, so normalised values equal n_u / sum n to the bit.
+
+    2^k is the smallest power of two that is at least MEANS times the mean size, or the size of the whole
+    federation where that is less: nobody can claim to hold more than that, and values stay large enough to
+    survive a fixed point.
+    """
+
+    name = "dataset_size"
+    reveals = "how many rows or samples the client holds"
+
+    def measure(self, view: ClientView) -> float:
+        """1 from 2^k rows on."""
+        whole = view.info.interactions
+        largest = min(whole, MEANS * -(-whole // max(view.info.clients, 1)))
+        return min(1.0, len(view.history) / (1 << max(largest - 1, 0).bit_length()))
+
+
+class _OfLabels(Criterion):
+    def check(self, info: FederationInfo) -> None:
+        """Labels exist where samples are classified."""
+        if info.task is None:
+            raise SettingError(
+                f"the criterion '{self.name}' must be measured on samples with labels, but clients hold "
+                "histories of items; take dataset_size, category_diversity or long_tail."
+            )
+
+    def counts(self, view: ClientView) -> Longs:
+        """(classes,) how many samples of each class the client holds."""
+        self.check(view.info)
+        assert view.info.task is not None
+        labels = view.history.value.astype(np.int64)
+        return np.bincount(labels, minlength=view.info.task.classes)
+
+
+class LabelDiversity(_OfLabels):
+    """The share of all classes of which the client has a sample."""
+
+    name = "label_diversity"
+    reveals = "how many different labels the client's samples have"
+
+    def measure(self, view: ClientView) -> float:
+        """delta(D_u) / classes."""
+        counts = self.counts(view)
+        return np.count_nonzero(counts) / len(counts)
+
+
+class ClassBalance(_OfLabels):
+    """The samples of the rarest class over those of the most frequent one, of all classes there are."""
+
+    name = "class_balance"
+    reveals = "how evenly the client's samples are spread over the labels; 0: a label is missing altogether"
+
+    def measure(self, view: ClientView) -> float:
+        """zeta(D_u), equation 5.8."""
+        counts = self.counts(view)
+        return float(counts.min() / max(counts.max(), 1))
+
+
+class Sharpness(Criterion):
+    """The mean quality of the samples; of photographs the share of sharp ones."""
+
+    name = "sharpness"
+    reveals = "which share of the client's samples is of good quality, such as sharp photographs"
+
+    def measure(self, view: ClientView) -> float:
+        """xi(D_u)."""
+        held = view.history
+        if not isinstance(held, Samples) or held.quality is None:
+            raise DataError(
+                "the criterion 'sharpness' must know the quality of every sample, but the data do not say it; "
+                "take data with a quality attribute or leave the criterion out."
+            )
+        return float(held.quality.mean()) if len(held) else 0.0
+
+
+@dataclass(frozen=True)
+class Attribute(Criterion):
+    """What a client says of itself, from a file of attributes: a number from 0 to 1, or 1 for true."""
+
+    attribute: str
+    name: str = ""
+    reveals: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or f"attribute:{self.attribute}")
+        object.__setattr__(self, "reveals", self.reveals or f"what the client says of its '{self.attribute}'")
+
+    def measure(self, view: ClientView) -> float:
+        """The attribute as it is."""
+        said = view.history.attributes
+        if self.attribute not in said:
+            there = f"has {', '.join(sorted(said))}" if said else "has none"
+            raise DataError(
+                f"the criterion '{self.name}' must find an attribute '{self.attribute}' of the client, but it "
+                f"{there}; give a column of that name with --attributes FILE."
+            )
+        return said[self.attribute]
+
+
+TRUST = Attribute("trust", "trust", "how far the federation trusts the client")
+CAPABILITY = Attribute("capability", "capability", "how able the client's device and its connection are")
+
+
+class CategoryDiversity(Criterion):
+    """The share of all categories of items that the client's own items have."""
+
+    name = "category_diversity"
+    reveals = "how many of the categories of items the client's history covers"
+    needs_features: ClassVar[bool] = True
+
+    def measure(self, view: ClientView) -> float:
+        """Categories are the features of items, publicly known."""
+        known = view.info.features
+        if known is None or not len(known):
+            raise DataError(
+                "the criterion 'category_diversity' must know features of items, but none are known; give "
+                "--features FILE or take a data set with genres."
+            )
+        return len(known.of_items(view.history.item)) / len(known)
+
+
+class LongTail(Criterion):
+    """The share of the client's items outside the short head, as the metrics of the long tail define it."""
+
+    name = "long_tail"
+    reveals = "which share of the client's items few people have"
+
+    def check(self, info: FederationInfo) -> None:
+        """Rare and popular are public counts."""
+        if info.counts is None or info.task is not None:
+            raise SettingError(
+                "the criterion 'long_tail' must know how often each item occurs, but this federation does not "
+                "publish it; leave the criterion out."
+            )
+
+    def measure(self, view: ClientView) -> float:
+        """0 for a client without items."""
+        self.check(view.info)
+        items = view.history.item
+        return 1.0 - float(_head(view.info)[items].mean()) if len(items) else 0.0
+
+
+@lru_cache(maxsize=4)
+def _head(info: FederationInfo) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Which items are popular; every client of a simulation asks for the same."""
+    assert info.counts is not None
+    return short_head(info.counts)
