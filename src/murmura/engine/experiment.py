@@ -23,10 +23,12 @@ from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
+from murmura.evaluation.classification import accuracies, confusion
 from murmura.evaluation.ratings import rating_errors
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
+CONFUSION = "confusion.csv"
 CHECKPOINT_EVERY = 10  # rounds of a classifier
 LIST_HEADER = ("user", "rank", "item", "score")
 GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
@@ -58,11 +60,12 @@ class ExperimentResult:
     """What one run found."""
 
     evaluation: Evaluation
-    lists: RankedLists
+    lists: RankedLists  # none of a classifier, which ranks nothing
     model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
     groups: GroupErrors | None = None  # where ratings were predicted by groups
+    confusion: Longs | None = None  # (classes, classes) where samples were classified: rightly, taken for
 
 
 def experiment(
@@ -106,6 +109,8 @@ def score(
 ) -> ExperimentResult:
     """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
     started = time.perf_counter()
+    if rules.classifies:
+        return _classified(model, split, seconds or {})
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
     among = split.test.item_counts > 0 if rules.ranks_cold_items else None
     lists = model.recommend(users, max(cutoffs), workers, among)
@@ -124,6 +129,19 @@ def score(
         )
     times = {**(seconds or {}), "rank": ranked - started}
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
+
+
+def _classified(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentResult:
+    """The labels of every client's held-out samples."""
+    started, test = time.perf_counter(), split.test
+    predicted = model.predict(test.user, test.item)
+    times = {**seconds, "classify": time.perf_counter() - started}
+    evaluation = accuracies(predicted, test.value, test.user)
+    classes = 0 if test.samples is None else test.samples.classes
+    taken = confusion(predicted, test.value, classes)
+    nobody = np.zeros(0, np.int32)
+    lists = RankedLists(nobody, nobody.reshape(0, 1), np.zeros((0, 1), np.float32))
+    return ExperimentResult(evaluation, lists, model, times, model.cost(), confusion=taken)
 
 
 def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors | None]:
@@ -171,6 +189,10 @@ def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
     record_scores(run, outcome.evaluation, outcome.cost, split)
     if outcome.groups is not None:
         run.write_table("per_group.csv", GROUP_HEADER, outcome.groups.rows())
+    if outcome.confusion is not None:
+        header = ("class", *map(str, range(len(outcome.confusion))))
+        rows = ([label, *row] for label, row in enumerate(outcome.confusion.tolist()))
+        run.write_table(CONFUSION, header, rows)
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:

@@ -10,6 +10,7 @@ from murmura.core.arrays import Floats, Longs
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.engine.run import Run
+from murmura.evaluation.classification import local_accuracy
 from murmura.evaluation.learning_curve import LearningCurve
 
 FILE = "accuracy.csv"
@@ -29,9 +30,9 @@ class CurveRecorder:
     def watch(self, epoch: int, model: Model) -> bool:
         """One more round; it always goes on."""
         started = time.perf_counter()
-        right = model.predict(self.test.user, self.test.item) == self.test.value
-        counts = np.bincount(self.test.user[right], minlength=self.test.n_users)
-        self.rounds[epoch] = (counts / np.maximum(self.test.user_counts, 1))[self.clients]
+        test = self.test
+        right = (model.predict(test.user, test.item) == test.value).astype(np.float64)
+        self.rounds[epoch] = local_accuracy(right, test.user, test.n_users)[self.clients]
         self._keep()
         self.seconds += time.perf_counter() - started
         return True

@@ -17,6 +17,8 @@ from murmura.evaluation.cut import TopKView
 
 Better = Literal["higher", "lower", "zero"]
 RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
+# of classifiers: right answers, the share of clients above an accuracy, rounds until there are so many of them
+CLASSIFICATION: dict[str, Better] = {"accuracy": "higher", "clients": "higher", "rounds": "lower"}
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,13 @@ def is_error(key: str) -> bool:
     return key.split("/", 1)[0] in RATING_ERRORS
 
 
+def is_of_lists(key: str) -> bool:
+    """Whether it is measured on ranked lists, neither on predicted ratings nor on labels."""
+    return not is_error(key) and key.split("/", 1)[0] not in CLASSIFICATION
+
+
 def better(key: str) -> Better:
-    """Which direction of a result is better: lower for errors, else as the table says."""
+    """Which direction of a result is better: lower for errors, else as the tables say."""
+    if (family := key.split("/", 1)[0]) in CLASSIFICATION:
+        return CLASSIFICATION[family]
     return "lower" if is_error(key) else metric_of(key).better

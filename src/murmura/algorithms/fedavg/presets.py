@@ -9,5 +9,5 @@ FEDAVG = Preset(
     "fedavg",
     FederatedAveraging,
     "fedavg: a convolutional classifier, averaged over clients by the number of their samples.",
-    {"clients": 0.1, "rounds_per_epoch": 1, "epochs": 100},
+    {"clients": 0.1, "rounds_per_epoch": 1, "epochs": 100, "criteria": ("dataset_size",)},
 )
