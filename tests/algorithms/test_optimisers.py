@@ -39,6 +39,11 @@ def test_per_contributor_divides_by_the_last_column() -> None:
     assert climb("per-contributor", 0.1, parts) == expected.tolist()
 
 
+def test_per_contributor_leaves_a_row_whose_contributors_weigh_nothing() -> None:
+    part = SparseRows(ROWS[0], np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.5]]))
+    assert climb("per-contributor", 0.1, [part]) == [[1, 1], [1, 1], [1.2, 1.4], [1, 1]]
+
+
 def test_adagrad_divides_by_the_root_of_all_squares_so_far() -> None:
     expected, squares = [[1.0, 1.0] for _ in range(4)], [[0.0, 0.0] for _ in range(4)]
     for part in sums(2):

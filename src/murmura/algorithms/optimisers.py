@@ -33,14 +33,16 @@ def move(
 ) -> tuple[Values, dict[str, Values]]:
     """The parameters after an ascent along the summed rows `sent`, and the new memory.
 
-    For "per-contributor" the last column counts the clients that sent the row.
+    For "per-contributor" the last column counts the clients that sent the row, each by its weight; a row that
+    only clients of weight 0 sent stays.
     """
     index, gradient = sent.index, sent.values
     theta, new = theta.copy(), {name: array.copy() for name, array in memory.items()}
     if kind == "sum":
         theta[index] += rate * gradient
     elif kind == "per-contributor":
-        theta[index] += rate * (gradient[:, :-1] / gradient[:, -1:])
+        rows, count = gradient[:, :-1], gradient[:, -1:]
+        theta[index] += rate * np.divide(rows, count, out=np.zeros_like(rows), where=count > 0)
     elif kind == "adagrad":
         new["squares"][index] += gradient**2
         theta[index] += rate * gradient / (np.sqrt(new["squares"][index]) + _SMALL)
