@@ -34,7 +34,7 @@ def test_the_compiled_stages_agree(golden: dict[str, Any]) -> None:
     total = np.zeros(made.words, np.int64)
     rows = np.array([7, 1, 3], np.int32)
     places = np.argsort(rows)
-    add_fixed_point_rows(places, rows, VALUES[[2, 0, 1]], False, vector_slice, SECRET, np.uint64(ROUND), total)
+    add_fixed_point_rows(places, rows, VALUES[[2, 0, 1]], vector_slice, SECRET, np.uint64(ROUND), total)
     if way.clip == 30:
         assert made.ring.wrap(total)[2:].tolist() == golden["vector"][2:]
     else:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints, Longs
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
 from murmura.core.population import Population, States
 from murmura.core.rng import Words
@@ -54,15 +55,23 @@ class CohortRound:
     clients: Ints  # (cohort,) ascending
     workers: int = 1
     chain: CompiledChannel | None = None  # the channel of the phase; None: updates are added as they are
+    weights: Floats | None = None  # (cohort,) each client's whole update is multiplied by its own; None: by one
 
     @property
     def everyone(self) -> bool:
         """Whether all clients take part."""
         return len(self.clients) == self.people.clients
 
+    def client_weights(self, precision: str = "float64") -> NDArray[Any]:
+        """What each client's update is multiplied by: (cohort,), an array of its own."""
+        weights = 1.0 if self.weights is None else self.weights
+        return np.array(np.broadcast_to(weights, len(self.clients)), precision)
+
 
 class Kernel(Protocol):
     """A compiled twin of an algorithm. It changes `states` and `tally` in place."""
+
+    weighs: ClassVar[bool] = False  # whether its sums of a training round honour the weights of the cohort
 
     def covers(self, phase: Phase, channel: bool) -> bool:
         """Whether it can add up this phase, with the stages of its channel if there is one; by default all."""

@@ -22,7 +22,7 @@ _ROUNDING, _ZERO = np.uint64(Purpose.ROUNDING), np.uint64(0)
 
 
 @compiled
-def shrinkage(order: Longs, items: Ints, values: NDArray[Any], ones: bool, vector_slice: VectorSlice) -> float:
+def shrinkage(order: Longs, items: Ints, values: NDArray[Any], vector_slice: VectorSlice) -> float:
     """What a client's rows are multiplied with so that their L2 norm is at most the clip."""
     squares = 0.0
     for r in order:
@@ -30,8 +30,6 @@ def shrinkage(order: Longs, items: Ints, values: NDArray[Any], ones: bool, vecto
             for f in range(values.shape[1]):
                 x = np.float64(values[r, f])
                 squares += x * x
-            if ones:
-                squares += 1.0
     norm = sqrt(squares)
     return vector_slice.clip / norm if norm > vector_slice.clip else 1.0
 
@@ -48,18 +46,13 @@ def add_fixed_point_rows(
     order: Longs,
     items: Ints,
     values: NDArray[Any],
-    ones: bool,
     vector_slice: VectorSlice,
     key: Words,
     round_: Word,
     total: Longs,
 ) -> None:
-    """Add one client's rows to the total: row r is of item items[r]; `order` sorts them by item.
-
-    With `ones` every row is followed by a one, which counts its senders.
-    """
-    shrink = shrinkage(order, items, values, ones, vector_slice)
-    width = values.shape[1]
+    """Add one client's rows to the total: row r is of item items[r]; `order` sorts them by item."""
+    shrink = shrinkage(order, items, values, vector_slice)
     k0, k1, c1 = np.uint64(key[0]), np.uint64(key[1]), np.uint64(round_)
     known = np.int64(-1)
     w0, w1, w2, w3 = _ZERO, _ZERO, _ZERO, _ZERO
@@ -67,8 +60,8 @@ def add_fixed_point_rows(
         first = vector_slice.place[items[r]]
         if first < 0:
             continue
-        for f in range(width + 1 if ones else width):
-            x = (np.float64(values[r, f]) if f < width else 1.0) * shrink
+        for f in range(values.shape[1]):
+            x = np.float64(values[r, f]) * shrink
             place = first + f
             if x == 0.0:
                 continue

@@ -39,6 +39,7 @@ class ChannelUploads(NamedTuple):
     send: Bytes
     P: Floats
     Q: Floats
+    scale: Floats  # (clients,) what the update of each is multiplied by
     secrets: Words
     round: int
     vector_slice: VectorSlice
@@ -55,8 +56,10 @@ def draw_consent(
 
 
 @compiled(fast=True)
-def add_shared(rows: Sparse, send: Bytes, P: Floats, Q: Floats, weights: Weights, total: Floats) -> None:
-    """Add what the shared rows of all clients send to the rows of their items."""
+def add_shared(
+    rows: Sparse, send: Bytes, P: Floats, Q: Floats, weights: Weights, scale: Floats, total: Floats
+) -> None:
+    """Add what the shared rows of all clients send, times the scale of each, to the rows of their items."""
     factors = P.shape[1]
     for client in range(len(P)):
         p = P[client]
@@ -67,6 +70,7 @@ def add_shared(rows: Sparse, send: Bytes, P: Floats, Q: Floats, weights: Weights
                 for f in range(factors):
                     x += p[f] * q[f]
                 pull = (weights.base + weights.slope * rows.value[row]) * (1.0 - x) + weights.rest * x
+                pull *= scale[client]
                 for f in range(factors):
                     sums[f] += pull * p[f]
 
@@ -74,7 +78,7 @@ def add_shared(rows: Sparse, send: Bytes, P: Floats, Q: Floats, weights: Weights
 @compiled
 def upload_own_rows(first: int, last: int, uploads: ChannelUploads, total: Longs) -> None:
     """2 (1 - p . q_i) p of the items clients first to last share."""
-    rows, send, P, Q, secrets, round_, vector_slice = uploads
+    rows, send, P, Q, scale, secrets, round_, vector_slice = uploads
     factors = P.shape[1]
     for client in range(first, last):
         total[0] += 1
@@ -85,11 +89,11 @@ def upload_own_rows(first: int, last: int, uploads: ChannelUploads, total: Longs
                 item = rows.column[row]
                 error = 1.0 - inner(P[client], Q[item])
                 for f in range(factors):
-                    values[n, f] = 2.0 * error * P[client, f]
+                    values[n, f] = 2.0 * error * P[client, f] * scale[client]
                 items[n] = item
                 n += 1
         add_fixed_point_rows(
-            np.arange(n), items, values, False, vector_slice, secrets[client], np.uint64(round_), total
+            np.arange(n), items, values, vector_slice, secrets[client], np.uint64(round_), total
         )
 
 
@@ -98,7 +102,7 @@ def upload_all_rows(
     first: int, last: int, uploads: ChannelUploads, listed: Ints, alpha: float, total: Longs
 ) -> None:
     """c (x - p . q_i) p of every item on offer, from clients first to last; rows are places in `listed`."""
-    rows, send, P, Q, secrets, round_, vector_slice = uploads
+    rows, send, P, Q, scale, secrets, round_, vector_slice = uploads
     factors = P.shape[1]
     place = np.full(len(Q), -1, np.int32)
     for k in range(len(listed)):
@@ -116,10 +120,8 @@ def upload_all_rows(
                 errors[k] = (1.0 + alpha * rows.value[row]) * (1.0 + errors[k])
         for k in range(len(listed)):
             for f in range(factors):
-                values[k, f] = errors[k] * P[client, f]
-        add_fixed_point_rows(
-            order, places, values, False, vector_slice, secrets[client], np.uint64(round_), total
-        )
+                values[k, f] = errors[k] * P[client, f] * scale[client]
+        add_fixed_point_rows(order, places, values, vector_slice, secrets[client], np.uint64(round_), total)
 
 
 @compiled

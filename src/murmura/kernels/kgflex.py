@@ -176,7 +176,7 @@ def _add(item: Index, g: float, shared: bool, u: Index, k: Values, at: Workplace
 
 @compiled
 def visit_client(
-    u: Index, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace
+    u: Index, weight: Any, rules: FeatureVisitRules, G: Values, b: Values, clients: ClientRows, at: Workplace
 ) -> int:
     """One visit: P_u moves, and the rows that leave stand at hand, features ascending; how many they are."""
     people, draws = at.people, at.draws
@@ -196,7 +196,9 @@ def visit_client(
         shared = draws.send[draws.row[t] - start[u]] == 1
         _add(i, g, shared, u, clients.k, at)
         _add(j, -g, shared, u, clients.k, at)
-    return _close(u, m, rules, float(mine) ** -rules.power, G, clients, at)
+    n = _close(u, m, rules, float(mine) ** -rules.power, G, clients, at)
+    weigh_rows(n, G.shape[1] + 1, weight, at.gradients)
+    return n
 
 
 @compiled
@@ -227,21 +229,31 @@ def _close(
             clients.P[u, s, d] = np.float64(clients.P[u, s, d]) + step * np.float64(G[f, d])
         at.slot[f] = -1
     if rules.clip > 0.0:
-        clip_rows(n, rules.clip, at.gradients)
+        clip_rows(n, width + 1, rules.clip, at.gradients)
     return n
 
 
 @compiled
-def clip_rows(n: int, clip: float, gradients: Values) -> None:
+def clip_rows(n: int, width: int, clip: float, gradients: Values) -> None:
     """Shrink what one visit adds to at most `clip` in L2."""
     squares = 0.0
     for r in range(n):
-        for d in range(gradients.shape[1]):
+        for d in range(width):
             squares += np.float64(gradients[r, d]) ** 2
     shrink = min(1.0, clip / max(sqrt(squares), 1e-300))
     for r in range(n):
-        for d in range(gradients.shape[1]):
+        for d in range(width):
             gradients[r, d] = gradients[r, d] * shrink
+
+
+@compiled
+def weigh_rows(n: int, width: int, weight: Any, gradients: Values) -> None:
+    """Multiply what one visit adds by the weight of its client, which also counts her as a contributor."""
+    for r in range(n):
+        for d in range(width):
+            gradients[r, d] = gradients[r, d] * weight
+        for d in range(width, gradients.shape[1]):
+            gradients[r, d] = weight
 
 
 @compiled
@@ -255,6 +267,7 @@ def disclose_shared(u: Index, at: Workplace, tally: Disclosed) -> None:
 @compiled
 def run_block(
     cohort: Ints,
+    weights: Values,
     rules: FeatureVisitRules,
     G: Values,
     b: Values,
@@ -266,8 +279,9 @@ def run_block(
 ) -> int:
     """Some clients of a round: what they add to the total, and how many rows they send."""
     rows = 0
-    for u in cohort:
-        n = visit_client(u, rules, G, b, clients, at)
+    for place in range(len(cohort)):
+        u = cohort[place]
+        n = visit_client(u, weights[place], rules, G, b, clients, at)
         for r in range(n):
             f = at.rows[r]
             senders[f] += 1
@@ -288,7 +302,7 @@ def visit_in_turn(
     for step in range(len(order)):
         round_ = rules.round + np.uint64(step)
         now = FeatureVisitRules(round_, rules.alpha, rules.drop, rules.power, rules.clip)
-        for r in range(visit_client(order[step], now, G, b, clients, at)):
+        for r in range(visit_client(order[step], 1.0, now, G, b, clients, at)):
             f = at.rows[r]
             for d in range(width):
                 G[f, d] += rate * at.gradients[r, d]
@@ -298,8 +312,8 @@ def visit_in_turn(
 @compiled
 def run_channel_block(
     cohort: Ints,
+    weights: Values,
     rules: FeatureVisitRules,
-    ones: bool,
     vector_slice: VectorSlice,
     G: Values,
     b: Values,
@@ -309,15 +323,14 @@ def run_channel_block(
     tally: Disclosed,
 ) -> None:
     """The same through a channel: fixed point, dense over the features."""
-    for u in cohort:
+    for place in range(len(cohort)):
+        u = cohort[place]
         total[0] += 1
-        n = visit_client(u, rules, G, b, clients, at)
+        n = visit_client(u, weights[place], rules, G, b, clients, at)
         if n == 0:
             continue
         secret = at.people.secrets[u]
-        add_fixed_point_rows(
-            np.arange(n), at.rows, at.gradients[:n], ones, vector_slice, secret, rules.round, total
-        )
+        add_fixed_point_rows(np.arange(n), at.rows, at.gradients[:n], vector_slice, secret, rules.round, total)
         disclose_shared(u, at, tally)
 
 

@@ -97,10 +97,17 @@ class Workplace(NamedTuple):
     touched: Bytes  # (room,) by a shared pair
     allowed: Bytes  # (room,) a feature of a shared item
     rows: Ints  # (room,) the features that leave
-    gradients: Values  # (room, factors + 1)
+    gradients: Values  # (room, factors + 1), one column more where contributors are counted
 
     @staticmethod
-    def of(people: FlatPopulation, features: FeatureRows, room: int, factors: int, precision: Any) -> Workplace:
+    def of(
+        people: FlatPopulation,
+        features: FeatureRows,
+        room: int,
+        factors: int,
+        precision: Any,
+        counted: bool = False,
+    ) -> Workplace:
         """A place for clients with at most `room` features."""
         most = int(np.diff(people.start).max(initial=1))
         draws = Draws(
@@ -120,5 +127,5 @@ class Workplace(NamedTuple):
             touched=np.empty(room, np.uint8),
             allowed=np.empty(room, np.uint8),
             rows=np.empty(room, np.int32),
-            gradients=np.empty((room, factors + 1), precision),
+            gradients=np.empty((room, factors + 1 + counted), precision),
         )

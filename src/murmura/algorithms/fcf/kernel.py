@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ class CohortRows:
 class FCFKernel(Kernel):
     """All clients of a round at once, own items only."""
 
+    weighs: ClassVar[bool] = True
     method: FCF
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
@@ -81,13 +82,14 @@ class FCFKernel(Kernel):
         states["p"][visits.clients] = P
         vector_slice = None if chain is None else chain.vector_slice("items", round)
         send = disclose(people, visits, round, tally, self.leaves(rows, vector_slice))
+        scale = cohort.client_weights()
         if chain is None or vector_slice is None:
             with threadpool_limits(1, "blas"):
-                sent = self.total(info, Q, P.astype(np.float64), rows, send)
+                sent = self.total(info, Q, P.astype(np.float64), rows, send, scale)
             counts = self.count(rows, send, len(P), len(sent.index), tally)
             return Total(Update({"items": sent}), len(P)), {"items": counts}
         post = ChannelUploads(
-            rows, send, P.astype(np.float64), Q, people.secrets[visits.clients], round, vector_slice
+            rows, send, P.astype(np.float64), Q, scale, people.secrets[visits.clients], round, vector_slice
         )
         self.count_block(chain.block(round), len(P), tally)
         return chain.sum_up(self.through_channel(info, post, chain.words, cohort.workers), round), {}
@@ -146,10 +148,12 @@ class FCFKernel(Kernel):
         """Ridge regression on the own items, target 1."""
         return solve_own_rows(rows, np.full(len(rows.start) - 1, self.method.reg), Q)
 
-    def total(self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+    def total(
+        self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes, scale: Floats
+    ) -> SparseRows:
         """The sum of what everyone sends: the rows of the items that anyone shares."""
         total = np.zeros_like(Q)
-        add_shared(rows, send, P, Q, Weights(2.0, 0.0, 0.0), total)
+        add_shared(rows, send, P, Q, Weights(2.0, 0.0, 0.0), scale, total)
         index = np.unique(rows.column[send == 1])
         return SparseRows(index, total[index].astype(self.method.precision))
 
@@ -181,11 +185,16 @@ class FCFPaperKernel(FCFKernel):
         ridge = np.full(len(rows.start) - 1, self.method.reg)
         return solve_rows(own, self.method.alpha, ridge, Q[info.listed])
 
-    def total(self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes) -> SparseRows:
+    def total(
+        self, info: FederationInfo, Q: Floats, P: Floats, rows: Sparse, send: Bytes, scale: Floats
+    ) -> SparseRows:
         """sum f(u, i) of every item: -Q P'P as if nobody had shared anything, corrected at the shared rows."""
         total = np.zeros_like(Q)
-        add_shared(rows, send, P, Q, Weights(1.0, self.method.alpha, 1.0), total)
-        dense = total[info.listed] - Q[info.listed] @ (P.T @ P)
+        add_shared(rows, send, P, Q, Weights(1.0, self.method.alpha, 1.0), scale, total)
+        scaled = (
+            P * np.sqrt(scale)[:, None]
+        )  # a product with itself takes the same path through BLAS at any scale
+        dense = total[info.listed] - Q[info.listed] @ (scaled.T @ scaled)
         return SparseRows(np.arange(len(dense), dtype=np.int32), dense.astype(self.method.precision))
 
     def uploads(self, info: FederationInfo, post: ChannelUploads, first: int, last: int, total: Longs) -> None:

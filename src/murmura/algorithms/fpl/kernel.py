@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at l
 
 class FPLKernel(Kernel):
     """Runs many clients and many rounds of one federation; keeps its room between calls."""
+
+    weighs: ClassVar[bool] = True
 
     def __init__(self, algorithm: FPL) -> None:
         self.algorithm = algorithm
@@ -121,10 +123,11 @@ class FPLKernel(Kernel):
         bounds = np.array(parts_of(len(clients), blocks))
         out, cuts = room.sums(blocks), parts_of(blocks, room.workers)
         run = run_single_triples if room.one_triple else run_blocks
+        weights = self._weights(cohort)
 
         def work(w: int) -> int:
             space = room.workspace(w, states["p"], cohort.model, tally)
-            return run(cuts[w], cuts[w + 1], bounds, clients, cohort.round, space, out)
+            return run(cuts[w], cuts[w + 1], bounds, clients, weights, cohort.round, space, out)
 
         rows = room.side_by_side(work)
         touched, total, senders = room.merged
@@ -133,15 +136,15 @@ class FPLKernel(Kernel):
         touched[index] = False
         tally.item_rows[index] += senders[index]
         values = total[index]
-        if self.algorithm.optimiser == "per-contributor":
-            values = np.column_stack([values, senders[index].astype(values.dtype)])
+        if weights is None and room.rules.counted:
+            values[:, -1] = senders[index]
         return Total(Update({"items": SparseRows(index, values)}), len(clients)), sum(rows)
 
     def _through(
         self, room: _Room, cohort: CohortRound, chain: CompiledChannel, states: States, tally: Tally
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
-        clients, round, ones = cohort.clients, cohort.round, self.algorithm.optimiser == "per-contributor"
+        clients, round, weights = cohort.clients, cohort.round, self._weights(cohort)
         cuts, out = parts_of(len(clients), room.workers), room.sums(room.workers)
         vector_slice, totals = (
             chain.vector_slice("items", round),
@@ -149,13 +152,19 @@ class FPLKernel(Kernel):
         )
 
         def work(w: int) -> int:
-            space, mine = room.workspace(w, states["p"], cohort.model, tally), clients[cuts[w] : cuts[w + 1]]
-            run_channel_round(mine, round, ones, vector_slice, space, block_of(out, w), totals[w])
+            space, sums = room.workspace(w, states["p"], cohort.model, tally), block_of(out, w)
+            reach = (cuts[w], cuts[w + 1], clients, weights, round)
+            run_channel_round(*reach, vector_slice, space, sums, totals[w])
             return 0
 
         room.side_by_side(work)
         tally.item_rows[chain.block(round)] += len(clients)
         return chain.sum_up(totals.sum(axis=0), round)
+
+    def _weights(self, cohort: CohortRound) -> Values | None:
+        """The weights of a cohort, in the model's precision; None where all are 1, which has its own code."""
+        weights = cohort.client_weights(self.algorithm.precision)
+        return None if (weights == 1).all() else weights
 
     def _prior(self, room: _Room, cohort: CohortRound, tally: Tally) -> tuple[Total, int]:
         """How many clients share each item."""
@@ -185,11 +194,12 @@ class _Room:
     def __init__(self, a: FPL, info: FederationInfo, people: Population, workers: int) -> None:
         self.population, self.workers, self.items = people, workers, info.items
         self.clients = people.clients
-        self.dtype, self.width = np.dtype(a.precision), a.factors + 1
+        counted = a.optimiser == "per-contributor"
+        self.dtype, self.width = np.dtype(a.precision), a.factors + 1 + counted
         alpha, user, positive, negative = map(self.dtype.type, a.rates())
         self.rates = FplRates(alpha, user, positive, negative, self.dtype.type(1))
         triples = -1 if a.triples == "own" else a.visit_triples(info, 0)
-        self.rules = VisitRules(triples, a.warm, a.version == "equations")
+        self.rules = VisitRules(triples, a.warm, a.version == "equations", counted)
         most = int(np.diff(people.start).max(initial=1))
         longest = max(most * max(1, a.warm, a.refresh), triples)
         self.draws = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from murmura.algorithms.fcf.kernel import FCFPaperKernel
 from murmura.algorithms.kgflex.kernel import KGFlexKernel
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 class HybridKernel:
     """Both parts over the same clients."""
+
+    weighs: ClassVar[bool] = True
 
     def __init__(self, algorithm: KGFlexHybrid) -> None:
         self.algorithm = algorithm

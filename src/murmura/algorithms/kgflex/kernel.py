@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,8 @@ BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at l
 
 class KGFlexKernel:
     """Runs the clients of a round over their own features; keeps its room between calls."""
+
+    weighs: ClassVar[bool] = True
 
     def __init__(self, algorithm: KGFlex) -> None:
         self.algorithm = algorithm
@@ -59,14 +61,16 @@ class KGFlexKernel:
         a, clients, model = self.algorithm, cohort.clients, cohort.model
         blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
         bounds, cuts = parts_of(len(clients), blocks), parts_of(blocks, cohort.workers)
-        totals = np.zeros((blocks, room.features, a.factors + 1), a.precision)
+        totals = np.zeros((blocks, room.features, room.width), a.precision)
         senders, rows = np.zeros((blocks, room.features), np.int64), np.zeros(blocks, np.int64)
         rules, kept, b = self._rules(cohort.round), client_rows(states), model["b"].reshape(-1)
+        weights = cohort.client_weights(a.precision)
 
         def work(w: int) -> None:
             for block in range(cuts[w], cuts[w + 1]):
+                part = slice(bounds[block], bounds[block + 1])
                 rows[block] = run_block(
-                    clients[bounds[block] : bounds[block + 1]], rules, model["G"], b, kept, room.places[w],
+                    clients[part], weights[part], rules, model["G"], b, kept, room.places[w],
                     totals[block], senders[block], disclosed_of(tally),
                 )  # fmt: skip
 
@@ -74,8 +78,6 @@ class KGFlexKernel:
         sent = senders.sum(axis=0)
         index = np.flatnonzero(sent).astype(np.int32)
         values = totals[:, index].sum(axis=0, dtype=a.precision)
-        if a.optimiser == "per-contributor":
-            values = np.column_stack([values, sent[index].astype(values.dtype)])
         total = Total(Update({"features": SparseRows(index, values)}), len(clients))
         return total, {"features": int(rows.sum())}
 
@@ -84,15 +86,16 @@ class KGFlexKernel:
     ) -> Total:
         """The sum of a cohort whose updates go through a channel."""
         cuts, model = parts_of(len(cohort.clients), cohort.workers), cohort.model
-        counted, rules = self.algorithm.optimiser == "per-contributor", self._rules(cohort.round)
+        weights, rules = cohort.client_weights(self.algorithm.precision), self._rules(cohort.round)
         totals = np.zeros((cohort.workers, chain.words), np.int64)
         where, kept = chain.vector_slice("features", cohort.round), client_rows(states)
         b = model["b"].reshape(-1)
 
         def work(w: int) -> None:
+            part = slice(cuts[w], cuts[w + 1])
             run_channel_block(
-                cohort.clients[cuts[w] : cuts[w + 1]], rules, counted, where, model["G"], b,
-                kept, room.places[w], totals[w], disclosed_of(tally),
+                cohort.clients[part], weights[part], rules, where, model["G"], b, kept, room.places[w],
+                totals[w], disclosed_of(tally),
             )  # fmt: skip
 
         side_by_side(work, cohort.workers)
@@ -127,7 +130,9 @@ class _Room:
     def __init__(self, a: KGFlex, info: FederationInfo, people: Population, workers: int) -> None:
         self.population, self.features = people, len(known(info))
         flat, rows = flat_population(info, people), FeatureRows.of(known(info))
-        self.places = [Workplace.of(flat, rows, a.room(info), a.factors, a.precision) for _ in range(workers)]
+        counted, size = a.optimiser == "per-contributor", a.room(info)
+        self.width = a.factors + 1 + counted
+        self.places = [Workplace.of(flat, rows, size, a.factors, a.precision, counted) for _ in range(workers)]
 
 
 def side_by_side(work: Callable[[int], None], workers: int) -> None:

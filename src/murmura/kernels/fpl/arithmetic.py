@@ -45,7 +45,7 @@ class Sums(NamedTuple):
 
     slot: Ints  # (blocks, items) -1: where an item's row is
     touched: Ints  # (blocks, items) which item a row is of
-    values: Values  # (blocks, items, factors + 1)
+    values: Values  # (blocks, items, factors + 1), one column more where contributors are counted
     senders: Ints  # (blocks, items) how many clients sent the row
     last: Ints  # (blocks, items) which client sent it last
     used: Longs  # (blocks,), and (1,) of one block
@@ -57,6 +57,7 @@ class VisitRules(NamedTuple):
     triples: int  # -1: the client's own number of rows
     warm: int
     frozen: bool  # p_u stays until the end of the visit
+    counted: bool  # a row ends with the sum of the weights of those who sent it
 
 
 class Disclosed(NamedTuple):
@@ -90,6 +91,22 @@ def block_of(sums: Sums, block: int) -> Sums:
     )
 
 
+@compiled(inline=True)
+def weight_at(weights: Values | None, place: int) -> Any:
+    """The weight of one client of a cohort; None, for which other code is compiled: all count alike."""
+    if weights is None:
+        return None
+    return weights[place]
+
+
+@compiled(fast=True, inline=True)
+def weigh(x: Any, weight: Any) -> Any:
+    """x times the weight, if there is one."""
+    if weight is None:
+        return x
+    return weight * x
+
+
 @compiled(fast=True, inline=True)
 def pull(p: Values, Q: Values, i: Index, j: Index, margin: Any, one: Any) -> Any:
     """1 - sigma(x_ui - x_uj); `margin` is b_i - b_j."""
@@ -113,17 +130,28 @@ def move_apart(moved: Values, p: Values, Q: Values, i: Index, j: Index, g: Any, 
 
 
 @compiled(fast=True, inline=True)
-def add_gradient(sums: Values, place: int, p: Values, Q: Values, item: Index, g: Any, decay: Any) -> None:
-    """Add one triple's gradient of an item to its row of sums, the bias in the column after the factors."""
+def add_gradient(
+    sums: Values, place: int, p: Values, Q: Values, item: Index, g: Any, decay: Any, weight: Any
+) -> None:
+    """Add one triple's gradient of an item, weighted, to its row of sums, the bias after the factors."""
     n = len(p)
     for f in range(n):
-        sums[place, f] += g * p[f] - decay * Q[item, f]
-    sums[place, n] += g
+        sums[place, f] += weigh(g * p[f] - decay * Q[item, f], weight)
+    sums[place, n] += weigh(g, weight)
 
 
 @compiled(fast=True, inline=True)
 def add_both(
-    sums: Values, place_i: int, place_j: int, p: Values, Q: Values, i: Index, j: Index, g: Any, rates: FplRates
+    sums: Values,
+    place_i: int,
+    place_j: int,
+    p: Values,
+    Q: Values,
+    i: Index,
+    j: Index,
+    g: Any,
+    rates: FplRates,
+    weight: Any,
 ) -> None:
     """`add_gradient` of both items and `move_user`, the usual case.
 
@@ -131,13 +159,13 @@ def add_both(
     """
     n = len(p)
     for f in range(n):
-        sums[place_i, f] += g * p[f] - rates.positive * Q[i, f]
+        sums[place_i, f] += weigh(g * p[f] - rates.positive * Q[i, f], weight)
     for f in range(n):
-        sums[place_j, f] -= g * p[f] + rates.negative * Q[j, f]
+        sums[place_j, f] -= weigh(g * p[f] + rates.negative * Q[j, f], weight)
     for f in range(n):
         p[f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * p[f])
-    sums[place_i, n] += g
-    sums[place_j, n] -= g
+    sums[place_i, n] += weigh(g, weight)
+    sums[place_j, n] -= weigh(g, weight)
 
 
 @compiled(inline=True)
@@ -164,8 +192,8 @@ def local_passes(p: Values, n: int, work: Workspace) -> None:
 
 
 @compiled
-def user_ascent(p: Values, moved: Values, n: int, work: Workspace, used: int, sums: Sums) -> int:
-    """Add the gradients of n triples to their items' rows and move p_u; the rows in use afterwards.
+def user_ascent(p: Values, moved: Values, weight: Any, n: int, work: Workspace, used: int, sums: Sums) -> int:
+    """Add the weighted gradients of n triples to their items' rows and move p_u; the rows in use afterwards.
 
     Frozen (the papers' equations) p_u stays and `moved` becomes the p_u of the end.
     """
@@ -181,11 +209,11 @@ def user_ascent(p: Values, moved: Values, n: int, work: Workspace, used: int, su
             used = open_row(i, used, sums)
         used = open_row(j, used, sums)
         if send[t] and not frozen:
-            add_both(values, slot[i], slot[j], p, Q, i, j, g, rates)
+            add_both(values, slot[i], slot[j], p, Q, i, j, g, rates, weight)
             continue
         if send[t]:
-            add_gradient(values, slot[i], p, Q, i, g, rates.positive)
-        add_gradient(values, slot[j], p, Q, j, -g, rates.negative)
+            add_gradient(values, slot[i], p, Q, i, g, rates.positive, weight)
+        add_gradient(values, slot[j], p, Q, j, -g, rates.negative, weight)
         if frozen:
             move_apart(moved, p, Q, i, j, g, rates.alpha, rates.user)
         else:

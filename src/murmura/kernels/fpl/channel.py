@@ -8,7 +8,7 @@ from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import Disclosed, Sums, Workspace, disclose
+from murmura.kernels.fpl.arithmetic import Disclosed, Sums, Values, Workspace, disclose, weigh, weight_at
 from murmura.kernels.fpl.cohorts import shared_items, visit_client
 from murmura.kernels.fpl.triples import FlatPopulation
 from murmura.kernels.random.philox import Word
@@ -16,20 +16,31 @@ from murmura.kernels.random.philox import Word
 
 @compiled
 def run_channel_round(
-    clients: Ints, round_: int, ones: bool, vector_slice: VectorSlice, work: Workspace, sums: Sums, total: Longs
+    first: int,
+    last: int,
+    clients: Ints,
+    weights: Values | None,
+    round_: int,
+    vector_slice: VectorSlice,
+    work: Workspace,
+    sums: Sums,
+    total: Longs,
 ) -> None:
-    """Some clients of a cohort: their rows of P and of the tally, and what they add to the total."""
+    """Clients first to last of a cohort: their rows of P and of the tally, and what they add to the total."""
     p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
     people, draws = work.people, work.draws
     draws.send[:] = 1
-    for u in clients:
+    for place in range(first, last):
+        u, weight = clients[place], weight_at(weights, place)
         total[0] += 1
-        n, used = visit_client(u, round_, work, p, moved, 0, sums)
+        n, used = visit_client(u, weight, round_, work, p, moved, 0, sums)
         if n == 0:
             continue
+        if work.rules.counted:
+            sums.values[:used, -1] = weigh(work.model.rates.one, weight)
         order = np.argsort(sums.touched[:used])
         add_fixed_point_rows(
-            order, sums.touched, sums.values, ones, vector_slice, people.secrets[u], np.uint64(round_), total
+            order, sums.touched, sums.values, vector_slice, people.secrets[u], np.uint64(round_), total
         )
         for t in range(n):
             if draws.send[t] and vector_slice.place[people.item[draws.row[t]]] >= 0:
@@ -53,5 +64,5 @@ def upload_shared_counts(
         shared = shared_items(people, u, round_, tally)
         values = np.ones((len(shared), 1), np.float64)
         add_fixed_point_rows(
-            np.arange(len(shared)), shared, values, False, vector_slice, people.secrets[u], round_, total
+            np.arange(len(shared)), shared, values, vector_slice, people.secrets[u], round_, total
         )

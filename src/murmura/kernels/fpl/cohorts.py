@@ -24,6 +24,7 @@ from murmura.kernels.fpl.arithmetic import (
     disclose,
     local_passes,
     user_ascent,
+    weight_at,
 )
 from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, flip_coins
 from murmura.kernels.random.draws import coin_at, one_of
@@ -35,7 +36,14 @@ _COINS, _CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
 
 @compiled
 def run_blocks(
-    first: int, last: int, bounds: Longs, cohort: Ints, round_: int, work: Workspace, out: Sums
+    first: int,
+    last: int,
+    bounds: Longs,
+    cohort: Ints,
+    weights: Values | None,
+    round_: int,
+    work: Workspace,
+    out: Sums,
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
     p, moved = np.empty_like(work.model.P[0]), np.empty_like(work.model.P[0])
@@ -45,8 +53,8 @@ def run_blocks(
     for block in range(first, last):
         sums, used = block_of(out, block), 0
         for place in range(bounds[block], bounds[block + 1]):
-            u, before = cohort[place], used
-            n, used = visit_client(u, round_, work, p, moved, before, sums)
+            u, weight, before = cohort[place], weight_at(weights, place), used
+            n, used = visit_client(u, weight, round_, work, p, moved, before, sums)
             disclose_all(u, n, work)
             for k in range(before, used):
                 sums.senders[k] = 0
@@ -55,13 +63,15 @@ def run_blocks(
                 rows += count_row(u, sums.slot[negative[t]], sums)
                 if send[t]:
                     rows += count_row(u, sums.slot[item[row[t]]], sums)
+            if weights is not None and work.rules.counted:
+                count_contributor(u, n, weight, work, sums)
         out.used[block] = used
     return rows
 
 
 @compiled
 def visit_client(
-    u: Index, round_: int, work: Workspace, p: Values, moved: Values, used: int, sums: Sums
+    u: Index, weight: Any, round_: int, work: Workspace, p: Values, moved: Values, used: int, sums: Sums
 ) -> tuple[int, int]:
     """One visit: the triples it used, none if there is nothing to compare, and the rows in use afterwards."""
     model, people, rules, draws, _ = work
@@ -77,7 +87,7 @@ def visit_client(
     draw_triples(people, u, n, at, _TRIPLES, draws)
     if not people.everything:
         flip_coins(people, u, n, at, draws)
-    used = user_ascent(p, moved, n, work, used, sums)
+    used = user_ascent(p, moved, weight, n, work, used, sums)
     model.P[u] = moved if rules.frozen else p
     return n, used
 
@@ -98,6 +108,17 @@ def count_row(u: Index, k: Index, sums: Sums) -> int:
     sums.last[k] = u
     sums.senders[k] += 1
     return 1
+
+
+@compiled
+def count_contributor(u: Index, n: int, weight: Any, work: Workspace, sums: Sums) -> None:
+    """Add the weight of client u, the last to be counted, to the last column of the rows it sent."""
+    for t in range(n):
+        for item in (work.draws.negative[t], work.people.item[work.draws.row[t]]):
+            k = sums.slot[item]
+            if k >= 0 and sums.last[k] == u:
+                sums.last[k] = -1
+                sums.values[k, sums.values.shape[1] - 1] += weight
 
 
 @compiled
@@ -169,7 +190,7 @@ def single_rounds(first: int, rounds: int, server: Words, step: Any, work: Works
     work.draws.send[:] = 1
     for t in range(first, first + rounds):
         u = np.int64(one_of(server, t, clients))
-        n, used = visit_client(u, t, work, p, moved, 0, sums)
+        n, used = visit_client(u, None, t, work, p, moved, 0, sums)
         disclose_all(u, n, work)
         apply_rows(used, step, work.model, sums, work.tally.item_rows)
         rows += used

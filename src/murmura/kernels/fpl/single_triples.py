@@ -25,6 +25,8 @@ from murmura.kernels.fpl.arithmetic import (
     block_of,
     disclose,
     open_row,
+    weigh,
+    weight_at,
 )
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index, can_compare, draw_triples, holds
 from murmura.kernels.random.draws import coin_at, one_of
@@ -181,7 +183,14 @@ def tally_ahead(n: int, visits: VisitsAhead, tally: Disclosed) -> int:
 
 @compiled
 def run_single_triples(
-    first: int, last: int, bounds: Longs, cohort: Ints, round_: int, work: Workspace, out: Sums
+    first: int,
+    last: int,
+    bounds: Longs,
+    cohort: Ints,
+    weights: Values | None,
+    round_: int,
+    work: Workspace,
+    out: Sums,
 ) -> int:
     """The clients of blocks first to last: their rows of P, of `out` and of the tally; the rows they send."""
     visits, rows = room_ahead(work.model.P), 0
@@ -194,7 +203,7 @@ def run_single_triples(
                 who[k] = cohort[begin + k]
             visit_ahead(work.people, round_, 0, n, visits, work.draws)
             for k in range(n):
-                i, j = positive[k], negative[k]
+                i, j, weight = positive[k], negative[k], weight_at(weights, begin + k)
                 if j < 0:
                     continue
                 used = send_row(j, used, sums)
@@ -203,9 +212,23 @@ def run_single_triples(
                     used = send_row(i, used, sums)
                     rows += 1
                     disclose(who[k], row[k], work.tally)
-                user_ascent_step(work.model, who[k], i, j, send[k], sums)
+                user_ascent_step(work.model, who[k], i, j, send[k], weight, sums)
+            if weights is not None and work.rules.counted:
+                count_contributors(n, visits, weights[begin : begin + n], sums)
         out.used[part] = used
     return rows
+
+
+@compiled
+def count_contributors(n: int, visits: VisitsAhead, weights: Values, sums: Sums) -> None:
+    """Add the weights of the clients of n visits to the last column of the rows they sent."""
+    _, _, positive, negative, send, _ = visits
+    last = sums.values.shape[1] - 1
+    for k in range(n):
+        if negative[k] >= 0:
+            sums.values[sums.slot[negative[k]], last] += weights[k]
+            if send[k] > 0:
+                sums.values[sums.slot[positive[k]], last] += weights[k]
 
 
 @compiled(inline=True)
@@ -219,8 +242,8 @@ def send_row(item: Index, used: int, sums: Sums) -> int:
 
 
 @compiled(fast=True, inline=True)
-def user_ascent_step(model: FplModel, u: Index, i: Index, j: Index, send: Any, sums: Sums) -> None:
-    """One triple of client u: the gradients of its items to their rows, and p_u. A loop each runs in lanes."""
+def user_ascent_step(model: FplModel, u: Index, i: Index, j: Index, send: Any, weight: Any, sums: Sums) -> None:
+    """One triple of client u: weighted gradients to its items' rows, and p_u. A loop each runs in lanes."""
     P, Q, b, rates = model
     values, place_i, place_j = sums.values, sums.slot[i], sums.slot[j]
     margin, n = b[i] - b[j], P.shape[1]
@@ -229,10 +252,10 @@ def user_ascent_step(model: FplModel, u: Index, i: Index, j: Index, send: Any, s
     g = rates.one / (rates.one + exp(margin))
     if send > 0:
         for f in range(n):
-            values[place_i, f] += g * P[u, f] - rates.positive * Q[i, f]
-        values[place_i, n] += g
+            values[place_i, f] += weigh(g * P[u, f] - rates.positive * Q[i, f], weight)
+        values[place_i, n] += weigh(g, weight)
     for f in range(n):
-        values[place_j, f] -= g * P[u, f] + rates.negative * Q[j, f]
-    values[place_j, n] -= g
+        values[place_j, f] -= weigh(g * P[u, f] + rates.negative * Q[j, f], weight)
+    values[place_j, n] -= weigh(g, weight)
     for f in range(n):
         P[u, f] += rates.alpha * (g * (Q[i, f] - Q[j, f]) - rates.user * P[u, f])
