@@ -163,8 +163,9 @@ class FPLKernel(Kernel):
 
     def _weights(self, cohort: CohortRound) -> Values | None:
         """The weights of a cohort, in the model's precision; None where all are 1, which has its own code."""
-        weights = cohort.client_weights(self.algorithm.precision)
-        return None if (weights == 1).all() else weights
+        if cohort.weights is None or (cohort.weights == 1).all():
+            return None
+        return cohort.client_weights(self.algorithm.precision)
 
     def _prior(self, room: _Room, cohort: CohortRound, tally: Tally) -> tuple[Total, int]:
         """How many clients share each item."""
