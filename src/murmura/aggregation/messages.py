@@ -12,7 +12,6 @@ from murmura.core.arrays import Floats
 from murmura.core.contract import Phase
 from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.rng import Words
 from murmura.core.update import Arrays, SparseRows, Update
 
 CRITERIA = "criteria"  # a phase, and a table of what clients send
@@ -22,6 +21,7 @@ OURS = (CRITERIA, WEIGHT, WEIGHTING)
 # what is sent beside an update is this much of what it says: a channel clips the length of the whole message,
 # and so small a part of it takes nothing from the rest. A table that declares so small a bound loses no digit
 SMALL = 2.0**-10
+_MANY = 2.0**16  # clients
 _FIRST = np.zeros(1, np.int32)
 
 
@@ -36,8 +36,8 @@ def weight_table() -> TableSpec:
 
 
 def weighting_table(criteria: int) -> TableSpec:
-    """A Standing, in whole numbers: a download of half precision leaves these as they are."""
-    return TableSpec(WEIGHTING, "dense", 1, 2 * (len(Standing.HEAD) + criteria), "uint32")
+    """A Standing."""
+    return TableSpec(WEIGHTING, "dense", 1, Standing.COLUMNS + criteria, "float64")
 
 
 def check(name: str, training: Sequence[Phase]) -> None:
@@ -72,6 +72,11 @@ def inner(update: Update) -> Update:
     return Update({name: rows for name, rows in update.tables.items() if name not in OURS}, update.scalars)
 
 
+def inner_tables(tables: Arrays) -> Arrays:
+    """Of a public model, or of what a server keeps, what is the inner algorithm's own."""
+    return {name: table for name, table in tables.items() if name != WEIGHTING}
+
+
 def scaled(update: Update, by: float) -> Update:
     """So many times an update, in the types of its tables."""
     if by == 1:
@@ -94,16 +99,15 @@ class Shares(NamedTuple):
     total: float  # sum g
     squares: float  # sum g^2
     capped: float  # how many are at the cap
-    smallest: float = np.nan  # of n w, where each is known
-    largest: float = np.nan
+    smallest: float = 0.0  # of w, where each is known
+    largest: float = 0.0
 
     @staticmethod
     def of(shares: Floats, cap: float) -> Shares:
         """Of shares that are known."""
-        whole = shares.sum()
-        extremes = (shares.min(), shares.max()) if whole > 0 else (1.0, 1.0)
-        own = (one * len(shares) / (whole or len(shares)) for one in extremes)
-        return Shares(whole, np.square(shares).sum(), float((shares >= cap).sum()), *own)
+        total = float(shares.sum())
+        extremes = [float(one) / (total or 1.0) for one in (shares.min(), shares.max())]
+        return Shares(total, float(np.square(shares).sum()), float((shares >= cap).sum()), *extremes)
 
     def row(self, cap: float) -> SparseRows:
         """As a client sends its own, or a compiled path those of a cohort."""
@@ -122,51 +126,55 @@ class Standing:
 
     sums: Floats  # (criteria,) S_i
     clients: int = 0  # n, of these sums
-    rounds: int = 0  # weighed so far
-    effective: float = 0.0  # (sum g)^2 / sum g^2, added up over these rounds
-    capped: float = 0.0  # clients at the cap, added up
-    smallest: float = np.nan  # n w of the client that counted least and most in any round, where each is known
-    largest: float = np.nan
+    effective: float = 0.0  # (sum g)^2 / sum g^2 in clients of a round, the mean over all rounds
+    capped: float = 0.0  # the share of visits at the cap
+    smallest: float = 0.0  # w of the client that counted least and most in any round
+    largest: float = 0.0  # 0: no single weight is known
 
-    HEAD = ("clients", "rounds", "effective", "capped", "smallest", "largest")
+    COLUMNS = 5  # before the sums
 
     @staticmethod
     def first(criteria: int) -> Standing:
         """Before the first round."""
         return Standing(np.zeros(criteria))
 
-    def words(self) -> Words:
-        """As a table of the public model: the bits of float64 numbers as pairs of whole words."""
-        numbers = np.concatenate([[getattr(self, name) for name in self.HEAD], self.sums])
-        return np.ascontiguousarray(numbers.astype("<f8")).view("<u4").astype(np.uint32)[None, :]
+    def table(self) -> Floats:
+        """As the public model holds it: in powers of two, so exactly, and small enough for half precision."""
+        head = [self.clients / _MANY, self.effective, self.capped, self.smallest, self.largest]
+        return np.concatenate([head, self.sums / _above(self.clients)])[None, :]
 
     @staticmethod
     def read(model: Arrays) -> Standing:
         """From the public model."""
-        numbers = np.ascontiguousarray(model[WEIGHTING].ravel().astype("<u4")).view("<f8").astype(np.float64)
-        head = dict(zip(Standing.HEAD, numbers.tolist()))
-        clients, rounds = int(head.pop("clients")), int(head.pop("rounds"))
-        return Standing(numbers[len(Standing.HEAD) :], clients, rounds, **head)
+        numbers = model[WEIGHTING].ravel()
+        clients = round(float(numbers[0]) * _MANY)
+        sums = numbers[Standing.COLUMNS :] * _above(clients)
+        return Standing(sums, clients, *numbers[1 : Standing.COLUMNS].tolist())
 
     def normalised(self, sums: Floats, clients: int) -> Standing:
         """After an exchange of criteria."""
         return replace(self, sums=np.maximum(sums, 0.0), clients=clients)
 
-    def weighed(self, shares: Shares) -> Standing:
-        """After a round whose clients counted so much."""
-        effective = shares.total**2 / shares.squares if shares.squares > 0 else 0.0
+    def weighed(self, shares: Shares, clients: int, before: int) -> Standing:
+        """After a round whose clients counted so much; so many rounds were weighed before it."""
+        effective = shares.total**2 / shares.squares / clients if shares.squares > 0 else 0.0
+        smallest = min(self.smallest, shares.smallest) if before else shares.smallest
         return replace(
             self,
-            rounds=self.rounds + 1,
-            effective=self.effective + effective,
-            capped=self.capped + shares.capped,
-            smallest=float(np.fmin(self.smallest, shares.smallest)),
-            largest=float(np.fmax(self.largest, shares.largest)),
+            effective=self.effective + (effective - self.effective) / (before + 1),
+            capped=self.capped + (shares.capped / clients - self.capped) / (before + 1),
+            smallest=smallest,
+            largest=max(self.largest, shares.largest),
         )
 
     def shown(self) -> dict[str, float]:
-        """For the table beside accuracy; a weight is told in equal shares: 2 is twice as much as on average."""
-        found = {"effective clients": self.effective / max(self.rounds, 1), "capped": self.capped}
-        if not np.isnan(self.largest):
-            found |= {"smallest weight": self.smallest, "largest weight": self.largest}
-        return found
+        """For the table beside accuracy."""
+        found = {"effective clients": self.effective, "capped": self.capped}
+        return found | (
+            {"smallest weight": self.smallest, "largest weight": self.largest} if self.largest else {}
+        )
+
+
+def _above(clients: int) -> float:
+    """The smallest power of two that is at least so many."""
+    return float(1 << max(clients - 1, 0).bit_length())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,14 @@ from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import field_names, joined_fields, settings
 from murmura.core.update import Arrays, Update, add_up
 
+if TYPE_CHECKING:
+    from murmura.core.kernel import Kernel
+
 
 class Weighted(Algorithm):
     """An algorithm whose clients are weighted, made by `weighted`: its settings and those of a Weighting."""
 
-    method: ClassVar[type[Algorithm]]  # of the inner algorithm
+    inner_class: ClassVar[type[Algorithm]]
 
     def __post_init__(self) -> None:
         if not self.weighting.criteria:
@@ -61,7 +64,7 @@ class Weighted(Algorithm):
     @cached_property
     def inner(self) -> Algorithm:
         """The algorithm itself."""
-        return self.method(**{name: getattr(self, name) for name in field_names(self.method)})
+        return self.inner_class(**{name: getattr(self, name) for name in field_names(self.inner_class)})
 
     @cached_property
     def weighting(self) -> Weighting:
@@ -69,7 +72,7 @@ class Weighted(Algorithm):
         return Weighting(**{name: getattr(self, name) for name in field_names(Weighting)})
 
     @cached_property
-    def measures(self) -> tuple[Criterion, ...]:
+    def criterion_list(self) -> tuple[Criterion, ...]:
         """The criteria."""
         return self.weighting.measures()
 
@@ -79,59 +82,59 @@ class Weighted(Algorithm):
         return self.weighting.score_function()
 
     @property
-    def values_sent(self) -> bool:
+    def sends_values(self) -> bool:
         """Whether the server reads every client's criteria."""
         return self.weighting.criteria_sent == "values"
 
     @property
-    def after_training(self) -> bool:
+    def trains_first(self) -> bool:
         """Whether a criterion needs the client's update."""
-        return any(one.needs_update for one in self.measures)
+        return any(one.needs_update for one in self.criterion_list)
 
     @property
     def uses_features(self) -> bool:  # type: ignore[override]
         """Whether the inner algorithm or a criterion does."""
-        return self.method.uses_features or any(one.needs_features for one in self.measures)
+        return self.inner_class.uses_features or any(one.needs_features for one in self.criterion_list)
 
     def reveals(self) -> tuple[str, ...]:
         """What each criterion tells, and to whom."""
-        whom = "the server reads each client's value" if self.values_sent else "only sums over a round are read"
-        own = tuple(f"{one.name}: {one.reveals} ({whom})" for one in self.measures)
+        whom = "the server reads each value" if self.sends_values else "only sums over a round are read"
+        own = tuple(f"{one.name}: {one.reveals} ({whom})" for one in self.criterion_list)
         return (*self.inner.reveals(), *own)
 
     def shown(self, model: Arrays) -> dict[str, float]:
-        """How many clients a round had in effect on average, and how often one was capped."""
-        return {**self.inner.shown(_without(model)), **Standing.read(model).shown()}
+        """Which part of a round's clients there was in effect, and how often one was capped."""
+        return {**self.inner.shown(messages.inner_tables(model)), **Standing.read(model).shown()}
 
     # what is exchanged
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """The inner phases, the training round's weighted, with an exchange of criteria before the first."""
-        for one in self.measures:
+        for one in self.criterion_list:
             one.check(info)
-        inner = self.inner.phases(self._known(info))
+        inner = self.inner.phases(self.inner_info(info))
         training = [phase for phase in inner if phase.repeat is None]
         messages.check(self.name, training)
         made: list[Phase] = []
         for phase in inner:
-            if phase is training[0] and not self.values_sent:
+            if phase is training[0] and not self.sends_values:
                 made.append(self._criteria_phase(phase))
             made.append(phase if phase.repeat is not None else self._weighted_phase(phase))
         return tuple(made)
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The inner model, and one small table: what normalises, and how the weights turned out."""
-        inner = self.inner.publishes(self._known(info))
-        return MessageSpec((*inner.tables, messages.weighting_table(len(self.measures))), inner.scalars)
+        inner = self.inner.publishes(self.inner_info(info))
+        return MessageSpec((*inner.tables, messages.weighting_table(len(self.criterion_list))), inner.scalars)
 
     def _criteria_phase(self, training: Phase) -> Phase:
-        table = messages.criteria_table(len(self.measures), messages.SMALL)
+        table = messages.criteria_table(len(self.criterion_list), messages.SMALL)
         return Phase(CRITERIA, MessageSpec((table,)), asks=training.asks)
 
     def _weighted_phase(self, phase: Phase) -> Phase:
         """The inner message, with the criteria or the weight beside it."""
-        if self.values_sent:
-            own = messages.criteria_table(len(self.measures), 1.0)
+        if self.sends_values:
+            own = messages.criteria_table(len(self.criterion_list), 1.0)
             sends = MessageSpec((*phase.sends.tables, own), phase.sends.scalars)
             return replace(phase, sends=sends, combine="each")
         cap = self.weighting.weight_cap
@@ -144,30 +147,32 @@ class Weighted(Algorithm):
         """The criteria; or the inner step, what leaves weighted or with the criteria beside it."""
         if context.phase == CRITERIA:
             update = None
-            if self.after_training:  # nothing is kept of it: the second exchange takes the same step again
+            if self.trains_first:  # nothing is kept: the second exchange takes the same step again
                 first = self._training(context.info)[0]
-                update = self.inner.client_step(self._inside(context, first), state, history, rng)[1]
-            values = self._measure(context, history, update)
+                update = self.inner.client_step(self.inner_context(context, first), state, history, rng)[1]
+            values = self.client_criteria(context, history, update)
             return state, Update({CRITERIA: messages.row(values * messages.SMALL)})
-        state, update = self.inner.client_step(self._inside(context), state, history, rng)
+        state, update = self.inner.client_step(self.inner_context(context), state, history, rng)
         if context.phase not in self._training(context.info):
             return state, update
-        values = self._measure(context, history, update)
-        if self.values_sent:
+        values = self.client_criteria(context, history, update)
+        if self.sends_values:
             return state, Update({**update.tables, CRITERIA: messages.row(values)}, update.scalars)
-        share, cap = self.shares(values[None, :], Standing.read(context.model)), self.weighting.weight_cap
+        share = self.client_shares(values[None, :], Standing.read(context.model))
+        cap = self.weighting.weight_cap
         sent = messages.scaled(update, float(share[0]))
         return state, Update({**sent.tables, WEIGHT: Shares.of(share, cap).row(cap)}, sent.scalars)
 
-    def shares(self, values: Floats, standing: Standing) -> Floats:
+    def client_shares(self, values: Floats, standing: Standing) -> Floats:
         """What clients with these criteria count, in equal shares, under the sums of their round."""
         cap = self.weighting.weight_cap
         return shares(self.score_function, values, standing.sums, standing.clients, cap)
 
-    def _measure(self, context: RoundContext, history: History, update: Update | None) -> Floats:
-        model = _without(context.model)
+    def client_criteria(self, context: RoundContext, history: History, update: Update | None) -> Floats:
+        """The criteria of one client, of the rows its owner shares."""
+        model = messages.inner_tables(context.model)
         return measured(
-            self.measures, ClientView(context.info, history.rows(history.consent > 0), model, update)
+            self.criterion_list, ClientView(context.info, history.rows(history.consent > 0), model, update)
         )
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
@@ -178,33 +183,33 @@ class Weighted(Algorithm):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """As the inner algorithm."""
-        return self.inner.client_init(self._known(info), history, rng)
+        return self.inner.client_init(self.inner_info(info), history, rng)
 
     def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints | None:
         """As the inner algorithm."""
-        return self.inner.client_negatives(self._known(info), history, rng)
+        return self.inner.client_negatives(self.inner_info(info), history, rng)
 
     def client_ready(
         self, context: RoundContext, state: ClientState, history: History, rng: Rng
     ) -> ClientState:
         """As the inner algorithm."""
-        return self.inner.client_ready(self._inside(context), state, history, rng)
+        return self.inner.client_ready(self.inner_context(context), state, history, rng)
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """As the inner algorithm."""
-        return self.inner.client_fold_in(self._inside(context), history, rng)
+        return self.inner.client_fold_in(self.inner_context(context), history, rng)
 
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
         """As the inner algorithm."""
-        return self.inner.client_score(self._inside(context), state, history)
+        return self.inner.client_score(self.inner_context(context), state, history)
 
     def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms | None:
         """As the inner algorithm."""
-        return self.inner.client_terms(self._inside(context), state, history)
+        return self.inner.client_terms(self.inner_context(context), state, history)
 
     def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
         """As the inner algorithm."""
-        return self.inner.client_predict(self._inside(context), state, queries)
+        return self.inner.client_predict(self.inner_context(context), state, queries)
 
     def disclosed_features(self, states: Arrays) -> Floats | None:
         """As the inner algorithm."""
@@ -212,19 +217,34 @@ class Weighted(Algorithm):
 
     def visit_examples(self, info: FederationInfo) -> float:
         """As the inner algorithm."""
-        return self.inner.visit_examples(self._known(info))
+        return self.inner.visit_examples(self.inner_info(info))
+
+    def kernel(self) -> Kernel | None:
+        """The inner one with the weights of each cohort; none for criteria of updates, which it never shows.
+
+        Nor where the server reads each update: there is no sum before it.
+        """
+        inner = self.inner.kernel()
+        if inner is None or not getattr(inner, "weighs", False) or self.sends_values or self.trains_first:
+            return None
+        from murmura.aggregation.kernel import WeightedKernel
+
+        return WeightedKernel(self, inner)
 
     # the server
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """The inner model, and that nothing has been weighted."""
-        made = self.inner.server_init(self._known(info), rng)
-        return ServerState({**made.model, WEIGHTING: Standing.first(len(self.measures)).words()}, made.private)
+        made = self.inner.server_init(self.inner_info(info), rng)
+        return ServerState(
+            {**made.model, WEIGHTING: Standing.first(len(self.criterion_list)).table()},
+            {**made.private, WEIGHTING: np.zeros(1)},
+        )
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
         """A criterion out of its range; otherwise whatever the inner algorithm refuses."""
         if CRITERIA in update.tables:
-            for one, value in zip(self.measures, update.tables[CRITERIA].values.ravel().tolist()):
+            for one, value in zip(self.criterion_list, update.tables[CRITERIA].values.ravel().tolist()):
                 if (why := out_of_range(one.name, value)) is not None:
                     return why
         return self.inner.server_refuses(messages.inner_phase(phase), messages.inner(update))
@@ -235,16 +255,16 @@ class Weighted(Algorithm):
         if phase == CRITERIA:
             assert isinstance(received, Total)
             sums = received.update.tables[CRITERIA].values.ravel() / messages.SMALL
-            model = {**server.model, WEIGHTING: standing.normalised(sums, received.count).words()}
+            model = {**server.model, WEIGHTING: standing.normalised(sums, received.count).table()}
             return ServerState(model, server.private), {}
-        weighed = self._weigh(received)
+        before, weighed = int(server.private[WEIGHTING][0]), self._weigh(received)
         if weighed is not None:
             received, counted = weighed
-            standing = standing.weighed(counted)
-        stepped, answers = self.inner.server_step(
-            phase, ServerState(_without(server.model), server.private), received
-        )
-        return ServerState({**stepped.model, WEIGHTING: standing.words()}, stepped.private), answers
+            standing, before = standing.weighed(counted, received.count, before), before + 1
+        inner = ServerState(messages.inner_tables(server.model), messages.inner_tables(server.private))
+        stepped, answers = self.inner.server_step(phase, inner, received)
+        private = {**stepped.private, WEIGHTING: np.array([float(before)])}
+        return ServerState({**stepped.model, WEIGHTING: standing.table()}, private), answers
 
     def _weigh(self, received: Received) -> tuple[Total, Shares] | None:
         """sum n w U, and what the clients counted; None: this is no training round."""
@@ -255,7 +275,7 @@ class Weighted(Algorithm):
                 return None
             values = np.concatenate([update.tables[CRITERIA].values for update in updates])
             sums, n = values.sum(axis=0), len(updates)
-            share = self.shares(values, Standing(sums, n))
+            share = self.client_shares(values, Standing(sums, n))
             counted = Shares.of(share, cap)
             scale = _scale(counted, n)
             parts = (messages.scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
@@ -270,15 +290,17 @@ class Weighted(Algorithm):
 
     def _training(self, info: FederationInfo) -> tuple[str, ...]:
         """The phases of the inner training round."""
-        return tuple(phase.name for phase in self.inner.phases(self._known(info)) if phase.repeat is None)
+        return tuple(phase.name for phase in self.inner.phases(self.inner_info(info)) if phase.repeat is None)
 
-    def _known(self, info: FederationInfo) -> FederationInfo:
+    def inner_info(self, info: FederationInfo) -> FederationInfo:
         """The same, without features that only a criterion uses."""
-        return info if self.method.uses_features else replace(info, features=None, feature_count=0)
+        if self.inner_class.uses_features or not (info.features or info.feature_count):
+            return info
+        return replace(info, features=None, feature_count=0)
 
-    def _inside(self, context: RoundContext, phase: str = "") -> RoundContext:
+    def inner_context(self, context: RoundContext, phase: str = "") -> RoundContext:
         """The same, without what weighting adds to it."""
-        info, model = self._known(context.info), _without(context.model)
+        info, model = self.inner_info(context.info), messages.inner_tables(context.model)
         return replace(context, info=info, model=model, phase=phase or context.phase)
 
 
@@ -292,16 +314,13 @@ def weighted(inner: Algorithm, weighting: Weighting) -> Weighted:
 def weighted_class(method: type[Algorithm]) -> type[Weighted]:
     """Weighted algorithms of one class: their flat settings are its own and those of a Weighting."""
     body = joined_fields(method.name, (Weighting, method))
+    if taken := set(body["__annotations__"]) & set(dir(Weighted)):
+        raise SettingError(f"{method.name} must not have a setting '{min(taken)}' to be weighted; rename it.")
     about = {"__doc__": f"{method.__name__} with its clients weighted.", "__module__": __name__}
-    own = {"name": method.name, "method": method}
+    own = {"name": method.name, "inner_class": method}
     return settings(type(f"Weighted{method.__name__}", (Weighted,), {**body, **about, **own}))
 
 
 def _scale(counted: Shares, clients: int) -> float:
     """n / sum g; where nobody has a share, so that nothing is added, 0."""
     return clients / total_share(counted.total, clients) if counted.total > 0 else 0.0
-
-
-def _without(model: Arrays) -> Arrays:
-    """The public model of the inner algorithm."""
-    return {name: table for name, table in model.items() if name != WEIGHTING}

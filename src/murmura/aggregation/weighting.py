@@ -70,8 +70,11 @@ class Weighting:
 def shares(score: Score, values: Floats, sums: Floats, clients: int, cap: float) -> Floats:
     """g = min(n f(c / S), cap) of clients with these criteria: 1 is what everyone has where all are alike.
 
-    A criterion that is 0 for everyone says nothing: it counts 1 / n for everyone.
+    A criterion that is 0 for everyone says nothing: it counts 1 / n for everyone. Before any sums are known all
+    count alike.
     """
+    if not clients:
+        return np.ones(len(values))
     x = np.where(sums > 0, values / np.where(sums > 0, sums, 1.0), 1.0 / clients)
     return np.minimum(clients * score(x), cap)
 
