@@ -21,6 +21,7 @@ from murmura.core.contract import History as History
 from murmura.core.contract import IndividualUpdates as IndividualUpdates
 from murmura.core.contract import Phase as Phase
 from murmura.core.contract import RoundContext as RoundContext
+from murmura.core.contract import Samples as Samples
 from murmura.core.contract import ServerState as ServerState
 from murmura.core.contract import Total as Total
 from murmura.core.errors import DataError as DataError
@@ -37,6 +38,7 @@ from murmura.core.population import Population as Population
 from murmura.core.population import States as States
 from murmura.core.rng import Purpose as Purpose
 from murmura.core.rng import Rng as Rng
+from murmura.core.samples import Classification as Classification
 from murmura.core.schedule import Schedule as Schedule
 from murmura.core.settings import settings as settings
 from murmura.core.tally import Tally as Tally

@@ -57,10 +57,12 @@ def test_what_is_chosen_on_is_cold_too_and_knows_no_test_item(board: Split) -> N
 def test_features_find_the_cold_items_of_the_own_colour(board: Split, name: str) -> None:
     settings = {"clients": 30, "epochs": 60, "unshared": "keep"} if name.startswith("kgflex") else {}
     outcome = experiment(method(name, settings), board, rules())
+    assert outcome.lists is not None
     shown = outcome.lists.item
     assert held(board)[shown[shown >= 0]].all()
     assert (shown % 2 == outcome.lists.user[:, None] % 2).all()
     blind = experiment(method("mostpop", {}), board, rules()).lists
+    assert blind is not None
     assert held(board)[blind.item].all()
     assert not (blind.item % 2 == blind.user[:, None] % 2).all()  # nothing but features could tell
 
@@ -84,6 +86,7 @@ def test_the_vectors_of_cold_items_are_what_their_features_say(board: Split) -> 
 def test_every_other_protocol_ranks_the_items_of_training(board: Split) -> None:
     model: Model = method("vsm", {}).fit(board.train)
     lists = score(model, board, protocol("default", load("embedded")), 1, (3,)).lists
+    assert lists is not None
     assert not held(board)[lists.item].any()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Ints, Singles
-from murmura.core.errors import SettingError
+from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.method import Method
 from murmura.core.model import Model
@@ -60,6 +60,14 @@ class Baseline(Method):
     model: ClassVar[type[Model]]
     seeded: ClassVar[bool] = True  # False: the seed changes nothing, one run is enough
     extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
+
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse data it cannot learn from, before anything is written: samples with labels, by default."""
+        if train.samples is not None:
+            raise DataError(
+                f"{self.name} learns from interactions, but this data has samples with labels; take a method "
+                "that classifies, or other data."
+            )
 
     def save(self, path: Path, model: Model) -> None:
         """Keep a fitted model as one file, complete or not at all."""

@@ -113,13 +113,14 @@ def collect(start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool) ->
 
 def show(plan: Comparison, lines: list[EntryMeans]) -> None:
     """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
+    from murmura.evaluation.registry import is_of_labels
     from murmura.studies.methods import method
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values))
     best = {
         key: best_value(key, [v for line in lines if (v := line.values.get(key)) is not None])
         for key in keys
-        if "@" in key
+        if "@" in key or is_of_labels(key)
     }
     rows = [[line.label, *(_cell(line.values.get(key), best.get(key), key) for key in keys)] for line in lines]
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"

@@ -184,6 +184,7 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
+    holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
 
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:

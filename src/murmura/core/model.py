@@ -45,8 +45,8 @@ class Model(ABC):
         """The model that `arrays` came from; `method` is the baseline that was fitted."""
 
     def predict(self, users: Ints, items: Ints) -> Floats:
-        """The rating of each pair of a user and an item, by methods that predict ratings."""
-        raise SettingError("this protocol needs a model that predicts ratings, but this one only ranks items.")
+        """The rating of each pair of a user and an item by raters, the label of each sample by classifiers."""
+        raise SettingError("this protocol needs a model that predicts, but this one only ranks items.")
 
     @property
     def item_vectors(self) -> NDArray[Any] | None:

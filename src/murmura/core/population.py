@@ -72,7 +72,7 @@ class Population:
             member_places(groups)[owner[order]],
             None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
             self.samples,
-            {name: _group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
+            {name: group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
         )
 
     def rng(self, client: int, round: int) -> Rng:
@@ -87,7 +87,7 @@ def _all_agree(groups: Ints, agrees: Bools, n: int) -> Bools:
     return agreed
 
 
-def _group_means(groups: Ints, column: Floats, n: int) -> Floats:
+def group_means(groups: Ints, column: Floats, n: int) -> Floats:
     """What the members of each group say of themselves, on average."""
     inside = groups >= 0
     sizes = np.maximum(np.bincount(groups[inside], minlength=n), 1)

@@ -28,9 +28,9 @@ from murmura.evaluation.ratings import rating_errors
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
-CONFUSION = "confusion.csv"
 CHECKPOINT_EVERY = 10  # rounds of a classifier
 LIST_HEADER = ("user", "rank", "item", "score")
+CONFUSION = "confusion.csv"  # label by label, how many samples got which answer
 GROUP_HEADER = ("group", "members", "ratings", "held out", "RMSE", "MSE", "left out because")
 
 
@@ -60,12 +60,12 @@ class ExperimentResult:
     """What one run found."""
 
     evaluation: Evaluation
-    lists: RankedLists  # none of a classifier, which ranks nothing
+    lists: RankedLists | None  # None: samples were classified, and nothing was ranked
     model: Model
     seconds: dict[str, float]
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
     groups: GroupErrors | None = None  # where ratings were predicted by groups
-    confusion: Longs | None = None  # (classes, classes) where samples were classified: rightly, taken for
+    confusion: Longs | None = None  # (labels, answers) where samples were classified
 
 
 def experiment(
@@ -107,10 +107,12 @@ def score(
     seconds: dict[str, float] | None = None,
     metrics: tuple[str, ...] = DEFAULT_METRICS,
 ) -> ExperimentResult:
-    """Rank every user who has test rows; score the lists, or the predicted ratings where a protocol says so."""
+    """Rank every user who has test rows; score the lists, or what is predicted where a protocol says so."""
     started = time.perf_counter()
     if rules.classifies:
-        return _classified(model, split, seconds or {})
+        evaluation, table = score_labels(model, split)
+        times = {**(seconds or {}), "classify": time.perf_counter() - started}
+        return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table)
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
     among = split.test.item_counts > 0 if rules.ranks_cold_items else None
     lists = model.recommend(users, max(cutoffs), workers, among)
@@ -131,17 +133,13 @@ def score(
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
 
 
-def _classified(model: Model, split: Split, seconds: dict[str, float]) -> ExperimentResult:
-    """The labels of every client's held-out samples."""
-    started, test = time.perf_counter(), split.test
+def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs]:
+    """The accuracy of every client on its own test samples, and which labels were taken for which."""
+    test = split.test
+    assert test.samples is not None
     predicted = model.predict(test.user, test.item)
-    times = {**seconds, "classify": time.perf_counter() - started}
-    evaluation = accuracies(predicted, test.value, test.user)
-    classes = 0 if test.samples is None else test.samples.classes
-    taken = confusion(predicted, test.value, classes)
-    nobody = np.zeros(0, np.int32)
-    lists = RankedLists(nobody, nobody.reshape(0, 1), np.zeros((0, 1), np.float32))
-    return ExperimentResult(evaluation, lists, model, times, model.cost(), confusion=taken)
+    table = confusion(predicted, test.value, test.samples.classes)
+    return accuracies(predicted, test.value, test.user), table
 
 
 def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors | None]:
@@ -190,9 +188,9 @@ def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
     if outcome.groups is not None:
         run.write_table("per_group.csv", GROUP_HEADER, outcome.groups.rows())
     if outcome.confusion is not None:
-        header = ("class", *map(str, range(len(outcome.confusion))))
-        rows = ([label, *row] for label, row in enumerate(outcome.confusion.tolist()))
-        run.write_table(CONFUSION, header, rows)
+        answers = range(len(outcome.confusion))
+        rows = ((label, *row) for label, row in enumerate(outcome.confusion.tolist()))
+        run.write_table(CONFUSION, ["label", *map(str, answers)], rows)
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:
@@ -204,9 +202,10 @@ def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], spli
     run.write_table("per_user.csv", ["user", *evaluation.per_user], zip(people, *columns))
 
 
-def record_lists(run: Run, lists: RankedLists, split: Split) -> None:
-    """Write the recommendations of a run under the owners' own ids."""
-    run.write_table("recommendations.tsv", LIST_HEADER, list_rows(lists, split.data), "\t")
+def record_lists(run: Run, lists: RankedLists | None, split: Split) -> None:
+    """Write the recommendations of a run under the owners' own ids, where there are any."""
+    if lists is not None:
+        run.write_table("recommendations.tsv", LIST_HEADER, list_rows(lists, split.data), "\t")
 
 
 def list_rows(lists: RankedLists, data: Interactions) -> list[tuple[Any, int, Any, str]]:
@@ -245,7 +244,12 @@ def record_reasons(run: Run, model: Model, catalogue: Catalogue) -> None:
 
 
 def record_items(run: Run, split: Split, categories: Relation | None) -> None:
-    """Write how often each item occurs in either part, and the categories it has, under the owners' own ids."""
+    """Write how often each item occurs in either part, and its categories, under the owners' own ids.
+
+    Samples are no items on offer: each occurs once.
+    """
+    if split.data.samples is not None:
+        return
     items = split.data.items.labels.tolist()
     counts = (split.train.item_counts.tolist(), split.test.item_counts.tolist())
     run.write_table("items.csv", ["item", "train", "test"], zip(items, *counts))

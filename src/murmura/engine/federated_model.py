@@ -180,6 +180,11 @@ class FederatedModel(RankingModel):
                 "a federation must be restored with the features of items it was trained on, but these differ; "
                 "bring back the file or train again."
             )
+        if meta.get("samples") != plan.config().get("samples"):
+            raise RunError(
+                "a federation must be restored with the samples it was trained on, but these show something "
+                "else; bring back the files or train again."
+            )
         states = group(arrays, "states")
         kept: dict[str, Any] = {**meta["ledger"], **group(arrays, "ledger"), "channel": channel.summary()}
         lines = tuple(LedgerLine(**line) for line in kept.pop("lines"))

@@ -31,7 +31,7 @@ class CurveRecorder:
         """One more round; it always goes on."""
         started = time.perf_counter()
         test = self.test
-        right = (model.predict(test.user, test.item) == test.value).astype(np.float64)
+        right = model.predict(test.user, test.item) == test.value
         self.rounds[epoch] = local_accuracy(right, test.user, test.n_users)[self.clients]
         self._keep()
         self.seconds += time.perf_counter() - started

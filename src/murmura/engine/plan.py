@@ -43,6 +43,7 @@ class Plan:
     channel: ChannelSettings = field(default_factory=ChannelSettings)
 
     def __post_init__(self) -> None:
+        refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
         rows = self.data.by_user
@@ -145,6 +146,20 @@ def _said_digest(attributes: Attributes) -> str:
     """A sha256 over what clients say of themselves."""
     columns = [(name, np.asarray(attributes[name], np.float64)) for name in sorted(attributes)]
     return hashlib.sha256(b"".join(name.encode() + b"\0" + c.tobytes() for name, c in columns)).hexdigest()
+
+
+def refuse_unfit(algorithm: Algorithm, data: Interactions) -> None:
+    """Refuse samples for a method that learns from interactions, and the reverse."""
+    if algorithm.holds == "samples" and data.samples is None:
+        raise DataError(
+            f"{algorithm.name} classifies samples with labels, but this data has interactions; take data with "
+            "samples, such as mnist."
+        )
+    if algorithm.holds == "history" and data.samples is not None:
+        raise DataError(
+            f"{algorithm.name} learns from interactions, but this data has samples with labels; take a method "
+            "that classifies, or other data."
+        )
 
 
 def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:

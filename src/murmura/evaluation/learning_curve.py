@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
+from murmura.evaluation.registry import ACCURACY, TARGETS
 
-TARGETS = (0.7, 0.8, 0.9, 0.95)  # local accuracies, as in the thesis
 SHARES = tuple(percent / 100 for percent in range(10, 100, 10))  # of the clients
 
 
@@ -37,7 +37,7 @@ class LearningCurve:
         found = {
             rounds_name(share, target): self.rounds_to(share, target) for target in TARGETS for share in SHARES
         }
-        return {"accuracy/rounds": float(self.weighted.mean()), **found}
+        return {f"{ACCURACY}/rounds": float(self.weighted.mean()), **found}
 
 
 def rounds_name(share: float, target: float) -> str:

@@ -17,8 +17,15 @@ from murmura.evaluation.cut import TopKView
 
 Better = Literal["higher", "lower", "zero"]
 RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
-# of classifiers: right answers, the share of clients above an accuracy, rounds until there are so many of them
-CLASSIFICATION: dict[str, Better] = {"accuracy": "higher", "clients": "higher", "rounds": "lower"}
+ACCURACY = "accuracy"
+TARGETS = (
+    0.7,
+    0.8,
+    0.9,
+    0.95,
+)  # local accuracies, as in the thesis's tables: which share of the clients is above
+# of classifiers: right answers, the share of clients above a target, rounds until there are so many of them
+CLASSIFICATION: dict[str, Better] = {ACCURACY: "higher", "clients": "higher", "rounds": "lower"}
 
 
 @dataclass(frozen=True)
@@ -113,13 +120,23 @@ def is_error(key: str) -> bool:
     return key.split("/", 1)[0] in RATING_ERRORS
 
 
-def is_of_lists(key: str) -> bool:
-    """Whether it is measured on ranked lists, neither on predicted ratings nor on labels."""
-    return not is_error(key) and key.split("/", 1)[0] not in CLASSIFICATION
+def target_key(target: float) -> str:
+    """What the share of clients with an accuracy above a target is called: "clients/70"."""
+    return f"clients/{round(100 * target)}"
+
+
+def is_of_labels(key: str) -> bool:
+    """Whether it says how samples are classified: "accuracy/clients", "clients/80", "rounds/50>80"."""
+    return key.split("/", 1)[0] in CLASSIFICATION
+
+
+def has_no_cutoff(key: str) -> bool:
+    """Whether it is a result of predictions, not of lists of some length."""
+    return is_error(key) or is_of_labels(key)
 
 
 def better(key: str) -> Better:
-    """Which direction of a result is better: lower for errors, else as the tables say."""
-    if (family := key.split("/", 1)[0]) in CLASSIFICATION:
-        return CLASSIFICATION[family]
+    """Which direction is better: lower for errors, else as the tables say."""
+    if is_of_labels(key):
+        return CLASSIFICATION[key.split("/", 1)[0]]
     return "lower" if is_error(key) else metric_of(key).better

@@ -14,7 +14,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.evaluation.registry import is_error
+from murmura.evaluation.registry import has_no_cutoff
 from murmura.studies.compare import ComparisonFolder, whole_number
 
 
@@ -101,8 +101,8 @@ class ResultFolder:
 
 
 def is_cost(key: str) -> bool:
-    """Metrics are "P@10" or errors of ratings; what else has no cut-off is a cost."""
-    return "@" not in key and not is_error(key)
+    """Metrics are "P@10", errors of ratings or accuracies; what else has no cut-off is a cost."""
+    return "@" not in key and not has_no_cutoff(key)
 
 
 def printable(text: object) -> str:

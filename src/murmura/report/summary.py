@@ -12,7 +12,7 @@ from murmura.core.arrays import Bools, Floats, Ids, Ints
 from murmura.core.errors import SettingError
 from murmura.evaluation import Evaluation, metric_of, registry
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
-from murmura.evaluation.registry import Better, is_error
+from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels
 from murmura.evaluation.significance import compare_all, differences, paired
 from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 
@@ -21,6 +21,10 @@ OVER = {
     "": "mean over groups, or of all where nobody is grouped",
     "ratings": "of all held-out ratings",
     "people": "mean over people",
+}
+ACCURACIES = {
+    "accuracy": "share of all test samples classified rightly",
+    "accuracy/clients": "mean over clients of the share classified rightly",
 }
 ALPHA = 0.05  # a difference is marked below this corrected p
 
@@ -80,7 +84,7 @@ class Results:
 
     def at(self, k: int) -> tuple[str, ...]:
         """The metrics with one cut-off, those of single categories apart."""
-        return tuple(key for key in self.metrics if cutoff(key) == k and ("/" not in key or is_error(key)))
+        return tuple(key for key in self.metrics if cutoff(key) == k and ("/" not in key or has_no_cutoff(key)))
 
     @property
     def primary(self) -> str | None:
@@ -126,6 +130,8 @@ def title(key: str) -> str:
     if is_error(key):
         error, _, over = key.partition("/")
         return f"{ERRORS[error]} of predicted ratings, {OVER[over]}"
+    if is_of_labels(key):
+        return ACCURACIES.get(key, f"share of clients with an accuracy above {key.rpartition('>')[2]}")
     try:
         return key if is_cost(key) else metric_of(key).title
     except SettingError:

@@ -23,7 +23,7 @@ from murmura.data.groups import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import Watch, fit
 from murmura.engine.itinerary import Itinerary
-from murmura.engine.plan import Plan, federation_info
+from murmura.engine.plan import Plan, federation_info, refuse_unfit
 from murmura.runtimes.inprocess import InProcess
 
 
@@ -118,6 +118,7 @@ class FederatedMethod(Method):
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse what cannot be learned from, before anything is made of it."""
+        refuse_unfit(self.preset.algorithm(), train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):
             raise DataError(
                 f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "

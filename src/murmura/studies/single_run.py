@@ -11,6 +11,7 @@ from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
+from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
@@ -43,14 +44,19 @@ def fit_run(
             run.write_json("environment.json", environment())
             run.write_json("data.json", prepared.describe())
             model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
-            users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
-            record_lists(run, model.recommend(users, LISTED, config.workers), prepared.split)
+            record_lists(run, _lists(model, prepared, config.workers), prepared.split)
             record_training(run, model)
             record_reasons(run, model, prepared.catalogue)
             ready.save(run.path / MODEL, model)
         (run.path / CHECKPOINT).unlink(missing_ok=True)
         run.mark("fitted")
     return run
+
+
+def _lists(model: Model, prepared: PreparedData, workers: int) -> RankedLists | None:
+    """The lists of everyone who has training rows; none where samples are classified."""
+    users = np.flatnonzero(prepared.split.train.user_counts).astype(np.int32)
+    return None if prepared.protocol.classifies else model.recommend(users, LISTED, workers)
 
 
 def evaluate_run(

@@ -5,6 +5,6 @@ them in a class that pytest collects once a test module inherits it.
 """
 
 from murmura.testing.algorithm import AlgorithmKit
-from murmura.testing.data import checkerboard, crowd, rated_checkerboard
+from murmura.testing.data import checkerboard, crowd, labelled, rated_checkerboard
 
-__all__ = ["AlgorithmKit", "checkerboard", "crowd", "rated_checkerboard"]
+__all__ = ["AlgorithmKit", "checkerboard", "crowd", "labelled", "rated_checkerboard"]

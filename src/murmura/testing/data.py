@@ -10,6 +10,7 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions, Vocabulary
+from murmura.core.samples import SampleTable
 
 
 def checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:
@@ -40,6 +41,26 @@ def crowd(people: int = 12, items: int = 20, seed: int = 0) -> Interactions:
     sizes = [0, items, 1, *rng.integers(2, items // 2, people - 3).tolist()]
     rows = [np.sort(rng.choice(items, size, replace=False)) for size in sizes]
     return _interactions(people, items, np.repeat(np.arange(people), sizes), np.concatenate(rows))
+
+
+def labelled(
+    people: int = 12, classes: int = 3, each: int = 12, seed: int = 0, awkward: bool = True
+) -> Interactions:
+    """Samples with labels for classifiers: noise, and the row of the label bright, so that it can be learned.
+
+    Where they are `awkward`, the first person has no sample and the third one.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = np.full(people, each)
+    if awkward:
+        sizes[[0, 2]] = 0, 1
+    label = rng.integers(0, classes, sizes.sum())
+    shown = rng.integers(0, 80, (len(label), classes, 4)).astype(np.uint8)
+    shown[np.arange(len(label)), label] += 150
+    table = SampleTable(classes, shown, np.arange(len(label), dtype=np.int32), rng.random(len(label)).round(2))
+    users, things = Vocabulary(np.arange(people)), Vocabulary(np.arange(len(label)))
+    owner = np.repeat(np.arange(people, dtype=np.int32), sizes)
+    return Interactions(users, things, owner, table.place, label.astype(np.float64), samples=table)
 
 
 def _interactions(people: int, items: int, user: Any, item: Any) -> Interactions:

@@ -11,7 +11,14 @@ import numpy as np
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm, FederationInfo, History, IndividualUpdates, RoundContext, Total
+from murmura.core.contract import (
+    Algorithm,
+    FederationInfo,
+    History,
+    IndividualUpdates,
+    RoundContext,
+    Total,
+)
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
@@ -22,8 +29,16 @@ from murmura.engine.plan import Plan, federation_info
 from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
-from murmura.testing.contract import check_step, exchanges, made, pure
-from murmura.testing.data import crowd
+from murmura.testing.contract import check_step, exchanges, made, pure, require
+from murmura.testing.data import crowd, labelled
+
+CHANNELS = (
+    ChannelSettings(channel="secure-sum", clip=0.5, minimum_cohort=1),
+    ChannelSettings(channel="secure-sum", clip=20, coordinate=1, block="half", minimum_cohort=1),
+    ChannelSettings(
+        channel="readable", bits=12, ring=24, block="core", core=3, minimum_cohort=1, download="float16"
+    ),
+)
 
 
 class KitTraining:
@@ -46,6 +61,45 @@ class KitTraining:
         """The algorithm under test."""
         raise AssertionError(
             f"{type(self).__name__} must define make(self): it returns the algorithm under test."
+        )
+
+    def _people(self, many: bool = False) -> Interactions:
+        """Awkward people, few or many, with what the algorithm's clients hold."""
+        if made(self.make).holds == "samples":
+            return labelled(400) if many else labelled()
+        return crowd(400, 30) if many else crowd()
+
+    def _channels(self) -> tuple[ChannelSettings, ...]:
+        """The channels to try; samples are no items that could be counted, so there is no core of them."""
+        if made(self.make).holds == "history":
+            return CHANNELS
+        return tuple(replace(way, block="dense") if way.block == "core" else way for way in CHANNELS)
+
+    def _check_labels(self, fitted: FederatedModel) -> None:
+        """Every client, the one without samples too, and a guest give every sample a label."""
+        require(fitted.plan.algorithm, "client_predict")
+        data, sent = fitted.plan.data, fitted.ledger.totals["bytes_up"]
+        assert data.samples is not None
+        asked = np.arange(data.n_items, dtype=np.int32)
+        for client in range(3):
+            found = fitted.predict(np.full(len(asked), client, np.int32), asked)
+            known = np.isin(found, np.arange(data.samples.classes))
+            assert known.all(), "client_predict must return the label of every sample, but some are none."
+        state = fitted.guest_state(self._history(data, 0))
+        answer = fitted.plan.algorithm.client_predict(fitted.ready_context, state, data.samples.inputs(asked))
+        assert np.isin(answer, np.arange(data.samples.classes)).all()
+        assert fitted.ledger.totals["bytes_up"] == sent
+
+    def _check_accuracy(self) -> None:
+        """Samples nobody trained on get their labels."""
+        require(made(self.make), "client_predict")
+        data = labelled(each=24, awkward=False)
+        held = np.arange(len(data)) % 4 == 0
+        fitted = fit(Plan(made(self.make), data.rows(~held), self.training, seed=3), runtime=InProcess())
+        right = float((fitted.predict(data.user[held], data.item[held]) == data.value[held]).mean())
+        assert right >= self.quality_floor, (
+            f"{self.quality_floor:.0%} of unseen samples must get their label, but {right:.0%} do; mend the "
+            "steps, train longer (training) or state a lower quality_floor."
         )
 
     def _setting(self, people: Interactions) -> tuple[Algorithm, FederationInfo, Interactions]:
@@ -82,7 +136,7 @@ class KitTraining:
         channel: ChannelSettings | None = None,
         pi: float | None = None,
     ) -> FederatedModel:
-        data = crowd(400, 30) if many else crowd()
+        data = self._people(many)
         schedule = Schedule(clients=300, rounds_per_epoch=2, epochs=1) if many else self.schedule
         every = None if folder is None else self.save_every
         consent = Consent(pi=self.pi if pi is None else pi, disclosure=mode)
@@ -134,7 +188,7 @@ class KitTraining:
 
     def _one_round(self) -> dict[str, Any]:
         """Everything one round makes, from read-only arguments."""
-        algorithm, info, people = self._setting(crowd())
+        algorithm, info, people = self._setting(self._people())
         made: dict[str, Any] = {}
         server = frozen(algorithm.server_init(info, Rng(server_secret(0))))
         made["server"] = server

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.registry import is_error
+from murmura.evaluation.registry import is_error, is_of_labels
 from murmura.report.plots.drawing import (
     CENTRAL,
     FEDERATED,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 PER_ROW = 5  # metrics side by side
 EDGES = (0.0, 0.1, 0.2, 0.4)  # of a metric of lists, user by user
 ERROR_EDGES = (0.5, 0.75, 1.0, 1.25)  # of an error, in stars
+ACCURACY_EDGES = (0.5, 0.7, 0.8, 0.9)  # of a client's own test samples
 HEIGHT = 3.4
 LABEL = 48  # characters of an axis' label
 
@@ -137,14 +138,20 @@ def people_shares(results: Results) -> Picture | None:
     lines = [line for line in in_order(results) if key in line.people.per_user]
     if key is None or not lines:
         return None
-    edges = ERROR_EDGES if is_error(key) else EDGES
+    edges = ERROR_EDGES if is_error(key) else ACCURACY_EDGES if is_of_labels(key) else EDGES
     shares = [bin_shares(line.people.per_user[key], edges) for line in lines]
 
     def paint(figure: Figure) -> None:
         _paint_shares(figure, lines, shares, edges)
 
     name = "people"
-    first = "the smallest errors" if is_error(key) else "the users without a single hit"
+    first = (
+        "the smallest errors"
+        if is_error(key)
+        else "those with the lowest"
+        if is_of_labels(key)
+        else "the users without a single hit"
+    )
     those = ", ".join(f"{line.label} {100 * share[0]:.0f} %" for line, share in zip(lines, shares))
     return Picture(
         name,

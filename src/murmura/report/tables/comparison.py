@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from murmura.evaluation.intervals import Interval
+from murmura.evaluation.registry import is_of_labels
 from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 from murmura.report.summary import ALPHA, ModelSummary, PairedDifference, Results, badness, better, title
 from murmura.report.tables.table import (
@@ -43,12 +44,17 @@ def result_tables(folder: ResultFolder, results: Results) -> list[ReportTable]:
             count = [number_cell(len(model.done))] if several else []
             rows.append((text_cell(model.label), *count, *(_result(results, line, key) for key in keys)))
         name = "results" if place == 0 else f"results-at-{k}"
-        heading = f"Results at {k}: means over users" if k else "Results: errors of predicted ratings"
+        heading = f"Results at {k}: means over users" if k else _without_lists(results)
         heading += (" and seeds" if k else ", means over seeds") if several else ""
         tables.append(
             ReportTable(name, heading, tuple(columns), tuple(rows), _result_notes(results, keys, several))
         )
     return tables
+
+
+def _without_lists(results: Results) -> str:
+    classified = any(is_of_labels(key) for key in results.metrics)
+    return "Results: classified samples" if classified else "Results: errors of predicted ratings"
 
 
 def _metric_column(key: str) -> Column:
@@ -113,7 +119,7 @@ def _some_once(results: Results) -> bool:
 
 def category_table(results: Results) -> ReportTable | None:
     """Metrics with one value per item category: one column each."""
-    keys = [key for key in results.metrics if "/" in key]
+    keys = [key for key in results.metrics if "/" in key and not is_of_labels(key)]
     if not keys:
         return None
     decimals = decimals_for(

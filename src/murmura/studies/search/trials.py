@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from murmura.core.errors import RunError, SettingError
-from murmura.evaluation.registry import DEFAULT_METRICS, better, is_of_lists, metric_of
+from murmura.evaluation.registry import DEFAULT_METRICS, better, has_no_cutoff, metric_of
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
 DIGITS = 6  # of a value: what the file keeps is what is compared, so a resumed search decides alike
@@ -43,7 +43,7 @@ def side(metric: str) -> Side:
 
 def measured(metric: str) -> tuple[str, ...]:
     """What a search measures: the usual metrics, and the one that decides."""
-    own = (metric_of(metric).key,) if is_of_lists(metric) else ()
+    own = () if has_no_cutoff(metric) else (metric_of(metric).key,)
     return tuple(dict.fromkeys((*DEFAULT_METRICS, *own)))
 
 

@@ -21,8 +21,8 @@ from murmura.channel.journal import JournalEntry
 from murmura.channel.shares import SEED_BYTES, Entropy, split
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
-from murmura.core.contract import FederationInfo, History, Phase, RoundContext
-from murmura.core.errors import FederationError, MurmuraError
+from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples
+from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.engine.visit import Visit, visit
@@ -239,11 +239,24 @@ class Device:
 
     def history(self, info: FederationInfo, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
-        rows = self.rows.rows(np.isin(self.rows.item, info.listed))
+        rows = self._held(info)
         record = StickyRecord(self.storage.memory.joined, allowed.never)
         mode, secret = self.identity.disclosure, self.identity.secret
         consent, record = client_consent(mode, record, rows.item, allowed.pi, secret, round)
         return replace(rows, consent=consent), record.joined
+
+    def _held(self, info: FederationInfo) -> History:
+        """The rows of items on offer, or all samples where the federation classifies; refuses other rows."""
+        if info.task is None:
+            return self.rows.rows(np.isin(self.rows.item, info.listed))
+        shape = self.rows.inputs.shape[1:] if isinstance(self.rows, Samples) else None
+        if shape != info.task.shape:
+            holds = "interactions" if shape is None else f"samples of shape {shape}"
+            raise DataError(
+                f"this federation classifies samples of shape {info.task.shape}, but this device holds "
+                f"{holds}; take no part."
+            )
+        return self.rows
 
     def _messages(
         self, work: _Work, made: Visit, chain: Chain | None, seed: bytes

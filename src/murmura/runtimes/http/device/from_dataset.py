@@ -31,9 +31,9 @@ def training_rows(
     `features` are the arguments of `load` about features of the items.
     """
     dataset = load(name, data_dir, **(features or {}))
-    if not rules:
+    if not rules and dataset.interactions.samples is None:
         return with_item_features(dataset, LatestPerPair().apply(dataset.interactions))
-    return prepare(dataset, protocol(rules, dataset)).split.train
+    return prepare(dataset, protocol(rules or "default", dataset)).split.train
 
 
 def groups_of(data: Interactions, preset: ConfiguredPreset, seed: int) -> Ints | None:

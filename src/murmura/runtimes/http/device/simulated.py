@@ -7,16 +7,16 @@ import os
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
 from murmura.core.consent import DisclosureMode, Permission
-from murmura.core.contract import History
+from murmura.core.contract import History, Samples
 from murmura.core.interactions import Interactions
-from murmura.core.population import member_places
+from murmura.core.population import group_means, member_places
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
@@ -68,7 +68,9 @@ async def register_devices(
     devices = simulated.data.n_users if simulated.groups is None else int(simulated.groups.max()) + 1
     secrets = client_secrets(simulated.seed, devices)
     described = await cache.description(str(federation["description"]))
-    items = described.items.index(simulated.data.items.labels.tolist(), "item")
+    items = np.arange(simulated.data.n_items, dtype=np.int32)  # of samples: their owners' own numbers
+    if described.info.task is None:
+        items = described.items.index(simulated.data.items.labels.tolist(), "item")
     liked = rows_of_devices(simulated.data, simulated.groups, items)
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -98,9 +100,18 @@ def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Cal
     order = np.argsort(device, kind="stable")
     start = np.searchsorted(device[order], np.arange(int(device.max(initial=-1)) + 2))
 
+    said = data.attributes
+    if groups is not None:
+        said = {name: group_means(groups, column, len(start) - 1) for name, column in said.items()}
+
     def of(client: int) -> History:
         own = order[start[client] : start[client + 1]]
-        return History.private(items[data.item[own]], data.value[own], None if person is None else person[own])
+        rows = History.private(items[data.item[own]], data.value[own], None if person is None else person[own])
+        rows = replace(rows, attributes={name: float(column[client]) for name, column in said.items()})
+        if data.samples is None:
+            return rows
+        shown, quality = data.samples.inputs(rows.item), data.samples.qualities(rows.item)
+        return Samples(rows.item, rows.value, rows.consent, rows.person, rows.attributes, shown, quality)
 
     return of
 

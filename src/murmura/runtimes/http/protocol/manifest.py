@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
+from murmura.core.samples import Classification
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
@@ -30,6 +32,7 @@ from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES, check_version
 
 ChannelMode = Literal["secure-sum", "readable"]
 LARGEST = 1 << 16  # bytes of a manifest
+MOST_VALUES = 1 << 24  # of one sample, and classes
 Hexadecimal = Annotated[str, Field(pattern="^([0-9a-fA-F]{2})*$")]
 PublicKey = Annotated[str, Field(pattern="^[0-9a-fA-F]{64}$")]
 Size = Annotated[int, Field(strict=True, ge=0)]
@@ -152,7 +155,8 @@ class FederationDescription:
 
     @staticmethod
     def of(items: Vocabulary, info: FederationInfo) -> FederationDescription:
-        """The description of a federation that begins."""
+        """The description of a federation that begins; samples are their owners', and none is listed."""
+        items = items if info.task is None else Vocabulary(np.zeros(0, np.int64))
         content = None if info.features is None else encode_features(info.features)
         name = "" if content is None else hashlib.sha256(content).hexdigest()
         return FederationDescription(items, info, name)
@@ -171,9 +175,11 @@ class FederationDescription:
         """The canonical bytes; of item features their number and their hash."""
         p = self.info
         names = {} if not self.feature_hash else {"features": [p.feature_count, self.feature_hash]}
+        task = {} if p.task is None else {"task": {"shape": list(p.task.shape), "classes": p.task.classes}}
         return canonical(
             {
                 **names,
+                **task,
                 "items": self.items.labels.tolist(),
                 "listed": p.listed.tolist(),
                 "clients": p.clients,
@@ -202,6 +208,7 @@ class FederationDescription:
                 people=int(read["people"]),
                 counts=counts,
                 feature_count=int(features),
+                task=_task(read["task"]) if "task" in read else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError):
             raise RefusedError(
@@ -214,6 +221,15 @@ class FederationDescription:
                 "malformed", "the listed items must be numbers of items, ascending, but are not."
             )
         return FederationDescription(items, info, name)
+
+
+def _task(read: Any) -> Classification:
+    """What a classifier is asked; refuses shapes and numbers of classes that no samples have."""
+    shape, classes = tuple(read["shape"]), read["classes"]
+    whole = all(type(one) is int and one > 0 for one in (*shape, classes))
+    if not whole or not shape or classes < 2 or max(classes, math.prod(shape)) > MOST_VALUES:
+        raise ValueError
+    return Classification(shape, classes)
 
 
 def canonical(value: Any) -> bytes:
