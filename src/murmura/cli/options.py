@@ -45,8 +45,8 @@ ProtocolName = Annotated[
     str,
     typer.Option(
         "--protocol",
-        help="default, fpl, kgflex, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, or "
-        "split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
+        help="default, fpl, kgflex, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, celeba, "
+        "or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
     ),
 ]
 Set = Annotated[

@@ -28,7 +28,13 @@ from murmura.data.filters import (
 )
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.splits.cold_items import ColdItems
-from murmura.data.splits.partition import PartitionDirichlet, PartitionIid, PartitionShards
+from murmura.data.splits.partition import (
+    Partition,
+    PartitionDirichlet,
+    PartitionIid,
+    PartitionShards,
+    lies_in_files,
+)
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
 from murmura.data.splits.registry import AnySplit
 from murmura.data.splits.temporal import TemporalHoldout
@@ -36,6 +42,7 @@ from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
 
 GIVEN = "split:"  # a protocol of this beginning names a split in files
+Rows = Literal["interactions", "files of samples", "samples of clients"]
 CHANGES = ":"  # between a protocol's name and the settings of its split that are others here
 
 
@@ -157,19 +164,30 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
 
 
 def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
-    """Samples with labels are classified, interactions are not."""
-    if rules.classifies == (dataset.interactions.samples is not None):
-        return
-    told = "classifies samples" if rules.classifies else "is for interactions"
-    holds = "interactions" if rules.classifies else "samples with labels"
-    fitting = [name for name, one in PROTOCOLS.items() if _classifies(one) != rules.classifies]
-    raise DataError(
-        f"protocol '{rules.name}' {told}, but '{dataset.name}' has {holds}; use one of {', '.join(fitting)}."
-    )
+    """Interactions are not classified; samples are, and dealt to clients where they are nobody's yet."""
+    found = _rows_of(dataset.interactions)
+    if _rows_for(rules) != found:
+        raise DataError(
+            f"protocol '{rules.name}' is for {_rows_for(rules)}, but '{dataset.name}' has {found}; use one of "
+            f"{', '.join(_fitting(found))}."
+        )
 
 
-def _classifies(one: Protocol | Callable[[Dataset], Protocol]) -> bool:
-    return isinstance(one, Protocol) and one.classifies
+def _rows_of(data: Interactions) -> Rows:
+    if data.samples is None:
+        return "interactions"
+    return "files of samples" if lies_in_files(data) else "samples of clients"
+
+
+def _rows_for(rules: Protocol | Callable[[Dataset], Protocol]) -> Rows:
+    """What a protocol is for; those that look at the data first are for interactions."""
+    if not isinstance(rules, Protocol) or not rules.classifies:
+        return "interactions"
+    return "files of samples" if isinstance(rules.split, Partition) else "samples of clients"
+
+
+def _fitting(rows: Rows) -> list[str]:
+    return [name for name, one in PROTOCOLS.items() if _rows_for(one) == rows]
 
 
 def with_item_features(dataset: Dataset, data: Interactions, least: int = 2) -> Interactions:
@@ -195,10 +213,13 @@ def _given(name: str) -> Protocol:
 
 
 def _default(dataset: Dataset) -> Protocol:
-    if dataset.interactions.samples is not None:
+    found = _rows_of(dataset.interactions)
+    if found == "samples of clients":
+        return CELEBA
+    if found == "files of samples":
         raise SettingError(
-            f"'{dataset.name}' has samples with labels, and no protocol by default; use one of "
-            f"{', '.join(name for name, one in PROTOCOLS.items() if _classifies(one))}."
+            f"'{dataset.name}' has {found}, and no protocol by default; use one of "
+            f"{', '.join(_fitting(found))}."
         )
     split = (
         RandomHoldout(validation=0.2) if dataset.interactions.time is None else TemporalHoldout(validation=0.2)
@@ -247,6 +268,13 @@ MNIST_SHARDS = Protocol(name="mnist-shards", filters=(), split=PartitionShards(v
 MNIST_DIRICHLET = Protocol(
     name="mnist-dirichlet", filters=(), split=PartitionDirichlet(validation=0.2), classifies=True
 )
+# the same chapter: celebrities with five photos or more, a fifth of each one's held out
+CELEBA = Protocol(
+    name="celeba",
+    filters=(MinPerUser(rows=5),),
+    split=RandomHoldout(test=0.2, validation=0.2),
+    classifies=True,
+)
 
 PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "default": _default,
@@ -258,4 +286,5 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "mnist-iid": MNIST_IID,
     "mnist-shards": MNIST_SHARDS,
     "mnist-dirichlet": MNIST_DIRICHLET,
+    "celeba": CELEBA,
 }

@@ -7,6 +7,7 @@ runs/<id>/
   rounds.csv            one line per epoch or round: loss, bytes, participants, time (methods that have them)
   metrics.json          the metrics on the held-out part
   per_user.csv          the same per user, own ids
+  confusion.csv         where samples were classified: label by label, how many got which answer
   recommendations.tsv   the lists, own ids
   model.npz             the model, where it was kept
   ledger.json           what left the devices (federated methods)

@@ -17,6 +17,7 @@ from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources import (
     amazon,
+    celeba,
     embedded,
     foursquare,
     kgflex,
@@ -53,6 +54,7 @@ SOURCES: Registry[Source] = Registry(
             kgflex.FACEBOOK_BOOKS,
             librarything.LIBRARYTHING,
             mnist.MNIST,
+            celeba.CELEBA,
         )
     },
     "a Source whose name is that of its entry point",

@@ -110,11 +110,16 @@ class PartitionDirichlet:
 Partition = PartitionIid | PartitionShards | PartitionDirichlet
 
 
+def lies_in_files(data: Interactions) -> bool:
+    """Whether samples are a source's files', and no client's yet."""
+    return data.samples is not None and {TRAIN_FILE, TEST_FILE} >= set(map(str, data.users.labels.tolist()))
+
+
 def training_samples(data: Interactions, kind: str) -> Longs:
     """The samples of the training file, ascending; refuses data without samples, or with clients of its own."""
     if data.samples is None:
         raise DataError(f"the split '{kind}' deals samples with labels, but this data has interactions.")
-    if not {TRAIN_FILE, TEST_FILE} >= set(map(str, data.users.labels.tolist())):
+    if not lies_in_files(data):
         raise DataError(f"the split '{kind}' deals samples to clients, but these have {data.n_users} already.")
     return _of_file(data, TRAIN_FILE)
 
