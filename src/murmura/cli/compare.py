@@ -113,10 +113,10 @@ def collect(start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool) ->
 
 def show(plan: Comparison, lines: list[EntryMeans]) -> None:
     """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
-    from murmura.evaluation.registry import is_of_labels
+    from murmura.evaluation.registry import is_of_labels, is_summary
     from murmura.studies.methods import method
 
-    keys = list(dict.fromkeys(key for line in lines for key in line.values))
+    keys = list(dict.fromkeys(key for line in lines for key in line.values if is_summary(key)))
     best = {
         key: best_value(key, [v for line in lines if (v := line.values.get(key)) is not None])
         for key in keys

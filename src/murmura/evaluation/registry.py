@@ -130,6 +130,11 @@ def is_of_labels(key: str) -> bool:
     return key.split("/", 1)[0] in CLASSIFICATION
 
 
+def is_summary(key: str) -> bool:
+    """Whether a table of one line per model shows it: of the rounds to a target those for half of the clients."""
+    return not key.startswith("rounds/") or key.startswith("rounds/50>")
+
+
 def has_no_cutoff(key: str) -> bool:
     """Whether it is a result of predictions, not of lists of some length."""
     return is_error(key) or is_of_labels(key)

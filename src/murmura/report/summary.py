@@ -12,7 +12,7 @@ from murmura.core.arrays import Bools, Floats, Ids, Ints
 from murmura.core.errors import SettingError
 from murmura.evaluation import Evaluation, metric_of, registry
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
-from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels
+from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels, is_summary
 from murmura.evaluation.significance import compare_all, differences, paired
 from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 
@@ -84,7 +84,8 @@ class Results:
 
     def at(self, k: int) -> tuple[str, ...]:
         """The metrics with one cut-off, those of single categories apart."""
-        return tuple(key for key in self.metrics if cutoff(key) == k and ("/" not in key or has_no_cutoff(key)))
+        kept = (key for key in self.metrics if cutoff(key) == k and is_summary(key))
+        return tuple(key for key in kept if "/" not in key or has_no_cutoff(key))
 
     @property
     def primary(self) -> str | None:
@@ -125,13 +126,20 @@ def better(key: str) -> Better:
         return "higher"
 
 
+def _over_clients(key: str) -> str:
+    """What "clients/80" and "rounds/50>80" measure."""
+    share, _, target = key.partition("/")[2].rpartition(">")
+    above = f"clients with a local accuracy above {target} %"
+    return f"rounds until {share} % are {above}" if share else f"share of {above}"
+
+
 def title(key: str) -> str:
     """What a metric measures, in words; the key itself where nobody knows."""
     if is_error(key):
         error, _, over = key.partition("/")
         return f"{ERRORS[error]} of predicted ratings, {OVER[over]}"
     if is_of_labels(key):
-        return ACCURACIES.get(key, f"share of clients with an accuracy above {key.rpartition('>')[2]}")
+        return ACCURACIES.get(key) or _over_clients(key)
     try:
         return key if is_cost(key) else metric_of(key).title
     except SettingError:
