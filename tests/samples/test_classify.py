@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import neutral
 from murmura.cli.app import app
-from murmura.core.errors import DataError, RunError
+from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.split import TRAIN, Split
 from murmura.engine.experiment import score
 from murmura.engine.fit import fit
@@ -68,6 +68,8 @@ def test_compare_and_report(digits: Path, tmp_path: Path) -> None:
     assert not run.has("recommendations.tsv")
     assert not Run.open(out).has("items.csv")
     assert run.config["protocol"]["classifies"]
+    with pytest.raises(RunError, match="must rank items to be analysed, but it classifies samples"):
+        murmura("analyse", "bias", out)
     murmura("report", out)
     page = (out / "report.html").read_text("utf-8")
     assert "Results: classified samples" in page
@@ -83,6 +85,9 @@ def test_fit_and_evaluate(digits: Path, tmp_path: Path, rules: str) -> None:
         "fit", "--data", digits, "--protocol", f"{rules}:{SMALL}", "--model", "softmax",
         "-S", "clients=5", "-S", "epochs=2", "-S", "rounds_per_epoch=5", "--out", out,
     )  # fmt: skip
+    for asked in (["--user", "1"], ["--likes", "1"]):
+        with pytest.raises(SettingError, match=r"that ranks items, but .* classifies samples"):
+            murmura("recommend", out, *asked)
     found = json.loads(murmura("evaluate", out, "--json"))
     assert found["accuracy"] > 0.5
     assert Run.open(out).has("confusion.csv")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.arrays import Ints
+from murmura.core.errors import SettingError
 from murmura.core.model import Model
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.score_terms import ScoreTerms
@@ -48,6 +49,8 @@ def recommend_one(
 ) -> list[Recommendation]:
     """The k best items of a known user, or of someone unknown who likes some items."""
     prepared, model = open_run(folder, data_dir)
+    if prepared.protocol.classifies:
+        raise SettingError(f"the run must be of a method that ranks items, but {folder} classifies samples.")
     train = prepared.split.train
     if user:
         code = train.users.index([user], "user")

@@ -17,6 +17,7 @@ import numpy as np
 
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
+from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
@@ -67,6 +68,9 @@ def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
 
 def read_items(whole: Run) -> tuple[dict[str, int], Longs]:
     """The items of a comparison: own id -> place, and how often each occurs in the training part."""
+    rules = whole.config.get("protocol")
+    if isinstance(rules, dict) and rules.get("classifies"):
+        raise RunError(f"{whole.path} must rank items to be analysed, but it classifies samples.")
     rows = read_columns(whole, "items.csv", item=str, train=int)
     return {item: place for place, (item, _) in enumerate(rows)}, np.array([train for _, train in rows], int)
 
