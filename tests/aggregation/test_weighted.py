@@ -2,15 +2,26 @@
 
 import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from murmura.aggregation import CRITERIA, criterion
+from murmura.aggregation.base import ClientView, Criterion
+from murmura.aggregation.messages import Standing, row
 from murmura.aggregation.weighted import Weighted, weighted
 from murmura.aggregation.weighting import Weighting, shares, total_share
 from murmura.algorithms import algorithm
-from murmura.core.errors import SettingError
+from murmura.core.consent import Consent
+from murmura.core.contract import History, RoundContext
+from murmura.core.errors import FederationError, SettingError
+from murmura.core.rng import Rng
+from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict, from_dict
+from murmura.core.update import SparseRows, Update
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.plan import Plan
 from murmura.testing import crowd
 from tests.aggregation.worlds import gap, method, trained
 
@@ -83,3 +94,147 @@ def test_a_weighted_method_is_told_whole_by_its_settings() -> None:
 def test_a_weighting_that_cannot_be_is_refused(values: dict[str, object], says: str) -> None:
     with pytest.raises(SettingError, match=says):
         method("fcf", **values)
+
+
+def test_the_ledger_says_what_each_criterion_tells_about_a_person(tmp_path: Path) -> None:
+    for way, whom in (
+        ("sums", "only sums over a round are read"),
+        ("values", "the server reads it of each client"),
+    ):
+        fitted = trained(method("fcf", criteria="dataset_size,long_tail", criteria_sent=way))
+        told = fitted.records()["ledger.json"]["reveals"]
+        assert told["dataset_size"] == f"how many rows or samples the client holds; {whom}"
+        assert set(told) == {"dataset_size", "long_tail"}
+        fitted.save(tmp_path / way)
+        again = FederatedModel.load(tmp_path / way, fitted.train, fitted.plan.algorithm)
+        assert again.records()["ledger.json"] == fitted.records()["ledger.json"]
+        assert again.cost() == fitted.cost()
+    assert "reveals" not in trained(method("fcf")).records()["ledger.json"]
+
+
+def test_a_row_its_owner_shares_with_nobody_counts_in_no_criterion() -> None:
+    made, data = method("fcf", criteria="dataset_size"), crowd()
+    assert isinstance(made, Weighted)
+    plan = Plan(made, data, consent=Consent(pi=0.5), seed=5)
+    context = RoundContext(plan.info, "criteria", 0, {})
+    scale = float(made.client_criteria(context, History.private(np.arange(1)), None)[0])
+    assert scale == 0
+    for client in range(plan.info.clients):
+        history = plan.people.history(client, 0)
+        shared, all_rows = (history.consent > 0).sum(), len(history)
+        value = made.client_criteria(context, history, None)[0]
+        whole = made.client_criteria(context, replace(history, consent=np.ones(all_rows)), None)[0]
+        assert value * all_rows == pytest.approx(whole * shared)
+
+
+class Twisted(Criterion):
+    """A stranger's criterion that is wrong for clients with three rows."""
+
+    name = "twisted"
+    reveals = "nothing"
+
+    def __init__(self, wrong: float) -> None:
+        self.wrong = wrong
+
+    def measure(self, view: ClientView) -> float:
+        return self.wrong if len(view.history) == 1 else 0.5
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.5, float("nan"), float("inf")])
+def test_a_value_that_is_none_is_refused_where_it_is_measured(wrong: float) -> None:
+    with CRITERIA.also("twisted", Twisted(wrong)):
+        sums, values = (method("fcf", criteria="twisted", criteria_sent=way) for way in ("sums", "values"))
+        everyone = Schedule(clients="all", rounds_per_epoch=1, epochs=1)
+        with pytest.raises(
+            FederationError, match=r"client 2 failed.*'twisted' must be a number from 0 to 1, but"
+        ):
+            trained(sums, schedule=everyone)
+        fitted = trained(values, schedule=everyone)  # the others go on
+        assert list(fitted.refused) == [2]
+        assert "'twisted' must be a number from 0 to 1" in fitted.refused[2]
+
+
+@pytest.mark.parametrize("value", [-0.25, -1.0])
+def test_the_server_refuses_a_value_that_a_liar_did_not_check(value: float) -> None:
+    made, data = method("fcf", criteria="dataset_size", criteria_sent="values"), crowd()
+    plan = Plan(made, data, seed=5)
+    (phase,) = made.phases(plan.info)
+    sent = Update({"items": SparseRows.empty(20, np.float64), "criteria": row(np.array([value]))})
+    assert made.server_refuses(phase, sent) == (
+        f"the criterion 'dataset_size' must be a number from 0 to 1, but is {value:g}; "
+        "mend or scale its measure."
+    )
+    honest = Update({**sent.tables, "criteria": row(np.array([0.25]))})
+    assert made.server_refuses(phase, honest) is None
+    with pytest.raises(FederationError, match=r"must be at most 1, but one is 1\.5"):
+        phase.sends.check(Update({**sent.tables, "criteria": row(np.array([1.5]))}))
+
+
+def test_a_criterion_that_is_0_for_everyone_says_nothing() -> None:
+    data = crowd()
+    none = replace(data, attributes={"trust": np.zeros(data.n_users)})
+    for way in ("sums", "values"):
+        alone = trained(method("fcf", criteria="trust", criteria_sent=way), none)
+        assert gap(alone, trained(method("fcf"))) <= ROUNDING
+        first = trained(method("fcf", criteria="trust,dataset_size", criteria_sent=way, weight_cap=1e9), none)
+        plain = trained(method("fcf"))
+        assert 1e-6 < gap(first, plain) < np.inf  # what follows it counts
+
+
+def test_a_round_in_which_nobody_has_a_score_adds_nothing() -> None:
+    data = crowd()
+    apart = np.arange(data.n_users) % 2
+    none = replace(data, attributes={"trust": apart.astype(float), "capability": (1 - apart).astype(float)})
+    worst = {"criteria": "trust,capability", "score": "owa", "importance": (0, 1)}
+    sums, values = (trained(method("sfpl+", criteria_sent=way, **worst), none) for way in ("sums", "values"))
+    assert gap(sums, values) == 0
+    first = trained(method("sfpl+"), schedule=Schedule(clients=5, rounds=1))
+    start = first.plan.algorithm.server_init(first.plan.info, Rng(first.plan.server_secret)).model
+    assert all((start[name] == sums.model[name]).all() for name in start)
+
+
+def lying(n: int, cap: float) -> tuple[FederatedModel, FederatedModel]:
+    """A federation of n honest clients of a few rows, and the same with one that claims all there can be."""
+    data = crowd(n, 30)
+
+    class Claimed(Criterion):
+        name = "claimed"
+        reveals = "nothing"
+
+        def measure(self, view: ClientView) -> float:
+            lies = bool(view.history.attributes["lies"])
+            return 1.0 if lies else criterion("dataset_size").measure(view)
+
+    liar = np.zeros(n)
+    with CRITERIA.also("claimed", Claimed()):
+        made = method("sfpl+", criteria="claimed", criteria_sent="values", weight_cap=cap)
+        everyone = Schedule(clients="all", rounds_per_epoch=1, epochs=2)
+        honest = trained(made, replace(data, attributes={"lies": liar.copy()}), everyone)
+        liar[2] = 1.0
+        return honest, trained(made, replace(data, attributes={"lies": liar}), everyone)
+
+
+def test_a_client_that_lies_about_its_size_is_capped_and_the_report_shows_it() -> None:
+    n, cap = 200, 4.0
+    honest, lied = lying(n, cap)
+    assert honest.cost()["capped"] == 0
+    assert lied.cost()["capped"] == pytest.approx(1 / n)
+    free = lying(n, 1e9)[1]
+    # it may claim 32 times the mean size at most, and is then cut down to 4 shares
+    assert free.cost()["largest weight"] > 10 / n
+    assert lied.cost()["largest weight"] <= 1.25 * cap / n
+
+
+@pytest.mark.parametrize("criteria", ["dataset_size", "dataset_size,long_tail"])
+def test_what_a_dropout_between_the_two_exchanges_does(criteria: str) -> None:
+    """One criterion stays exact: the weights of those who came, renormalised. Several differ a little."""
+    made = method("sfpl+", criteria=criteria)
+    assert isinstance(made, Weighted)
+    values = np.array([[0.5, 0.2], [0.25, 0.6], [0.125, 0.1], [0.75, 0.9], [0.1, 0.4]])[
+        :, : criteria.count(",") + 1
+    ]
+    stayed = values[:4]
+    late = made.client_shares(stayed, Standing(values.sum(axis=0), 5))
+    fresh = made.client_shares(stayed, Standing(stayed.sum(axis=0), 4))
+    off = np.abs(late / late.sum() - fresh / fresh.sum()).max()
+    assert off <= (1e-15 if criteria == "dataset_size" else 0.03)

@@ -41,12 +41,14 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
         return History(item, value, np.ones(len(item)))
 
     states = [algorithm.client_init(info, history(u), Rng(secrets[u])) for u in range(info.clients)]
-    at = Position()
+    at, everyone = Position(), np.arange(info.clients, dtype=np.int32)
+    called = everyone
     while not itinerary.finished(at):
-        phase, everyone = itinerary.phase(at), np.arange(info.clients, dtype=np.int32)
+        phase = itinerary.phase(at)
         stages = chain(channel, phase, info, itinerary.called(at))
         vectors = []
-        for client in itinerary.cohort(at, everyone, server_secret(SEEDED), everyone).tolist():
+        called = itinerary.cohort(at, everyone, server_secret(SEEDED), called)
+        for client in called.tolist():
             rng = Rng(secrets[client], at.round)
             context = RoundContext(info, phase.name, at.round, server.model)
             made = visit(algorithm, phase, context, states[client], history(client), rng, stages)
@@ -66,6 +68,7 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
         ("cfpl", TRAINING, {"ring": 24, "bits": 14, "block": "half", "download": "exact"}),
         ("fcf", {"rounds": 3}, {}),
         ("cfpl", TRAINING, {"channel": "readable"}),
+        ("cfpl", {**TRAINING, "criteria": "dataset_size,model_divergence"}, {}),
     ],
 )
 def test_the_network_gives_the_model_of_a_plain_loop_bit_for_bit(

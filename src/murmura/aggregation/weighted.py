@@ -11,6 +11,7 @@ sums     two exchanges: the sums that normalise, then updates each client has mu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -96,11 +97,11 @@ class Weighted(Algorithm):
         """Whether the inner algorithm or a criterion does."""
         return self.inner_class.uses_features or any(one.needs_features for one in self.criterion_list)
 
-    def reveals(self) -> tuple[str, ...]:
+    def reveals(self) -> Mapping[str, str]:
         """What each criterion tells, and to whom."""
-        whom = "the server reads each value" if self.sends_values else "only sums over a round are read"
-        own = tuple(f"{one.name}: {one.reveals} ({whom})" for one in self.criterion_list)
-        return (*self.inner.reveals(), *own)
+        whom = "the server reads it of each client" if self.sends_values else "only sums over a round are read"
+        own = {one.name: f"{one.reveals}; {whom}" for one in self.criterion_list}
+        return {**self.inner.reveals(), **own}
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """Which part of a round's clients there was in effect, and how often one was capped."""

@@ -5,8 +5,8 @@ The papers' own cost measures stand beside the measured ones: FPL, long version,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,14 @@ class Ledger:
     papers: dict[str, float]  # CCE, TCC, freshness, normalised freshness
     channel: str = ""  # what updates went through, and who can read them
     features: Floats | None = None  # (clients,) the fraction of their features of items that ever left
+    reveals: Mapping[str, str] = field(default_factory=dict)  # what else was sent, and what that tells
 
     def summary(self) -> dict[str, Any]:
         """Totals, the distribution of the disclosed fraction, and the papers' measures, as plain values."""
         features = {} if self.features is None else {FEATURES: spread(self.features)}
         disclosed = {"disclosed": spread(self.disclosed), **features}
-        return {**self.totals, **disclosed, **self.papers, "channel": self.channel}
+        reveals = {"reveals": dict(self.reveals)} if self.reveals else {}
+        return {**self.totals, **disclosed, **self.papers, "channel": self.channel, **reveals}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""

@@ -258,9 +258,9 @@ class Algorithm(ABC):
         """Raters and classifiers: one value per query."""
         raise SettingError(f"{self.name} must predict values to be asked for them, but it only ranks.")
 
-    def reveals(self) -> tuple[str, ...]:
-        """What its messages tell about a person beyond the rows they hold, a sentence each, for the ledger."""
-        return ()
+    def reveals(self) -> Mapping[str, str]:
+        """What else its messages hold about a person, and what that tells, for the ledger; by default {}."""
+        return {}
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """What the public model tells of its own training, for the table beside accuracy."""

@@ -188,7 +188,8 @@ class FederatedModel(RankingModel):
         states = group(arrays, "states")
         kept: dict[str, Any] = {**meta["ledger"], **group(arrays, "ledger"), "channel": channel.summary()}
         lines = tuple(LedgerLine(**line) for line in kept.pop("lines"))
-        ledger = Ledger(lines, **kept, features=method.disclosed_features(states))
+        features = method.disclosed_features(states)
+        ledger = Ledger(lines, **kept, features=features, reveals=method.reveals())
         kernel = method.kernel() if meta["path"] == "kernel" else None
         refused = {int(client): why for client, why in meta["refused"].items()}
         return cls(

@@ -76,6 +76,7 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         plan.paper_costs(f.rounds),
         plan.channel.summary(),
         plan.algorithm.disclosed_features(f.states),
+        plan.algorithm.reveals(),
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
