@@ -49,7 +49,7 @@ def test_equal_weights_give_the_method_itself(name: str, way: str) -> None:
     assert gap(one, plain) <= ROUNDING
     two = trained(method(name, criteria="capability,trust", criteria_sent=way), alike)
     assert gap(two, plain) <= ROUNDING
-    assert one.cost()["effective clients"] == pytest.approx(1)
+    assert one.cost()["effective clients"] == pytest.approx(5)
     here = trained(algorithm(name)(precision="float32").algorithm(), alike)
     single = algorithm(name)(criteria="trust", criteria_sent=way, precision="float32")
     there = trained(single.algorithm(), alike)  # its digits hide what shares round

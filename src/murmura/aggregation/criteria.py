@@ -6,6 +6,7 @@ diversity of categories and the share of rare items are ours, for recommenders.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -117,6 +118,11 @@ class Attribute(Criterion):
             raise DataError(
                 f"the criterion '{self.name}' must find an attribute '{self.attribute}' of the client, but it "
                 f"{there}; give a column of that name with --attributes FILE."
+            )
+        if math.isnan(said[self.attribute]):
+            raise DataError(
+                f"the criterion '{self.name}' must know the '{self.attribute}' of every client, but the file "
+                "of attributes has no row of this one; add it."
             )
         return said[self.attribute]
 

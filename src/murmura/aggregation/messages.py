@@ -16,8 +16,9 @@ from murmura.core.update import Arrays, SparseRows, Update
 
 CRITERIA = "criteria"  # a phase, and a table of what clients send
 WEIGHT = "weight"  # a table of what clients send
-WEIGHTING = "weighting"  # a table of the public model
-OURS = (CRITERIA, WEIGHT, WEIGHTING)
+QUALITY = "quality"  # a table of what clients send
+WEIGHTING = "weighting"  # a table of the public model, and what the server keeps
+OURS = (CRITERIA, WEIGHT, QUALITY, WEIGHTING)
 # what is sent beside an update is this much of what it says: a channel clips the length of the whole message,
 # and so small a part of it takes nothing from the rest. A table that declares so small a bound loses no digit
 SMALL = 2.0**-10
@@ -35,15 +36,25 @@ def weight_table() -> TableSpec:
     return TableSpec(WEIGHT, "dense", 1, 3, "float64", SMALL)
 
 
+def quality_table() -> TableSpec:
+    """How much of its data the received model gets right, and whether it has any."""
+    return TableSpec(QUALITY, "dense", 1, 2, "float64", SMALL)
+
+
 def weighting_table(criteria: int) -> TableSpec:
     """A Standing."""
     return TableSpec(WEIGHTING, "dense", 1, Standing.COLUMNS + criteria, "float64")
 
 
-def check(name: str, training: Sequence[Phase]) -> None:
+def check(name: str, training: Sequence[Phase], alone: bool) -> None:
     """Refuse what cannot be weighed: updates the server reads, whole numbers, tables named like ours."""
     if not training:
         raise SettingError(f"{name} must train in rounds to be weighted, but it exchanges something once.")
+    if alone and len(training) > 1:
+        raise SettingError(
+            f"{name} must have one exchange a round for criteria of updates and for adapt_order, but has "
+            f"{len(training)}; leave those out."
+        )
     for phase in training:
         if phase.combine == "each":
             raise SettingError(
@@ -130,8 +141,9 @@ class Standing:
     capped: float = 0.0  # the share of visits at the cap
     smallest: float = 0.0  # w of the client that counted least and most in any round
     largest: float = 0.0  # 0: no single weight is known
+    order: int = 0  # of the criteria, in the round at work
 
-    COLUMNS = 5  # before the sums
+    COLUMNS = 6  # before the sums
 
     @staticmethod
     def first(criteria: int) -> Standing:
@@ -140,7 +152,7 @@ class Standing:
 
     def table(self) -> Floats:
         """As the public model holds it: in powers of two, so exactly, and small enough for half precision."""
-        head = [self.clients / _MANY, self.effective, self.capped, self.smallest, self.largest]
+        head = [self.clients / _MANY, self.effective, self.capped, self.smallest, self.largest, self.order]
         return np.concatenate([head, self.sums / _above(self.clients)])[None, :]
 
     @staticmethod
@@ -149,11 +161,12 @@ class Standing:
         numbers = model[WEIGHTING].ravel()
         clients = round(float(numbers[0]) * _MANY)
         sums = numbers[Standing.COLUMNS :] * _above(clients)
-        return Standing(sums, clients, *numbers[1 : Standing.COLUMNS].tolist())
+        effective, capped, smallest, largest, order = numbers[1 : Standing.COLUMNS].tolist()
+        return Standing(sums, clients, effective, capped, smallest, largest, int(order))
 
-    def normalised(self, sums: Floats, clients: int) -> Standing:
+    def normalised(self, sums: Floats, clients: int, order: int) -> Standing:
         """After an exchange of criteria."""
-        return replace(self, sums=np.maximum(sums, 0.0), clients=clients)
+        return replace(self, sums=np.maximum(sums, 0.0), clients=clients, order=order)
 
     def weighed(self, shares: Shares, clients: int, before: int) -> Standing:
         """After a round whose clients counted so much; so many rounds were weighed before it."""
@@ -169,10 +182,8 @@ class Standing:
 
     def shown(self) -> dict[str, float]:
         """For the table beside accuracy."""
-        found = {"effective clients": self.effective, "capped": self.capped}
-        return found | (
-            {"smallest weight": self.smallest, "largest weight": self.largest} if self.largest else {}
-        )
+        known = {"smallest weight": self.smallest, "largest weight": self.largest} if self.largest else {}
+        return {"effective clients": self.effective * self.clients, "capped": self.capped, **known}
 
 
 def _above(clients: int) -> float:

@@ -14,23 +14,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from murmura.aggregation import messages
 from murmura.aggregation.base import ClientView, Criterion, measured, out_of_range
-from murmura.aggregation.messages import CRITERIA, WEIGHT, WEIGHTING, Shares, Standing
+from murmura.aggregation.messages import CRITERIA, QUALITY, WEIGHT, WEIGHTING, Shares, Standing
+from murmura.aggregation.ordering import OrderTrials, orders
 from murmura.aggregation.weighting import Score, Weighting, shares, total_share
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.aggregation.wrapper import Wrapper
+from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
     Algorithm,
     ClientState,
     ClientStep,
     FederationInfo,
     History,
-    IndividualUpdates,
     Phase,
     Received,
     RoundContext,
@@ -38,34 +38,30 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.errors import SettingError
-from murmura.core.message import MessageSpec
+from murmura.core.errors import DataError, SettingError
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
-from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import field_names, joined_fields, settings
-from murmura.core.update import Arrays, Update, add_up
+from murmura.core.update import Arrays, SparseRows, Update, add_up
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
 
-class Weighted(Algorithm):
+class Weighted(Wrapper):
     """An algorithm whose clients are weighted, made by `weighted`: its settings and those of a Weighting."""
-
-    inner_class: ClassVar[type[Algorithm]]
 
     def __post_init__(self) -> None:
         if not self.weighting.criteria:
             raise SettingError(f"{self.name} must have criteria to be weighted by, but has none; name some.")
-        _ = self.inner
+        if self.weighting.adapt_order and not _tells_quality(type(self.inner)):
+            raise SettingError(
+                f"adapt_order must have a method whose clients tell how good the model is for them, but "
+                f"{self.name} has no client_quality; leave it out."
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(weighted, self.inner, self.weighting), ()
-
-    @cached_property
-    def inner(self) -> Algorithm:
-        """The algorithm itself."""
-        return self.inner_class(**{name: getattr(self, name) for name in field_names(self.inner_class)})
 
     @cached_property
     def weighting(self) -> Weighting:
@@ -100,12 +96,17 @@ class Weighted(Algorithm):
     def reveals(self) -> Mapping[str, str]:
         """What each criterion tells, and to whom."""
         whom = "the server reads it of each client" if self.sends_values else "only sums over a round are read"
-        own = {one.name: f"{one.reveals}; {whom}" for one in self.criterion_list}
-        return {**self.inner.reveals(), **own}
+        told = {one.name: one.reveals for one in self.criterion_list}
+        if self.weighting.adapt_order:
+            told[QUALITY] = "how much of the client's own data the model gets right"
+        return {**self.inner.reveals(), **{name: f"{what}; {whom}" for name, what in told.items()}}
 
     def shown(self, model: Arrays) -> dict[str, float]:
-        """Which part of a round's clients there was in effect, and how often one was capped."""
-        return {**self.inner.shown(messages.inner_tables(model)), **Standing.read(model).shown()}
+        """How many clients a round had in effect, how often one was capped, and the order where it adapts."""
+        standing = Standing.read(model)
+        places = enumerate(self._order(standing), start=1) if self.weighting.adapt_order else ()
+        priority = {f"priority of {self.weighting.criteria[one]}": float(place) for place, one in places}
+        return {**self.inner.shown(messages.inner_tables(model)), **standing.shown(), **priority}
 
     # what is exchanged
 
@@ -115,7 +116,7 @@ class Weighted(Algorithm):
             one.check(info)
         inner = self.inner.phases(self.inner_info(info))
         training = [phase for phase in inner if phase.repeat is None]
-        messages.check(self.name, training)
+        messages.check(self.name, training, alone=self.trains_first or self.weighting.adapt_order)
         made: list[Phase] = []
         for phase in inner:
             if phase is training[0] and not self.sends_values:
@@ -130,13 +131,16 @@ class Weighted(Algorithm):
 
     def _criteria_phase(self, training: Phase) -> Phase:
         table = messages.criteria_table(len(self.criterion_list), messages.SMALL)
-        return Phase(CRITERIA, MessageSpec((table,)), asks=training.asks)
+        return Phase(CRITERIA, MessageSpec((table, *self._quality_tables())), asks=training.asks)
+
+    def _quality_tables(self) -> tuple[TableSpec, ...]:
+        return (messages.quality_table(),) if self.weighting.adapt_order else ()
 
     def _weighted_phase(self, phase: Phase) -> Phase:
         """The inner message, with the criteria or the weight beside it."""
         if self.sends_values:
             own = messages.criteria_table(len(self.criterion_list), 1.0)
-            sends = MessageSpec((*phase.sends.tables, own), phase.sends.scalars)
+            sends = MessageSpec((*phase.sends.tables, own, *self._quality_tables()), phase.sends.scalars)
             return replace(phase, sends=sends, combine="each")
         cap = self.weighting.weight_cap
         larger = (replace(t, bound=None if t.bound is None else t.bound * cap) for t in phase.sends.tables)
@@ -152,13 +156,16 @@ class Weighted(Algorithm):
                 first = self._training(context.info)[0]
                 update = self.inner.client_step(self.inner_context(context, first), state, history, rng)[1]
             values = self.client_criteria(context, history, update)
-            return state, Update({CRITERIA: messages.row(values * messages.SMALL)})
+            quality = self._quality(context, state, history)
+            return state, Update({CRITERIA: messages.row(values * messages.SMALL), **quality})
+        before = state
         state, update = self.inner.client_step(self.inner_context(context), state, history, rng)
         if context.phase not in self._training(context.info):
             return state, update
         values = self.client_criteria(context, history, update)
         if self.sends_values:
-            return state, Update({**update.tables, CRITERIA: messages.row(values)}, update.scalars)
+            own = {CRITERIA: messages.row(values), **self._quality(context, before, history)}
+            return state, Update({**update.tables, **own}, update.scalars)
         share = self.client_shares(values[None, :], Standing.read(context.model))
         cap = self.weighting.weight_cap
         sent = messages.scaled(update, float(share[0]))
@@ -166,8 +173,28 @@ class Weighted(Algorithm):
 
     def client_shares(self, values: Floats, standing: Standing) -> Floats:
         """What clients with these criteria count, in equal shares, under the sums of their round."""
-        cap = self.weighting.weight_cap
-        return shares(self.score_function, values, standing.sums, standing.clients, cap)
+        first, cap = list(self._order(standing)), self.weighting.weight_cap
+        return shares(self.score_function, values[:, first], standing.sums[first], standing.clients, cap)
+
+    def _order(self, standing: Standing) -> tuple[int, ...]:
+        """The criteria by their places in the settings, the first in priority first."""
+        many = len(self.criterion_list)
+        return orders(many)[standing.order] if self.weighting.adapt_order else tuple(range(many))
+
+    def _quality(self, context: RoundContext, state: ClientState, history: History) -> dict[str, SparseRows]:
+        """How much of what its owner shares the received model gets right: a share, and 1 if there is any."""
+        if not self.weighting.adapt_order:
+            return {}
+        asked = self.inner_context(context, self._training(context.info)[0])
+        found = self.inner.client_quality(asked, state, history.rows(history.consent > 0))
+        right, of = found or (0.0, 0.0)
+        if not 0 <= right <= of < np.inf:
+            raise DataError(
+                f"{self.name}.client_quality must return how much is right, from 0, and of how much, but "
+                f"returned {right:g} of {of:g}; mend it."
+            )
+        told = (right / of, 1.0) if of > 0 else (0.0, 0.0)
+        return {QUALITY: messages.row(np.array(told) * messages.SMALL)}
 
     def client_criteria(self, context: RoundContext, history: History, update: Update | None) -> Floats:
         """The criteria of one client, of the rows its owner shares."""
@@ -182,51 +209,11 @@ class Weighted(Algorithm):
             return np.zeros(len(history), np.bool_)
         return self.inner.client_discloses(messages.inner_phase(phase), messages.inner(update), history, rng)
 
-    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
-        """As the inner algorithm."""
-        return self.inner.client_init(self.inner_info(info), history, rng)
-
-    def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints | None:
-        """As the inner algorithm."""
-        return self.inner.client_negatives(self.inner_info(info), history, rng)
-
-    def client_ready(
-        self, context: RoundContext, state: ClientState, history: History, rng: Rng
-    ) -> ClientState:
-        """As the inner algorithm."""
-        return self.inner.client_ready(self.inner_context(context), state, history, rng)
-
-    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
-        """As the inner algorithm."""
-        return self.inner.client_fold_in(self.inner_context(context), history, rng)
-
-    def client_score(self, context: RoundContext, state: ClientState, history: History) -> NDArray[Any]:
-        """As the inner algorithm."""
-        return self.inner.client_score(self.inner_context(context), state, history)
-
-    def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms | None:
-        """As the inner algorithm."""
-        return self.inner.client_terms(self.inner_context(context), state, history)
-
-    def client_predict(self, context: RoundContext, state: ClientState, queries: NDArray[Any]) -> NDArray[Any]:
-        """As the inner algorithm."""
-        return self.inner.client_predict(self.inner_context(context), state, queries)
-
-    def disclosed_features(self, states: Arrays) -> Floats | None:
-        """As the inner algorithm."""
-        return self.inner.disclosed_features(states)
-
-    def visit_examples(self, info: FederationInfo) -> float:
-        """As the inner algorithm."""
-        return self.inner.visit_examples(self.inner_info(info))
-
     def kernel(self) -> Kernel | None:
-        """The inner one with the weights of each cohort; none for criteria of updates, which it never shows.
-
-        Nor where the server reads each update: there is no sum before it.
-        """
+        """The inner one with the weights of each cohort; none where more than sums of its updates is needed."""
         inner = self.inner.kernel()
-        if inner is None or not getattr(inner, "weighs", False) or self.sends_values or self.trains_first:
+        shown = self.sends_values or self.trains_first or self.weighting.adapt_order
+        if inner is None or shown or not getattr(inner, "weighs", False):
             return None
         from murmura.aggregation.kernel import WeightedKernel
 
@@ -236,10 +223,11 @@ class Weighted(Algorithm):
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """The inner model, and that nothing has been weighted."""
-        made = self.inner.server_init(self.inner_info(info), rng)
+        made, many = self.inner.server_init(self.inner_info(info), rng), len(self.criterion_list)
+        tried = OrderTrials.first(many).array() if self.weighting.adapt_order else np.zeros(0)
+        kept = np.concatenate([[0.0], tried])  # the rounds weighed so far, and what is known of orders
         return ServerState(
-            {**made.model, WEIGHTING: Standing.first(len(self.criterion_list)).table()},
-            {**made.private, WEIGHTING: np.zeros(1)},
+            {**made.model, WEIGHTING: Standing.first(many).table()}, {**made.private, WEIGHTING: kept}
         )
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
@@ -248,61 +236,66 @@ class Weighted(Algorithm):
             for one, value in zip(self.criterion_list, update.tables[CRITERIA].values.ravel().tolist()):
                 if (why := out_of_range(one.name, value)) is not None:
                     return why
+        if QUALITY in update.tables:
+            right, one_or_none = update.tables[QUALITY].values.ravel().tolist()
+            if not 0 <= right <= one_or_none:
+                return f"a quality must be a part of 1, but is {right:g} of {one_or_none:g}."
         return self.inner.server_refuses(messages.inner_phase(phase), messages.inner(update))
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Publish what normalises; or the inner step with the weighted sum."""
-        standing = Standing.read(server.model)
+        kept, standing = server.private[WEIGHTING].copy(), Standing.read(server.model)
+        told = _told(received)
+        if told is not None:
+            tables, clients = told
+            sums = tables[CRITERIA] / (1.0 if self.sends_values else messages.SMALL)
+            kept[1:], order = self._decided(kept[1:], tables)
+            standing = standing.normalised(sums, clients, order)
         if phase == CRITERIA:
-            assert isinstance(received, Total)
-            sums = received.update.tables[CRITERIA].values.ravel() / messages.SMALL
-            model = {**server.model, WEIGHTING: standing.normalised(sums, received.count).table()}
-            return ServerState(model, server.private), {}
-        before, weighed = int(server.private[WEIGHTING][0]), self._weigh(received)
+            model, private = {**server.model, WEIGHTING: standing.table()}, {**server.private, WEIGHTING: kept}
+            return ServerState(model, private), {}
+        weighed = self._weigh(received, standing)
         if weighed is not None:
             received, counted = weighed
-            standing, before = standing.weighed(counted, received.count, before), before + 1
+            standing = standing.weighed(counted, received.count, int(kept[0]))
+            kept[0] += 1
         inner = ServerState(messages.inner_tables(server.model), messages.inner_tables(server.private))
         stepped, answers = self.inner.server_step(phase, inner, received)
-        private = {**stepped.private, WEIGHTING: np.array([float(before)])}
-        return ServerState({**stepped.model, WEIGHTING: standing.table()}, private), answers
+        model = {**stepped.model, WEIGHTING: standing.table()}
+        return ServerState(model, {**stepped.private, WEIGHTING: kept}), answers
 
-    def _weigh(self, received: Received) -> tuple[Total, Shares] | None:
+    def _decided(self, tried: Floats, tables: Mapping[str, Floats]) -> tuple[Floats, int]:
+        """What is known of the orders after a signal, and the order of the round."""
+        if not self.weighting.adapt_order:
+            return tried, 0
+        right, of = tables[QUALITY].tolist()
+        decided = OrderTrials.read(tried).decided(right / of if of > 0 else -1.0)
+        return decided.array(), decided.order
+
+    def _weigh(self, received: Received, standing: Standing) -> tuple[Total, Shares] | None:
         """sum n w U, and what the clients counted; None: this is no training round."""
         cap = self.weighting.weight_cap
-        if isinstance(received, IndividualUpdates):
-            updates = list(received.updates.values())
-            if CRITERIA not in updates[0].tables:
+        if isinstance(received, Total):
+            if WEIGHT not in received.update.tables:
                 return None
-            values = np.concatenate([update.tables[CRITERIA].values for update in updates])
-            sums, n = values.sum(axis=0), len(updates)
-            share = self.client_shares(values, Standing(sums, n))
-            counted = Shares.of(share, cap)
-            scale = _scale(counted, n)
-            parts = (messages.scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
-            return Total(add_up(parts), n), counted
-        if WEIGHT not in received.update.tables:
+            counted = Shares.read(received.update.tables[WEIGHT], cap)
+            scale = _scale(counted, received.count)
+            return Total(messages.scaled(messages.inner(received.update), scale), received.count), counted
+        updates = list(received.updates.values())
+        if CRITERIA not in updates[0].tables:
             return None
-        counted = Shares.read(received.update.tables[WEIGHT], cap)
-        scale = _scale(counted, received.count)
-        return Total(messages.scaled(messages.inner(received.update), scale), received.count), counted
+        values = np.concatenate([update.tables[CRITERIA].values for update in updates])
+        share = self.client_shares(values, standing)
+        counted = Shares.of(share, cap)
+        scale = _scale(counted, len(updates))
+        parts = (messages.scaled(messages.inner(one), g * scale) for one, g in zip(updates, share.tolist()))
+        return Total(add_up(parts), len(updates)), counted
 
     # what the inner algorithm is shown
 
     def _training(self, info: FederationInfo) -> tuple[str, ...]:
         """The phases of the inner training round."""
         return tuple(phase.name for phase in self.inner.phases(self.inner_info(info)) if phase.repeat is None)
-
-    def inner_info(self, info: FederationInfo) -> FederationInfo:
-        """The same, without features that only a criterion uses."""
-        if self.inner_class.uses_features or not (info.features or info.feature_count):
-            return info
-        return replace(info, features=None, feature_count=0)
-
-    def inner_context(self, context: RoundContext, phase: str = "") -> RoundContext:
-        """The same, without what weighting adds to it."""
-        info, model = self.inner_info(context.info), messages.inner_tables(context.model)
-        return replace(context, info=info, model=model, phase=phase or context.phase)
 
 
 def weighted(inner: Algorithm, weighting: Weighting) -> Weighted:
@@ -320,6 +313,20 @@ def weighted_class(method: type[Algorithm]) -> type[Weighted]:
     about = {"__doc__": f"{method.__name__} with its clients weighted.", "__module__": __name__}
     own = {"name": method.name, "inner_class": method}
     return settings(type(f"Weighted{method.__name__}", (Weighted,), {**body, **about, **own}))
+
+
+def _told(received: Received) -> tuple[dict[str, Floats], int] | None:
+    """The sums of what clients told of themselves, and of how many; None: nothing was told."""
+    updates = [received.update] if isinstance(received, Total) else list(received.updates.values())
+    if CRITERIA not in updates[0].tables:
+        return None
+    names = [name for name in (CRITERIA, QUALITY) if name in updates[0].tables]
+    sums = {name: np.sum([one.tables[name].values[0] for one in updates], axis=0) for name in names}
+    return sums, received.count if isinstance(received, Total) else len(updates)
+
+
+def _tells_quality(method: type[Algorithm]) -> bool:
+    return method.client_quality is not Algorithm.client_quality
 
 
 def _scale(counted: Shares, clients: int) -> float:

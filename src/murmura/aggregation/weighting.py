@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field
 
 from murmura.aggregation import criterion, scores
 from murmura.aggregation.base import Criterion
+from murmura.aggregation.ordering import MOST
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.settings import settings
@@ -43,6 +44,7 @@ class Weighting:
     )  # choquet: "a": 0.3, "a+b": 0.5, ... of every set of criteria
     criteria_sent: Literal["sums", "values"] = "sums"  # values: the server reads every client's
     weight_cap: Annotated[float, Field(ge=1)] = 10.0  # of a client's score, in equal shares
+    adapt_order: bool = False  # try all orders of the criteria, keep what helps; their own is the first tried
 
     def __post_init__(self) -> None:
         if not self.criteria:
@@ -52,6 +54,11 @@ class Weighting:
             raise SettingError(f"criteria must be named once each, but '{min(again)}' occurs again.")
         self.measures()
         self.score_function()
+        if self.adapt_order and not (self.score == "prioritised" and 2 <= len(self.criteria) <= MOST):
+            raise SettingError(
+                f"adapt_order must have 2 to {MOST} criteria and score 'prioritised', but has "
+                f"{len(self.criteria)} and '{self.score}'; leave it out."
+            )
 
     def measures(self) -> tuple[Criterion, ...]:
         """The criteria; refuses a name that does not exist."""

@@ -13,9 +13,10 @@ from typing import Any, ClassVar, TypeVar
 
 from murmura.aggregation.weighted import weighted, weighted_class
 from murmura.aggregation.weighting import Weighting
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm
+from murmura.core.errors import SettingError
 from murmura.core.grouping import Grouping
 from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, joined_fields, settings
@@ -63,6 +64,12 @@ class ConfiguredPreset:
 
     def __post_init__(self) -> None:
         self.algorithm()  # which may refuse settings that do not go together
+        read = self.weighting().criteria and self.weighting().criteria_sent == "values"
+        if read and self.channel_settings().channel == "secure-sum":
+            raise SettingError(
+                f"criteria_sent must be 'sums' for channel 'secure-sum', but it is 'values': {READABLE}; "
+                "change one of them."
+            )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(self.preset, **{key: getattr(self, key) for key in field_names(type(self))}), ()

@@ -40,6 +40,10 @@ FEATURE_FLAGS: dict[str, Any] = {
         list[str] | None,
         typer.Option("--exclude", metavar="P[,P]", help="Predicates not to follow; once per hop."),
     ],
+    "attributes": Annotated[
+        str | None,
+        typer.Option("--attributes", metavar="FILE", help="What users say of themselves, from 0 to 1."),
+    ],
 }
 ProtocolName = Annotated[
     str,

@@ -250,6 +250,12 @@ class Algorithm(ABC):
         """Rankers: the scores of all items, (people, items)."""
         raise SettingError(f"{self.name} must rank items to be asked for scores, but it does not.")
 
+    def client_quality(
+        self, context: RoundContext, state: ClientState, history: History
+    ) -> tuple[float, float] | None:
+        """How much of its own data the received model gets right, and of how much; None: it cannot tell."""
+        return None
+
     def client_terms(self, context: RoundContext, state: ClientState, history: History) -> ScoreTerms | None:
         """What the scores of a client's one person are sums of, for the reasons; None: they are no sums."""
         return None

@@ -29,7 +29,8 @@ Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
-FEATURES = ("features", "mapping", "labels", "hops", "feature_items", "exclude")  # what `load` takes about them
+# what `load` takes about features of items, and about users
+FEATURES = ("features", "mapping", "labels", "hops", "feature_items", "exclude", "attributes")
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
     "array": "list",
@@ -51,6 +52,7 @@ class DataConfig:
     hops: Count | None = None
     feature_items: Count | None = None
     exclude: tuple[tuple[str, ...], ...] | None = None  # predicates not to follow, hop by hop
+    attributes: str | None = None  # a table of what users say of themselves
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.plugins import Registry
+from murmura.data.attributes import attributes_of_file
 from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources import (
@@ -79,6 +80,7 @@ def load(
     hops: int = 2,
     feature_items: int | None = None,
     exclude: Sequence[Sequence[str]] = (EXCLUDED,),
+    attributes: Path | str | None = None,
 ) -> Dataset:
     """A data set by its name, or from a file or folder of your own, with features of its items.
 
@@ -98,6 +100,8 @@ def load(
         hops: How far from an item a graph is explored.
         feature_items: A feature counts when so many items have it; None: any of a table, 11 of a graph.
         exclude: The predicates of a graph that are not followed, hop by hop.
+        attributes: What users say of themselves: a table with a column `user` and columns of numbers from 0 to
+            1, or true and false.
     """
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
     found = _load(name_or_path, data_dir, skip_bad, columns, separator, repeats)
@@ -111,6 +115,9 @@ def load(
         skip_bad=skip_bad,
     )
     catalogue, notes = with_features(found.catalogue, files)
+    if attributes:
+        said = attributes_of_file(Path(attributes), found.interactions.users)
+        found = replace(found, interactions=replace(found.interactions, attributes=said))
     return replace(found, catalogue=catalogue, notes=(*found.notes, *notes))
 
 
