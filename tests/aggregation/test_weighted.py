@@ -238,3 +238,16 @@ def test_what_a_dropout_between_the_two_exchanges_does(criteria: str) -> None:
     fresh = made.client_shares(stayed, Standing(stayed.sum(axis=0), 4))
     off = np.abs(late / late.sum() - fresh / fresh.sum()).max()
     assert off <= (1e-15 if criteria == "dataset_size" else 0.03)
+
+
+def test_how_far_weights_are_off_when_two_of_ten_are_gone() -> None:
+    """Three criteria at random, prioritised: the weight that is most off, over many rounds."""
+    random, score = np.random.default_rng(0), Weighting(criteria=("trust",)).score_function()
+    off = []
+    for _ in range(2000):
+        values = random.random((10, 3))
+        came = values[:8]
+        late, fresh = (shares(score, came, told.sum(axis=0), len(told), cap=1e9) for told in (values, came))
+        off.append(np.abs(late / late.sum() / (fresh / fresh.sum()) - 1).max())
+    assert 0.02 < np.median(off) < 0.025
+    assert 0.1 < max(off) < 0.125
