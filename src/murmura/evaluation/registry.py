@@ -131,7 +131,7 @@ def is_of_labels(key: str) -> bool:
 
 
 def is_summary(key: str) -> bool:
-    """Whether a table of one line per model shows it: of the rounds to a target those for half of the clients."""
+    """Whether a table of one line per model shows it: of rounds to a target those for half of the clients."""
     return not key.startswith("rounds/") or key.startswith("rounds/50>")
 
 
