@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Longs
+from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
@@ -18,7 +18,7 @@ from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
-from murmura.engine.learning_curve import CurveRecorder
+from murmura.engine.learning_curve import CurveRecorder, record_answers
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run import Run
@@ -66,6 +66,7 @@ class ExperimentResult:
     cost: dict[str, float] = field(default_factory=dict)  # what left the devices; empty for centralised methods
     groups: GroupErrors | None = None  # where ratings were predicted by groups
     confusion: Longs | None = None  # (labels, answers) where samples were classified
+    right: Bools | None = None  # (held-out samples,) whether each was classified rightly
 
 
 def experiment(
@@ -110,9 +111,9 @@ def score(
     """Rank every user who has test rows; score the lists, or what is predicted where a protocol says so."""
     started = time.perf_counter()
     if rules.classifies:
-        evaluation, table = score_labels(model, split)
+        evaluation, table, right = score_labels(model, split)
         times = {**(seconds or {}), "classify": time.perf_counter() - started}
-        return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table)
+        return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table, right=right)
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
     among = split.test.item_counts > 0 if rules.ranks_cold_items else None
     lists = model.recommend(users, max(cutoffs), workers, among)
@@ -133,13 +134,13 @@ def score(
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
 
 
-def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs]:
-    """The accuracy of every client on its own test samples, and which labels were taken for which."""
+def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs, Bools]:
+    """The accuracy of clients on their own test samples, which labels were taken for which, and what was right."""
     test = split.test
     assert test.samples is not None
     predicted = model.predict(test.user, test.item)
     table = confusion(predicted, test.value, test.samples.classes)
-    return accuracies(predicted, test.value, test.user), table
+    return accuracies(predicted, test.value, test.user), table, predicted == test.value
 
 
 def score_ratings(model: Model, split: Split) -> tuple[Evaluation, GroupErrors | None]:
@@ -191,6 +192,8 @@ def record_outcome(run: Run, outcome: ExperimentResult, split: Split) -> None:
         answers = range(len(outcome.confusion))
         rows = ((label, *row) for label, row in enumerate(outcome.confusion.tolist()))
         run.write_table(CONFUSION, ["label", *map(str, answers)], rows)
+    if outcome.right is not None:
+        record_answers(run, outcome.right, split.test)
 
 
 def record_scores(run: Run, evaluation: Evaluation, cost: dict[str, float], split: Split) -> None:

@@ -6,14 +6,14 @@ import time
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Longs
+from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.engine.run import Run
 from murmura.evaluation.classification import local_accuracy
 from murmura.evaluation.learning_curve import LearningCurve
 
-FILE = "accuracy.csv"
+FILE, ANSWERS = "accuracy.csv", "answers.csv"
 
 
 class CurveRecorder:
@@ -47,3 +47,15 @@ class CurveRecorder:
             names = self.test.users.labels[self.clients].tolist()
             rows = [(epoch, *(f"{a:.6g}" for a in self.rounds[epoch])) for epoch in sorted(self.rounds)]
             self.run.write_table(FILE, ("round", *names), rows)
+
+
+def record_answers(run: Run, right: Bools, test: Interactions) -> None:
+    """Write which held-out samples of every client were classified rightly: a digit each, 1 right, 0 wrong."""
+    digits = np.where(right, "1", "0")[np.argsort(test.user, kind="stable")]
+    ends = np.cumsum(test.user_counts).tolist()
+    rows = [
+        (name, "".join(digits[start:end].tolist()))
+        for name, start, end in zip(test.users.labels.tolist(), [0, *ends], ends)
+        if end > start
+    ]
+    run.write_table(ANSWERS, ("user", "right"), rows)

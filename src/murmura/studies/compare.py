@@ -166,7 +166,7 @@ def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
     """Key by key, over seeds; None where a metric is not defined."""
     means: dict[str, float | None] = {}
     for key in found[0]:
-        known = [value for one in found if (value := one[key]) is not None]
+        known = [value for one in found if (value := one.get(key)) is not None]
         means[key] = math.fsum(known) / len(known) if known else None
     return means
 

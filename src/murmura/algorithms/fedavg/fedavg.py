@@ -49,6 +49,7 @@ class FederatedAveraging(Algorithm):
     """A convolutional classifier, averaged over its clients."""
 
     name: ClassVar[str] = "fedavg"
+    holds = "samples"
 
     filters: tuple[Count, ...] = (32, 64)  # of each convolution; (): none
     filter_size: Count = 5
@@ -124,6 +125,14 @@ class FederatedAveraging(Algorithm):
         from murmura.neural.classifier import answer
 
         return answer(self.layout(context.info), context.model, queries).astype(np.float64)
+
+    def client_quality(
+        self, context: RoundContext, state: ClientState, history: History
+    ) -> tuple[float, float]:
+        """How many of the samples it lends the received model gets right."""
+        own = history.rows(history.consent > 0)
+        right = self.client_predict(context, state, samples_of(own).inputs) == own.value
+        return float(right.sum()), float(len(own))
 
     def _batches(self, n: int, rng: Rng) -> Iterator[Longs]:
         """The samples of each step: all of them, or batches of a new order in every epoch."""

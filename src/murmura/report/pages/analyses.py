@@ -24,6 +24,7 @@ from murmura.report.plots.exposure import (
     training_picture,
     update_picture,
 )
+from murmura.report.plots.learning import accuracy_curves
 from murmura.report.plots.preservation import preservation_picture
 from murmura.report.plots.reasons import read_reasons, reasons_picture
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
@@ -37,9 +38,11 @@ from murmura.report.tables.analyses import (
     preservation_table,
     sweep_table,
 )
+from murmura.report.tables.learning import NAMES, learning_tables
 from murmura.report.tables.table import ReportTable
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies
 from murmura.studies.analyses.fidelity import read_fidelity
+from murmura.studies.analyses.learning import baseline_of, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
@@ -58,6 +61,7 @@ TABLES = (
     "group-errors",
     "features",
     "fidelity",
+    *NAMES,
 )
 
 
@@ -73,11 +77,14 @@ class Analysis:
     @property
     def first(self) -> bool:
         """Whether it stands before the general plots: what the runs were made for."""
-        return self.name in {"sweep", "fresh", "groups"}
+        return self.name in {"sweep", "fresh", "groups", "learning"}
 
 
-def analyses(folder: Path) -> list[Analysis]:
-    """What the folder of a comparison has to say beyond its results, and what an audit found."""
+def analyses(folder: Path, against: str = "") -> list[Analysis]:
+    """What the folder of a comparison has to say beyond its results, and what an audit found.
+
+    Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first.
+    """
     run = Run.open(folder)
     audited = read_audits(run)
     attacked = [audit_section(folder, audited)] if audited else []
@@ -89,7 +96,7 @@ def analyses(folder: Path) -> list[Analysis]:
     if groups := find_groups(folder):
         attacked = [_groups(groups), *attacked]
     made = [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
-    made.append(_entropy(folder, found, comparison.cutoff))
+    made += [_entropy(folder, found, comparison.cutoff), _learning(comparison, against)]
     if run.has("items.csv"):
         times = frequencies(comparison)
         made += [_popularity(times, what), _categories(bias(comparison, times))]
@@ -124,6 +131,15 @@ def _freshness(found: list[SweepPoint], k: int) -> Analysis | None:
     fresh = freshness(found)
     picture = freshness_picture(fresh, k)
     return _of("fresh", "Freshness", [picture], [freshness_table(fresh, k)]) if picture else None
+
+
+def _learning(comparison: ComparisonFolder, against: str) -> Analysis | None:
+    if not (entries := read_learning(comparison)):
+        return None
+    asked = baseline_of(entries, comparison.models, against)
+    baseline = next(entry for entry in entries if entry.label == asked)
+    tables: list[ReportTable | None] = [*learning_tables(entries, baseline)]
+    return _of("learning", "Learning to classify", [accuracy_curves(entries)], tables)
 
 
 def _entropy(folder: Path, found: list[SweepPoint], k: int) -> Analysis | None:

@@ -74,7 +74,8 @@ class _Part:
             "sweep" in shown.analyses and place.data not in shown.printed
         )  # the sweep's own table has it all
         self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
-        self.more = [one for one in analyses(place.runs) if one.name in shown.analyses]
+        found = analyses(place.runs, place.experiment.against)
+        self.more = [one for one in found if one.name in shown.analyses]
         self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
         self.tests = [replace(table, name=self._id(table.name)) for table in row_tests(shown, results)]
         self.tables = [*self.metrics, *self.tests, *self.drawn, self.chosen]

@@ -35,6 +35,7 @@ from murmura.report.tables.table import (
     text_cell,
 )
 from murmura.studies.analyses.exposure import bias, frequencies
+from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
@@ -47,7 +48,7 @@ Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither bet
 
 WIDER = 4  # an interval over few seeds can be so wide that it holds any print: it excuses no more than this
 TRAINING = "training data"
-FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE")
+FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *AGREEMENT)
 Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
 
@@ -125,6 +126,10 @@ def measured(place: ExperimentPlace, analyses: tuple[str, ...]) -> tuple[Values,
                 found.setdefault(label, {})[f"BD {name}"] = Interval(value)
     for kept in read_preservation(comparison.run) if "features" in analyses else ():
         found.setdefault(kept.label, {}).update({key: Interval(v) for key, v in kept.values().items()})
+    if "learning" in analyses and (entries := read_learning(comparison)):
+        asked = baseline_of(entries, comparison.models, place.experiment.against)
+        for label, own in printed_like(entries, next(one for one in entries if one.label == asked)).items():
+            found.setdefault(label, {}).update(own)
     return found, results
 
 
@@ -220,6 +225,8 @@ def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[s
         f"reproduced: within {shown.tolerance:.0%} of the print, or within {WIDER * shown.tolerance:.0%} when "
         "the print lies in our interval. Intervals are over seeds (t, 95 %); none where no seed matters."
     ]
+    if any(one.metric.startswith("rounds/") for one in found):
+        notes.append("A seed that does not reach the target counts with its last round, as in the thesis.")
     best = next((one.row for one in found if one.reference), "")
     if best:
         notes.append(

@@ -28,7 +28,7 @@ from murmura.studies.search.tpe import corners, space_of
 from murmura.studies.sweep import entry_label
 
 Values = Annotated[list[Any], Field(min_length=1)]
-Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy"]
+Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy", "learning"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 

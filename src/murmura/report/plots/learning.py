@@ -1,0 +1,63 @@
+"""Accuracy over rounds (thesis, figure 5.1): one line per entry, a band over its seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from murmura.core.arrays import Longs
+from murmura.report.plots.drawing import Picture, curve_legend, curve_styles, draw
+from murmura.studies.analyses.learning import LearnedEntry, weighted_accuracy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST = 200  # rounds of a line that are drawn
+MARKS = 10  # markers along a line
+IN_A_ROW = 8  # names in a row of the legend
+
+
+def accuracy_curves(entries: Sequence[LearnedEntry]) -> Picture:
+    """The accuracy after every round, the mean over seeds."""
+    curves = {entry.label: weighted_accuracy(entry) for entry in entries}
+    height = 3.7 + 0.2 * math.ceil(len(curves) / IN_A_ROW)
+    styles = curve_styles(list(curves))
+
+    def paint(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        axes = figure.subplots()
+        rows = math.ceil(len(curves) / IN_A_ROW)
+        figure.subplots_adjust(0.06, 0.42 / height, 0.985, 1 - (0.12 + 0.21 * rows) / height)
+        for place, (label, found) in enumerate(curves.items()):
+            rounds = _shown(found.shape[1])
+            first, step = place * len(rounds) // (MARKS * len(curves)), max(1, len(rounds) // MARKS)
+            look = styles[label].line(markevery=(min(first, len(rounds) - 1), step))
+            axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, **look)
+            if len(found) > 1:
+                low, high = found.min(axis=0)[rounds], found.max(axis=0)[rounds]
+                axes.fill_between(rounds + 1, low, high, color=styles[label].colour, alpha=0.12, linewidth=0)
+        axes.set_xlabel("round", labelpad=2)
+        axes.set_ylabel("accuracy")
+        axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+        axes.set_ylim(0, 1)
+        axes.margins(x=0.01)
+        curve_legend(figure, styles, height)
+
+    ends = "; ".join(f"{label} {found[:, -1].mean():.3f}" for label, found in curves.items())
+    return Picture(
+        "learning-curves",
+        "Accuracy over rounds",
+        "The accuracy of all clients on their own test samples after every round: the mean over seeds. Bands "
+        "are from the least to the most of any seed.",
+        f"Accuracy after the last round: {ends}.",
+        draw("learning-curves", height, paint),
+    )
+
+
+def _shown(rounds: int) -> Longs:
+    """The rounds that are drawn, counted from 0."""
+    return np.unique(np.linspace(0, rounds - 1, min(MOST, rounds)).round().astype(np.int64))

@@ -1,0 +1,247 @@
+"""Tables of a comparison of classifiers (thesis, tables 5.1 to 5.6): rounds to targets, weights, noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from murmura.core.arrays import Floats
+from murmura.evaluation.learning_curve import SHARES, TARGETS
+from murmura.report.tables.comparison import NAME
+from murmura.report.tables.table import (
+    NONE,
+    Column,
+    ReportTable,
+    TableCell,
+    interval_cell,
+    number,
+    number_cell,
+    text_cell,
+)
+from murmura.studies.analyses.learning import (
+    AGREEMENT,
+    ALPHA,
+    WEIGHTS,
+    LearnedEntry,
+    LearnedSeed,
+    NoiseTest,
+    agreement,
+    noise_tests,
+    weighted_accuracy,
+)
+
+LAST = "†"  # a seed that does not reach the target counts with its last round
+NAMES = (
+    *(f"rounds-{round(100 * target)}" for target in TARGETS),
+    "learning",
+    "agreement",
+    "classes",
+    "confusion",
+)
+
+
+def learning_tables(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> list[ReportTable]:
+    """All there is to say, the baseline first."""
+    ordered = [baseline, *(one for one in entries if one is not baseline)]
+    made = [learning_table(ordered, baseline)]
+    made += [rounds_table(ordered, baseline, target) for target in TARGETS if _reached(ordered, target)]
+    made += [table for table in (agreement_table(ordered, baseline), class_table(ordered)) if table]
+    matrix = confusion_table(baseline)
+    return [*made, *([matrix] if matrix else [])]
+
+
+def _reached(entries: Sequence[LearnedEntry], target: float) -> bool:
+    """Whether any run brings the smallest share of its clients above the target."""
+    return any(seed.reaches(SHARES[0], target) for entry in entries for seed in entry.seeds.values())
+
+
+def rounds_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry, target: float) -> ReportTable:
+    """Rounds of the baseline until a share of the clients exceeds the target; of others how many fewer."""
+    rows = []
+    for entry in entries:
+        cells = [_rounds(entry, baseline, share, target) for share in SHARES]
+        values = [cell.value for cell in cells if isinstance(cell.value, float)]
+        known = entry is not baseline and len(values) == len(cells)
+        rows.append(
+            (text_cell(entry.label), *cells, number_cell(sum(values) / len(cells) if known else None, 2))
+        )
+    percent = round(100 * target)
+    columns = (
+        NAME,
+        *(Column(f"{100 * share:.0f} %", f"of the clients above {percent} % accuracy") for share in SHARES),
+        Column("Avg", "the mean gain over all shares of the clients"),
+    )
+    notes = (
+        f"{baseline.label}: the first round in which so many clients have an accuracy above {percent} % on "
+        f"their own test samples, mean over seeds. Other rows: the rounds gained against {baseline.label} with "
+        "the same seed, mean over common seeds; positive is sooner. Beside it: the least and the most.",
+        f"{LAST} not reached with at least one seed, on either side: it counts with its last round, as in the "
+        "thesis.",
+    )
+    title = f"Rounds until clients exceed {percent} % accuracy"
+    return ReportTable(f"rounds-{percent}", title, columns, tuple(rows), notes)
+
+
+def _rounds(entry: LearnedEntry, baseline: LearnedEntry, share: float, target: float) -> TableCell:
+    if entry is baseline:
+        seeds = list(entry.seeds.values())
+        values = [seed.rounds_to(share, target) for seed in seeds]
+    else:
+        pairs = entry.common(baseline)
+        seeds = [seed for pair in pairs for seed in pair]
+        values = [base.rounds_to(share, target) - one.rounds_to(share, target) for one, base in pairs]
+    missed = not all(seed.reaches(share, target) for seed in seeds)
+    return _spread(values, 1 if len(values) > 1 else 0, LAST if missed else "")
+
+
+def _spread(values: Sequence[float], decimals: int, mark: str = "", ends: int = 0) -> TableCell:
+    """The mean over seeds, with the least and the most."""
+    if not values:
+        return TableCell(None, NONE)
+    mean, low, high = float(np.mean(values)), min(values), max(values)
+    text = number(mean, decimals)
+    if len(values) == 1:
+        return TableCell(mean, text, mark=mark)
+    return TableCell(mean, text, low, high, f"{number(low, ends)} to {number(high, ends)}", mark)
+
+
+def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> ReportTable:
+    """Accuracy in the end and over all rounds, its difference from the baseline, and the spread of weights."""
+    tests = noise_tests(entries, baseline)
+    rows = []
+    for entry in entries:
+        curves, test = weighted_accuracy(entry), tests.get(entry.label)
+        accuracy = [_spread(values.tolist(), 4, ends=4) for values in (curves[:, -1], curves.mean(axis=1))]
+        spread = [_weight(list(entry.seeds.values()), key) for key in WEIGHTS]
+        rows.append((text_cell(entry.label), number_cell(len(entry.seeds)), *accuracy, *_noise(test), *spread))
+    against = baseline.label
+    columns = (
+        NAME,
+        Column("seeds"),
+        Column("accuracy", "after the last round, local test sets weighted by their size"),
+        Column("over rounds", "the mean of the accuracies after every round"),
+        Column(
+            f"minus {against}", "difference over rounds, mean over common seeds, with its paired t interval"
+        ),
+        Column("p", "paired t-test over common seeds, Holm-corrected"),
+        Column("beyond noise", "whether the difference is more than what seeds make", numeric=False),
+        Column("effective clients", "(Σ w)² / Σ w² over the weights of a round, mean over rounds"),
+        Column("smallest weight", "of a client in any round, where 1 is an equal share"),
+        Column("largest weight", "of a client in any round, where 1 is an equal share"),
+        Column("capped", "the share of visits whose weight was cut to the cap"),
+    )
+    notes = [
+        "Means over seeds, beside them the least and the most of any seed. Intervals of differences hold all "
+        f"rows together with 95 % (Bonferroni); beyond noise: corrected p < {ALPHA}.",
+    ]
+    missed = [f"{100 * target:.0f} %" for target in TARGETS if not _reached(entries, target)]
+    if missed:
+        notes.append(
+            f"Not a tenth of the clients exceeds {', '.join(missed)} with any seed: no table of rounds."
+        )
+    if any(seed.right is None for entry in entries for seed in entry.seeds.values()):
+        notes.append(
+            "Runs without answers.csv count every client alike, and are left out where samples are compared."
+        )
+    return ReportTable(
+        "learning",
+        f"Accuracy, and what is more than noise against {against}",
+        columns,
+        tuple(rows),
+        tuple(notes),
+    )
+
+
+def _noise(test: NoiseTest | None) -> tuple[TableCell, TableCell, TableCell]:
+    if test is None:
+        return number_cell(None), number_cell(None), text_cell("")
+    if math.isnan(test.p):
+        return interval_cell(test.difference, 4), number_cell(None), text_cell("one seed: cannot be told")
+    p = TableCell(test.p, "< .001" if test.p < 0.001 else f"{test.p:.3f}")
+    return interval_cell(test.difference, 4), p, text_cell("yes" if test.beyond else "no")
+
+
+def _weight(seeds: Sequence[LearnedSeed], key: str) -> TableCell:
+    known = [seed.weights[key] for seed in seeds if key in seed.weights]
+    return _spread(known, 3, ends=3) if len(set(known)) > 1 else number_cell(known[0] if known else None, 3)
+
+
+def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> ReportTable | None:
+    """Which samples the baseline and each entry classify rightly (tables 5.2, 5.4, 5.6)."""
+    rows = []
+    for entry in entries:
+        found = {} if entry is baseline else agreement(entry, baseline)
+        if found:
+            counts = [_spread(found[key], 1 if len(found[key]) > 1 else 0) for key in AGREEMENT]
+            rows.append((text_cell(entry.label), *counts, number_cell(_by_chance(found), 1)))
+    if not rows:
+        return None
+    names = ("both right", f"only {baseline.label}", "only it", "both wrong")
+    meanings = (
+        "",
+        f"right with {baseline.label}, wrong with the row's",
+        f"wrong with {baseline.label}, right with the row's",
+        "",
+    )
+    columns = (
+        NAME,
+        *(Column(name, meaning) for name, meaning in zip(names, meanings)),
+        Column("by chance", "both wrong, if the errors of the two had nothing to do with each other"),
+    )
+    note = (
+        "Held-out samples after the last round, means over common seeds with the least and the most. The "
+        "thesis compares the best round of each, which only the test samples can tell."
+    )
+    title = f"Samples classified rightly by {baseline.label} and by others"
+    return ReportTable("agreement", title, columns, tuple(rows), (note,))
+
+
+def _by_chance(found: dict[str, list[float]]) -> float:
+    both, base, own, neither = (np.array(found[key]) for key in AGREEMENT)
+    return float(((base + neither) * (own + neither) / (both + base + own + neither)).mean())
+
+
+def class_table(entries: Sequence[LearnedEntry]) -> ReportTable | None:
+    """The share of every class that is recognised, and what is mistaken most often."""
+    taken = {entry.label: matrix for entry in entries if (matrix := _confusion(entry)) is not None}
+    if not taken:
+        return None
+    rows = []
+    for label, matrix in taken.items():
+        share = matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))
+        wrong = share - np.diag(np.diag(share))
+        truth, answer = np.unravel_index(int(wrong.argmax()), wrong.shape)
+        most = f"{truth} for {answer}: {100 * wrong[truth, answer]:.1f} %"
+        rows.append(
+            (text_cell(label), *(number_cell(one, 3) for one in np.diag(share).tolist()), text_cell(most))
+        )
+    classes = range(max(len(matrix) for matrix in taken.values()))
+    columns = (
+        NAME,
+        *(Column(str(one), f"share of the samples of class {one} classified rightly") for one in classes),
+        Column("most often", "which class is taken for which, in per cent of its samples", numeric=False),
+    )
+    return ReportTable(
+        "classes", "Classes recognised after the last round, over all seeds", columns, tuple(rows)
+    )
+
+
+def _confusion(entry: LearnedEntry) -> Floats | None:
+    found = [seed.confusion for seed in entry.seeds.values() if seed.confusion is not None]
+    return np.sum(found, axis=0).astype(np.float64) if found else None
+
+
+def confusion_table(entry: LearnedEntry) -> ReportTable | None:
+    """How often the samples of each class are taken for each by one entry, mean over its seeds."""
+    if (matrix := _confusion(entry)) is None:
+        return None
+    counted = sum(seed.confusion is not None for seed in entry.seeds.values())
+    rows = tuple(
+        (text_cell(label), *(number_cell(one / counted, 1 if counted > 1 else 0) for one in row))
+        for label, row in enumerate(matrix.tolist())
+    )
+    columns = (Column("class", numeric=False), *(Column(str(one)) for one in range(len(matrix))))
+    note = "Rows: the class of a sample. Columns: what it was taken for. Held-out samples after the last round."
+    return ReportTable("confusion", f"Classes and answers of {entry.label}", columns, rows, (note,))
