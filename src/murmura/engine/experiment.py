@@ -135,7 +135,7 @@ def score(
 
 
 def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs, Bools]:
-    """The accuracy of clients on their own test samples, which labels were taken for which, and what was right."""
+    """The accuracy of clients on their own test samples, which labels got which answers, and what was right."""
     test = split.test
     assert test.samples is not None
     predicted = model.predict(test.user, test.item)

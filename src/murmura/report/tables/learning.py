@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.evaluation.learning_curve import SHARES, TARGETS
+from murmura.evaluation.learning_curve import SHARES
+from murmura.evaluation.registry import TARGETS
 from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import (
     NONE,

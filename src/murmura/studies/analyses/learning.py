@@ -18,7 +18,8 @@ from murmura.engine.experiment import CONFUSION
 from murmura.engine.learning_curve import ANSWERS, FILE
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.evaluation.learning_curve import SHARES, TARGETS, LearningCurve, rounds_name
+from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
+from murmura.evaluation.registry import TARGETS
 from murmura.evaluation.significance import compare_values, holm
 from murmura.studies.compare import ComparisonFolder
 
