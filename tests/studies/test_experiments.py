@@ -24,6 +24,7 @@ ASKED = {
     "federank-table2", "federank-fig1", "federank-fig2", "federank-fig3", "fpl-table2", "fpl-table3",
     *(f"thesis-4.{n}" for n in range(2, 7)), *(f"thesis-fig4.{n}" for n in range(2, 7)),
     "kgflex-table6.1", "kgflex-fig6.2", "kgflex-fig6.3",
+    *(f"thesis-5.{n}" for n in range(1, 7)), "thesis-fig5.1", "client-aware-shards", "client-aware-dirichlet",
 }  # fmt: skip
 
 
@@ -91,6 +92,12 @@ def test_every_key_and_every_experiment_is_documented() -> None:
         ("seeds: 2", "seeds: none", 8, "valid integer"),
         ("shown: [P@10, IC@10]\n", "", None, "shown must be given"),
         ("title:", "titel:", 1, "did you mean 'title'"),
+        (
+            "  Top-Pop: {model: mostpop}",
+            "  Top-Pop: {model: mostpop, tuned_as: sFPL+}",
+            10,
+            "must name a row with 'search:'",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_line(
@@ -108,3 +115,36 @@ def test_a_mistake_is_named_with_its_line(
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(SettingError, match="did you mean 'federank-table2'"):
         experiment("federank-tabel2")
+
+
+@pytest.mark.parametrize(("name", "row", "target", "gain"), [
+    ("thesis-5.3", "LD", 95, -5.22), ("thesis-5.3", "MW", 90, -7.44), ("thesis-5.3", "MW > LD > DS", 95, 4.67),
+    ("thesis-5.3", "LD > DS > MW", 80, 2.11), ("thesis-5.5", "CB", 85, 13.0),
+    ("thesis-5.5", "DS > IS > CB", 70, -5.75), ("thesis-5.5", "IS > CB > DS", 85, -12.8),
+])  # fmt: skip
+def test_printed_rounds_have_the_average_gain_of_the_thesis(
+    name: str, row: str, target: int, gain: float
+) -> None:
+    (printed,) = experiment(name).printed.values()
+    base = {key: value for key, value in printed["DS"].items() if key.endswith(f">{target}")}
+    gains = [value - printed[row][key] for key, value in base.items()]
+    assert round(sum(gains) / len(gains), 2) == pytest.approx(gain, abs=0.006)
+
+
+@pytest.mark.parametrize("name", ["thesis-5.1", "thesis-5.3", "thesis-5.5"])
+def test_printed_rounds_grow_with_the_share_of_clients(name: str) -> None:
+    (printed,) = experiment(name).printed.values()
+    for values in printed.values():
+        for target in (70, 80, 85, 90, 95):
+            rounds = [value for key, value in values.items() if key.endswith(f">{target}")]
+            assert rounds == sorted(rounds)
+
+
+@pytest.mark.parametrize(
+    ("name", "samples"), [("thesis-5.2", 10_000), ("thesis-5.4", 10_000), ("thesis-5.6", 19_319)]
+)
+def test_printed_agreements_are_of_all_test_samples(name: str, samples: int) -> None:
+    (printed,) = experiment(name).printed.values()
+    whole = [sum(values.values()) for values in printed.values() if len(values) == 4]
+    assert len(whole) >= 5
+    assert set(whole) == {samples}

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from murmura.core.errors import RunError
 from murmura.core.settings import changed
 from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import read_experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
+from murmura.studies.papers.reproduce import ExperimentPlace, TrialResult, best_trial, fits, reproduce
 from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
@@ -175,3 +176,45 @@ def test_the_row_an_experiment_is_about_is_tested_against_every_other(tmp_path: 
     page, _, markdown, *_ = write(one, [place], tmp_path)
     assert "| P@10 | Top-Pop | kNN |" in markdown.read_text("utf-8")
     assert "HR@10 against SE@10" in page.read_text("utf-8")
+
+
+TUNED = """title: Rows that take over what was searched for another
+paper: none
+docs: docs/reproduce.md
+data: [ml-1m]
+protocol: fpl
+shown: [P@10]
+seeds: 1
+rows:
+  searched:
+    model: sfpl
+    settings: {factors: 4, epochs: 3}
+    search: [{alpha: [0.05, 0.5]}]
+    trial: {epochs: 1}
+  other: {model: sfpl, settings: {factors: 2, epochs: 2}, tuned_as: searched}
+"""
+
+
+def test_a_row_takes_over_what_was_searched_for_another_in_shorter_trials(tmp_path: Path) -> None:
+    one = read_experiment(small(tmp_path, TUNED))
+    place = ExperimentPlace(one, str(check_ins(tmp_path, users=30)), tmp_path / "out")
+    reproduce(place, 1, silent)
+    trials = [json.loads(file.read_text("utf-8")) for file in (place.folder / "trials").glob("*.json")]
+    assert sorted((tried["asked"]["alpha"], tried["asked"]["epochs"]) for tried in trials) == [
+        (0.05, 1),
+        (0.5, 1),
+    ]
+    best = max(trials, key=lambda tried: tried["value"])["asked"]["alpha"]
+    chosen = json.loads((place.folder / "choices.json").read_text("utf-8"))
+    searched, other = chosen["searched"]["entries"]["searched"], chosen["other"]["entries"]["other"]
+    assert (searched["alpha"], searched["epochs"], searched["factors"]) == (best, 3, 4)
+    assert (other["alpha"], other["epochs"], other["factors"]) == (best, 2, 2)
+
+
+def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -> None:
+    diverged = TrialResult("fedavg", {"learning_rate": 0.5}, math.nan, failed="it diverged")
+    never = TrialResult("fedavg", {"learning_rate": 0.1}, math.nan)
+    slow, soon = (TrialResult("fedavg", {}, rounds) for rounds in (40.0, 12.0))
+    assert best_trial([diverged, never], "rounds/50>80") is never
+    assert best_trial([diverged, never, slow, soon], "rounds/50>80") is soon
+    assert best_trial([diverged], "rounds/50>80") is diverged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -62,7 +63,7 @@ def logits(layout: ClassifierLayout, params: Params, shown: Tensor) -> Tensor:
         kernel, bias = params[f"conv{number}_kernel"], params[f"conv{number}_bias"]
         flow = functional.conv2d(flow, kernel, bias, padding="same")
         flow = functional.max_pool2d(torch.relu(flow) if layout.relu else flow, POOL)
-    flow = flow.permute(0, 2, 3, 1).reshape(len(shown), -1) if layout.filters else flow
+    flow = flow.permute(0, 2, 3, 1).flatten(1) if layout.filters else flow
     if layout.hidden:
         flow = torch.relu(functional.linear(flow, params["hidden_kernel"], params["hidden_bias"]))
     return functional.linear(flow, params["output_kernel"], params["output_bias"])
@@ -95,5 +96,5 @@ def _images(layout: ClassifierLayout, inputs: NDArray[Any]) -> Tensor:
     if inputs.dtype == np.uint8:
         numbers /= 255
     if not layout.filters:
-        return numbers.reshape(len(inputs), -1)
+        return numbers.reshape(len(inputs), math.prod(layout.task.shape))
     return numbers.reshape(len(inputs), *layout.image).permute(0, 3, 1, 2)

@@ -39,8 +39,14 @@ from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_li
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment
-from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace, TrialResult
-from murmura.studies.search.trials import best_place, side
+from murmura.studies.papers.reproduce import (
+    CHOICES,
+    SPENT,
+    TRIALS,
+    ExperimentPlace,
+    TrialResult,
+    best_trial,
+)
 from murmura.studies.sweep import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
@@ -278,8 +284,10 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
         left_out = str(chosen.get(label, {}).get("left out", ""))
         settings, value = settings_text(row.settings), None
         if mine and not left_out:
-            won = mine[best_place([one.value for one in mine], side(experiment.metric))]
+            won = best_trial(mine, experiment.metric)
             settings, value = settings_text(won.settings), won.value
+        if row.tuned_as:
+            settings = f"{settings}; the rest as {row.tuned_as}"
         if row.sweep:
             (key, values), *_ = row.sweep.items()
             settings = f"{key} = {', '.join(map(str, values))}; the best of them: {settings}"

@@ -45,6 +45,8 @@ class Row:
     patience: Count = 3  # epochs without a better one before a fit stops
     sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
     seeds: Count | None = None  # where it is run with fewer than the other rows
+    trial: dict[str, Any] = Field(default_factory=dict)  # settings of its trials alone: a shorter training
+    tuned_as: str = ""  # another row, whose searched settings it takes over
 
 
 @settings
@@ -126,6 +128,7 @@ class Experiment:
                 sweep=_shorter(row.sweep, quick.values),
                 epochs=row.epochs and min(row.epochs, quick.epochs),
                 settings={**row.settings, **_fewer_epochs(row.settings, quick.epochs)},
+                trial={**row.trial, **_fewer_epochs(row.trial, quick.epochs)},
             )
             for label, row in self.rows.items()
         }
@@ -196,6 +199,9 @@ def read_experiment(path: Path) -> Experiment:
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label, row in read.rows.items():
         _check(row, ("rows", label), where)
+        if row.tuned_as and not (row.tuned_as in read.rows and read.rows[row.tuned_as].search):
+            wrong = f"tuned_as must name a row with 'search:', but '{row.tuned_as}' is none; name another."
+            raise SettingError(where(("rows", label, "tuned_as")) + wrong)
         if read.trials is None and any(map(has_range, row.search)):
             raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
     if not read.rows and not read.same_run_as and not read.counts:
@@ -208,7 +214,7 @@ def _check(row: Row, place: Path_, where: Any) -> None:
     stages: list[tuple[int | str, Mapping[str, Any]]] = list(enumerate(row.search))
     stages += [("sweep", row.sweep)] if row.sweep else []
     try:
-        method(row.model, {**row.settings, **({"epochs": row.epochs} if row.epochs else {})})
+        method(row.model, {**row.settings, **row.trial, **({"epochs": row.epochs} if row.epochs else {})})
     except SettingError as error:
         raise SettingError(where(place) + str(error)) from None
     for number, axes in stages:

@@ -173,11 +173,29 @@ def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) 
     if Run(place.runs).has(OPENED):
         return _read_choices(place.experiment, folder)
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
-    steps = [_choose(place, label, row) for label, row in rows]
+    steps = [_choose(place, label, row) for label, row in rows if not row.tuned_as]
     found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
+    found |= {label: _tuned(place.experiment, label, found) for label, row in rows if row.tuned_as}
     chosen = [found[label] for label in place.experiment.rows]
     folder.write_json(CHOICES, _choices(chosen))
     return chosen
+
+
+def best_trial(tried: Sequence[TrialResult], metric: str) -> TrialResult:
+    """The best by its value; without any, the first that came to its end: a target may never be reached."""
+    ended = [one for one in tried if not one.failed] or tried
+    return ended[best_place([one.value for one in ended], side(metric))]
+
+
+def _tuned(experiment: Experiment, label: str, found: Mapping[str, RowSelection]) -> RowSelection:
+    """A row with what was searched for another; left out where that one is."""
+    row = experiment.rows[label]
+    other = found[row.tuned_as]
+    if not other.entries:
+        return RowSelection(label, (), other.left_out)
+    searched = {key for axes in experiment.rows[row.tuned_as].search for key in axes}
+    won = {key: other.entries[0].settings[key] for key in sorted(searched)}
+    return RowSelection(label, (_entry(label, row, {**row.settings, **won}),))
 
 
 def fits(experiment: Experiment) -> int:
@@ -197,9 +215,10 @@ def _fits_of(row: Row, experiment: Experiment) -> int:
 def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
+    later = {"seeds": None, "trial": {}, "tuned_as": ""}  # keys that rows of earlier folders do not have
     for row in kept["rows"].values():
-        if row["seeds"] is None:
-            del row["seeds"]
+        for key in [key for key, none in later.items() if row[key] == none]:
+            del row[key]
     usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
     kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
@@ -213,17 +232,18 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
         return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
-        begun = ExperimentFit(place, label, row, {**row.settings, **so_far}, stage)
+        begun = ExperimentFit(place, label, row, {**row.settings, **row.trial, **so_far}, stage)
         try:
             tried += yield from _stage(begun, axes)
         except MissingExtraError as error:
             return RowSelection(label, (), str(error))
-        won = tried[best_place([one.value for one in tried], side(experiment.metric))]
+        won = best_trial(tried, experiment.metric)
         if won.failed:
             return RowSelection(label, (), next(one.failed for one in tried if one.failed))
         so_far = won.asked
     if not row.sweep:
-        return RowSelection(label, (_entry(label, row, won.settings),))
+        whole = {key: value for key, value in won.settings.items() if key not in row.trial}
+        return RowSelection(label, (_entry(label, row, {**row.settings, **whole}),))
     (key, values), *_ = row.sweep.items()
     asked = [
         ExperimentFit(place, label, row, {**row.settings, **so_far, key: one}, len(stages)) for one in values
