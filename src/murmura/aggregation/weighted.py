@@ -311,7 +311,7 @@ def weighted_class(method: type[Algorithm]) -> type[Weighted]:
     if taken := set(body["__annotations__"]) & set(dir(Weighted)):
         raise SettingError(f"{method.name} must not have a setting '{min(taken)}' to be weighted; rename it.")
     about = {"__doc__": f"{method.__name__} with its clients weighted.", "__module__": __name__}
-    own = {"name": method.name, "inner_class": method}
+    own = {"name": method.name, "inner_class": method, "holds": method.holds}
     return settings(type(f"Weighted{method.__name__}", (Weighted,), {**body, **about, **own}))
 
 

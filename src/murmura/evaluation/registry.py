@@ -131,8 +131,8 @@ def is_of_labels(key: str) -> bool:
 
 
 def is_summary(key: str) -> bool:
-    """Whether a table of one line per model shows it: of rounds to a target those for half of the clients."""
-    return not key.startswith("rounds/") or key.startswith("rounds/50>")
+    """Whether a table of one line per model has room for it: of what counts clients, rounds for half of them."""
+    return not key.startswith(("rounds/", "clients/")) or key.startswith("rounds/50>")
 
 
 def has_no_cutoff(key: str) -> bool:
