@@ -218,3 +218,24 @@ def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -
     assert best_trial([diverged, never], "rounds/50>80") is never
     assert best_trial([diverged, never, slow, soon], "rounds/50>80") is soon
     assert best_trial([diverged], "rounds/50>80") is diverged
+
+
+TIED = """title: Two settings that are equally good
+paper: none
+docs: docs/reproduce.md
+data: [ml-1m]
+protocol: fpl
+shown: [P@10]
+seeds: 1
+rows:
+  kNN: {model: user-knn, search: [{k: [50, 40]}]}
+"""
+
+
+def test_of_equally_good_settings_the_page_names_the_one_that_was_run(tmp_path: Path) -> None:
+    one = read_experiment(small(tmp_path, TIED))
+    place = ExperimentPlace(one, str(check_ins(tmp_path, users=30)), tmp_path / "out")  # all 29 others are near
+    reproduce(place, 1, silent)
+    assert json.loads((place.folder / "choices.json").read_text("utf-8"))["kNN"]["entries"]["kNN"]["k"] == 50
+    markdown = write(one, [place], tmp_path)[2].read_text("utf-8")
+    assert "| kNN | k 50 |" in markdown

@@ -38,7 +38,7 @@ from murmura.studies.analyses.exposure import bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
-from murmura.studies.papers.experiments import Experiment
+from murmura.studies.papers.experiments import Experiment, Row
 from murmura.studies.papers.reproduce import (
     CHOICES,
     SPENT,
@@ -284,7 +284,7 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
         left_out = str(chosen.get(label, {}).get("left out", ""))
         settings, value = settings_text(row.settings), None
         if mine and not left_out:
-            won = best_trial(mine, experiment.metric)
+            won = best_trial(_agreeing(mine, row, chosen[label]["entries"]), experiment.metric)
             settings, value = settings_text(won.settings), won.value
         if row.tuned_as:
             settings = f"{settings}; the rest as {row.tuned_as}"
@@ -314,6 +314,13 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
     return ReportTable(
         f"chosen-{place.data}", f"What was chosen on {place.data}", columns, tuple(rows), (note,)
     )
+
+
+def _agreeing(tried: Sequence[TrialResult], row: Row, entries: dict[str, Any]) -> Sequence[TrialResult]:
+    """The trials with what was chosen; of equally good ones the search took the first it was asked for."""
+    kept: dict[str, Any] = next(iter(entries.values()), {})
+    searched = {key for axes in row.search for key in axes}
+    return [one for one in tried if all(one.asked.get(key) == kept.get(key) for key in searched)] or tried
 
 
 def trial_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> ReportTable:

@@ -215,7 +215,8 @@ def _fits_of(row: Row, experiment: Experiment) -> int:
 def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
-    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": ""}  # keys that rows of earlier folders do not have
+    # keys that rows of earlier folders do not have
+    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": ""}
     for row in kept["rows"].values():
         for key in [key for key, none in later.items() if row[key] == none]:
             del row[key]
