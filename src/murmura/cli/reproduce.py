@@ -15,7 +15,7 @@ from murmura.core.errors import DataError, MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from murmura.core.progress import Progress
-    from murmura.studies.papers.experiments import Experiment
+    from murmura.studies.papers.experiments import Experiment, Row
     from murmura.studies.papers.reproduce import ExperimentPlace
 
 reproduce_app = typer.Typer(no_args_is_help=True)
@@ -52,7 +52,7 @@ def show(name: Name, data_dir: options.DataDir = None) -> None:
         typer.echo(f"  {data}{shown}: {'here' if not what else f'not here; {what}'}")
     if one.rows:
         rows = [
-            [label, row.model, _space(row.settings), " then ".join(map(_space, row.search)), _space(row.sweep)]
+            [label, row.model, _space(row.settings), _searched(row), _space(row.sweep)]
             for label, row in one.rows.items()
         ]
         table("rows", ["row", "model", "settings", "searched on the validation part", "swept"], rows, text=True)
@@ -148,6 +148,11 @@ def _missing(data: str, data_dir: Path | None) -> str:
     return f"{source.advice((folder or Path('<data folder>')) / source.place)}" + (
         "" if folder else ", then name the data folder with --data-dir or MURMURA_DATA"
     )
+
+
+def _searched(row: Row) -> str:
+    """The grids of a row, or the row whose choice it takes over."""
+    return f"as {row.tuned_as}" if row.tuned_as else " then ".join(map(_space, row.search))
 
 
 def _space(axes: Mapping[str, object]) -> str:
