@@ -7,21 +7,19 @@ long the longest thread was at work, and what two threads that share nothing gai
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import bpr, world
+from benchmarks.clocked import Clocked
 from benchmarks.sides import Benchmark, Side, Work
 from murmura.algorithms import algorithm
-from murmura.core.contract import Algorithm, Phase
 from murmura.core.interactions import Interactions
-from murmura.core.kernel import Kernel
 from murmura.core.rng import client_secrets
 from murmura.engine.federated_model import FederatedModel
-from murmura.engine.federation import Federation
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.random.draws import initial_rows
@@ -42,23 +40,6 @@ class Learned:
     wall: float = 0.0  # seconds: the best round, times the rounds
     longest: float = 0.0  # CPU seconds of the longest thread
     gain: float = 0.0  # of two threads that share nothing
-
-
-@dataclass
-class Clocked:
-    """A runtime that keeps the wall time of every round."""
-
-    inner: InProcess
-    seconds: list[float] = field(default_factory=list)
-
-    def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
-        return self.inner.kernel_for(algorithm, through)
-
-    def run(self, federation: Federation, rounds: range) -> None:
-        assert len(rounds) == 1
-        start = time.perf_counter()
-        self.inner.run(federation, rounds)
-        self.seconds.append(time.perf_counter() - start)
 
 
 def train_on(

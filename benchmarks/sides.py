@@ -16,6 +16,10 @@ Work = Callable[[], Any]  # what is timed; its answer is compared after
 Side = Callable[[], Work]  # prepares everything that is not timed
 
 
+class Skipped(Exception):  # noqa: N818 -- nothing is wrong
+    """A row that cannot be measured on this machine, and why."""
+
+
 @dataclass(frozen=True)
 class Measured:
     """One side: its best seconds, the peak memory of its process, and what it answered."""
@@ -38,6 +42,8 @@ class Benchmark:
     unit: str = ""  # what `work` counts
     work: Callable[[Any], float] | None = None  # units done, for a rate
     timed: Callable[[Any], float] | None = None  # the seconds an answer states; None: the CPU seconds it took
+    rounds: int = ROUNDS
+    together: bool = False  # both sides in one process, for a ratio near 1; they share its peak memory
 
     def __post_init__(self) -> None:
         assert (self.theirs is None) == (self.rival == "")
@@ -69,15 +75,16 @@ def _once(name: str, side: str, last: bool) -> Measured:
 
 def measure(name: str, sides: list[str]) -> list[Measured]:
     """The best of some rounds of each side."""
-    spawn = get_context("spawn")
-    pools = [ProcessPoolExecutor(1, mp_context=spawn) for _ in sides]
+    spawn, benchmark = get_context("spawn"), find(name)
+    processes = [ProcessPoolExecutor(1, mp_context=spawn) for _ in (sides[:1] if benchmark.together else sides)]
+    pools = processes * len(sides) if benchmark.together else processes
     try:
         seen: list[list[Measured]] = [[] for _ in sides]
-        for done in range(ROUNDS):
+        for done in range(benchmark.rounds):
             for place, side in enumerate(sides):
-                last = done == ROUNDS - 1
+                last = done == benchmark.rounds - 1
                 seen[place].append(pools[place].submit(_once, name, side, last).result())
     finally:
-        for pool in pools:
+        for pool in processes:
             pool.shutdown()
     return [Measured(min(m.seconds for m in rows), rows[-1].peak_mb, rows[-1].answer) for rows in seen]

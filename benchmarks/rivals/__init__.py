@@ -1,0 +1,1 @@
+"""Scripts of rivals that run in environments of their own."""
