@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -53,6 +54,25 @@ def test_a_rival_that_cannot_be_had_is_skipped_with_the_reason() -> None:
 def test_a_script_that_fails_is_skipped_with_its_last_words() -> None:
     with pytest.raises(Skipped, match="RuntimeError: no such backend"):
         environments.run([sys.executable, "-c", "raise RuntimeError('no such backend')"])
+
+
+def test_a_script_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    started = f"import subprocess; print(subprocess.Popen({sleeper}).pid, file=open('pid', 'w', buffering=1))"
+    hanging = f"import os; os.chdir({str(tmp_path)!r}); {started}; subprocess.run({sleeper})"
+    before = time.monotonic()
+    with pytest.raises(Skipped, match=r"took more than 0\.1 minutes"):
+        environments.run([sys.executable, "-c", hanging], 0.1)
+    started_by_it = int((tmp_path / "pid").read_text())
+    while running(started_by_it):  # for as long as it sleeps, had it not been ended
+        time.sleep(0.01)
+    assert time.monotonic() - before < 600, "it was ended, it did not end"
+
+
+def running(process: int) -> bool:
+    """Whether it has not ended; one that nobody has waited for yet has."""
+    state = Path(f"/proc/{process}/stat")
+    return state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_skipped_row_says_why_and_misses_no_goal(monkeypatch: pytest.MonkeyPatch) -> None:

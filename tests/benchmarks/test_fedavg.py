@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from benchmarks.clocked import Clocked
-from benchmarks.fedavg import METHOD, Averaged, by_size, first_model, held, images, judge
+from benchmarks.fedavg import METHOD, Averaged, by_size, first_model, held, images, judge, judge_noisy
 from benchmarks.sides import Work
 
 from benchmarks import fedavg
@@ -63,5 +63,8 @@ def test_parameters_that_differ_and_training_that_does_nothing_are_refused() -> 
     other = {"kernel": MODEL["kernel"] + np.float32(1e-4)}
     with pytest.raises(AssertionError, match=r"they differ by 1\.0e-04"):
         judge(mine, Averaged(other, 1.0, 0.1))
+    judge_noisy(mine, Averaged(other, 1.0, 0.1))
+    with pytest.raises(AssertionError, match="both sides learn the same parameters"):
+        judge_noisy(replace(mine, moved=0.005), Averaged(other, 1.0, 0.005))
     with pytest.raises(AssertionError, match="has learned nothing"):
         judge(Averaged(MODEL, 1.0), mine)
