@@ -240,7 +240,7 @@ def in_flower(python: Path, data: Interactions, workers: int) -> Averaged:
 
 
 def judge_noisy(mine: Averaged, other: Averaged) -> tuple[str, str]:
-    """Sums in another order differ by a rounding; a maximum of pooling that it tips leads elsewhere a little."""
+    """Sums in another order differ by a rounding; a maximum of pooling that it tips leads elsewhere."""
     return judge(mine, other, mine.moved / 100)
 
 
