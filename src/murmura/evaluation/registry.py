@@ -131,7 +131,7 @@ def is_of_labels(key: str) -> bool:
 
 
 def is_summary(key: str) -> bool:
-    """Whether a table of one line per model has room for it: of what counts clients, rounds for half of them."""
+    """Whether a table of one line per model has room for it: of what counts clients, rounds for half of all."""
     return not key.startswith(("rounds/", "clients/")) or key.startswith("rounds/50>")
 
 
