@@ -111,7 +111,7 @@ def test_a_criterion_that_does_not_apply_is_refused(name: str, says: str) -> Non
 
 
 def test_a_criterion_of_another_package_is_equal_to_ours(site: Path) -> None:  # noqa: F811
-    install(site, "stranger", STRANGER, "murmura.criteria", patience="Patience")
+    install(site, "patient", STRANGER, "murmura.criteria", patience="Patience")
     assert value("patience", samples([1])) == 0.75
     assert "patience" in CRITERIA.names()
     with pytest.raises(SettingError, match="no criterion 'patienc': did you mean 'patience'"):
