@@ -84,9 +84,14 @@ class ConfiguredPreset:
         return self._part(Weighting) if Weighting in self.preset.parts else Weighting()
 
     def unused(self) -> tuple[str, ...]:
-        """The settings that say nothing as things are: how to weight, where there are no criteria."""
-        weighs = Weighting in self.preset.parts and not self.weighting().criteria
-        return tuple(field_names(Weighting)) if weighs else ()
+        """The settings that say nothing as things are: how to weight, where there are no criteria.
+
+        That there are none is said where the preset has some by default.
+        """
+        if Weighting not in self.preset.parts or self.weighting().criteria:
+            return ()
+        told = {"criteria"} if self.preset.defaults.get("criteria") else set()
+        return tuple(name for name in field_names(Weighting) if name not in told)
 
     def schedule(self) -> Schedule:
         """Who takes part and how often."""
