@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from murmura.studies.search.grid import learns_in_epochs
 from tests.core.test_plugins import install, site  # noqa: F401
 
 STRANGER = """
-from typing import Any, ClassVar
+from typing import ClassVar
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.algorithms.preset import Preset
 from murmura.core.contract import Algorithm
@@ -58,7 +59,11 @@ def test_a_preset_is_named_as_it_is_listed_and_its_settings_make_a_round_trip(na
 def test_no_criteria_stay_none_where_a_preset_has_some() -> None:
     """Settings written down whole and read again give the same method: equal weights do not become FedAvg's."""
     assert whole_settings("fedavg", {"criteria": []})["criteria"] == []
-    some: tuple[dict[str, Any], ...] = ({}, {"criteria": []}, {"criteria": ["label_diversity"], "score": "mean"})
+    some: tuple[dict[str, Any], ...] = (
+        {},
+        {"criteria": []},
+        {"criteria": ["label_diversity"], "score": "mean"},
+    )
     for given in some:
         again = algorithm("fedavg")(**whole_settings("fedavg", given))
         assert again.algorithm() == algorithm("fedavg")(**given).algorithm()
