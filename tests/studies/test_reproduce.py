@@ -13,7 +13,8 @@ from murmura.core.errors import RunError
 from murmura.core.settings import changed
 from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import read_experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, TrialResult, best_trial, fits, reproduce
+from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
+from murmura.studies.papers.trial_results import TrialResult, best_trial
 from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 

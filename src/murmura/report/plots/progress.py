@@ -26,7 +26,7 @@ from murmura.report.plots.drawing import (
 )
 from murmura.report.result_folder import ModelRuns, ResultFolder, RoundTable
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
-from murmura.studies.papers.reproduce import TrialResult
+from murmura.studies.papers.trial_results import TrialResult
 from murmura.studies.search.trials import Side, Trial, best, best_place, ranked, side
 
 if TYPE_CHECKING:

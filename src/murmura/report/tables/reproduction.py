@@ -39,14 +39,8 @@ from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_li
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import Experiment, Row
-from murmura.studies.papers.reproduce import (
-    CHOICES,
-    SPENT,
-    TRIALS,
-    ExperimentPlace,
-    TrialResult,
-    best_trial,
-)
+from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
+from murmura.studies.papers.trial_results import TrialResult, best_trial
 from murmura.studies.sweep import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]

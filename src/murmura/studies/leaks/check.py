@@ -35,7 +35,7 @@ from murmura.studies.compare import ComparisonFolder
 from murmura.studies.config import named_data
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method, name_and_settings
-from murmura.studies.papers.reproduce import TrialResult
+from murmura.studies.papers.trial_results import TrialResult
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.search_folder import CHOICE, TRIALS
 from murmura.studies.search.trials import TrialHistory, side
