@@ -181,9 +181,12 @@ class Standing:
         )
 
     def shown(self) -> dict[str, float]:
-        """For the table beside accuracy."""
-        known = {"smallest weight": self.smallest, "largest weight": self.largest} if self.largest else {}
-        return {"effective clients": self.effective * self.clients, "capped": self.capped, **known}
+        """For the table beside accuracy; a weight in equal shares: 2 counts twice as much as usual."""
+        n = self.clients
+        known = (
+            {"smallest weight": n * self.smallest, "largest weight": n * self.largest} if self.largest else {}
+        )
+        return {"effective clients": n * self.effective, "capped": self.capped, **known}
 
 
 def _above(clients: int) -> float:
