@@ -23,13 +23,19 @@ from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
 from murmura.kernels.kgflex import choose_features, initial_views, score_users, visit_in_turn
-from murmura.kernels.kgflex_layout import ClientRows, FeatureRows, FeatureVisitRules, GainRules, Workplace
+from murmura.kernels.kgflex_layout import (
+    LARGEST,
+    SPREAD,
+    ClientRows,
+    FeatureRows,
+    FeatureVisitRules,
+    GainRules,
+    Workplace,
+)
 from murmura.kernels.random.philox import permute
 from murmura.kernels.tfidf import require_features
 
 Times = Annotated[int, Field(ge=0)]
-SPREAD = 0.1  # of the first numbers, as in the twin
-LARGEST = 1e3  # of one number of the model: beyond it training has diverged
 FOLD_IN_VISITS = 10
 
 

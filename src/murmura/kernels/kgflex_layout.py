@@ -15,6 +15,8 @@ from murmura.kernels.random.philox import Word
 Values = NDArray[Any]  # float32 or float64
 
 
+SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
+LARGEST = 1e3  # of one number of the model: beyond it training has diverged
 LEAST = 1e-9  # below it a gain is the rounding of zero
 
 

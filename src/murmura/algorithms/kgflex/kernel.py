@@ -10,7 +10,7 @@ import numpy as np
 
 from murmura.algorithms.fpl.kernel import disclosed_of, flat_population, parts_of
 from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
-from murmura.algorithms.kgflex.paper import SPREAD, known
+from murmura.algorithms.kgflex.paper import known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
 from murmura.core.kernel import CohortRound, CompiledChannel
@@ -18,7 +18,14 @@ from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.kgflex import choose_features, initial_views, run_block, run_channel_block, score_users
-from murmura.kernels.kgflex_layout import ClientRows, FeatureRows, FeatureVisitRules, GainRules, Workplace
+from murmura.kernels.kgflex_layout import (
+    SPREAD,
+    ClientRows,
+    FeatureRows,
+    FeatureVisitRules,
+    GainRules,
+    Workplace,
+)
 
 if TYPE_CHECKING:
     from murmura.algorithms.kgflex.kgflex import KGFlex

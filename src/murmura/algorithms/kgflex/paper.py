@@ -42,12 +42,10 @@ from murmura.core.rng import Purpose, Rng, Stream
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.kgflex_layout import entropy_table
+from murmura.kernels.kgflex_layout import LARGEST, SPREAD, entropy_table
 
 Times = Annotated[int, Field(ge=0)]
 Values = NDArray[Any]
-SPREAD = 0.1  # g, b and p start as N(0, 0.1^2), as in the authors' code
-LARGEST = 1e3  # of one number of the model: beyond it training has diverged
 
 
 @settings
