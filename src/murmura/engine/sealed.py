@@ -122,5 +122,6 @@ def describe_split(split: Split) -> dict[str, Any]:
         "test rows": int((split.part == TEST).sum()),
         "test users": int((test.user_counts > 0).sum()),
         "fingerprint": data.fingerprint,
+        **({} if data.samples is None else {"samples": data.samples.fingerprint}),
         "parts": hashlib.sha256(split.part.tobytes()).hexdigest(),
     }

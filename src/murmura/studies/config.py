@@ -116,8 +116,9 @@ def named_data(config: dict[str, Any]) -> DataConfig:
 
 
 def refuse_other_data(prepared: PreparedData, run: Run) -> None:
-    """Refuse data of another fingerprint than the run's."""
-    if prepared.describe()["fingerprint"] != run.read("data.json")["fingerprint"]:
+    """Refuse data of another fingerprint than the run's, and other samples under the same labels."""
+    here, kept = prepared.describe(), run.read("data.json")
+    if any(here.get(key) != kept[key] for key in ("fingerprint", "samples") if key in kept):
         raise RunError(
             f"the data must be what {run.path} was made from, but its fingerprint differs; fix --data-dir."
         )
