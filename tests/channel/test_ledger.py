@@ -1,13 +1,16 @@
 """The ledger: the papers' printed costs, and a plain count of what really left."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.channel.ledger import communication_cost, normalised_freshness, spread
 from murmura.core.codec import encode, encode_model
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm, ClientState, History, RoundContext
+from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.schedule import Schedule
 from murmura.core.settings import settings
@@ -15,27 +18,64 @@ from murmura.core.update import Update
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
+from murmura.studies.papers.experiments import Counts, costs
 from murmura.testing import crowd
 
 BRAZIL = {"items": 47270, "interactions": 599958, "users": 17473}
 
 
-@pytest.mark.parametrize(
-    ("pi", "short", "long"),
-    [(0.0, 28360614618, 28380614992), (0.4, 28360854601, 28388855125), (1.0, 28361214576, 28401215324)],
-)
-def test_the_communication_cost_is_the_one_printed_for_brazil(pi: float, short: int, long: int) -> None:
-    """Table 3 of FPL, long version: T = 1, and T = X+ / |U| = 34.34 unrounded."""
-    x, items = BRAZIL["interactions"], BRAZIL["items"]
-    assert round(communication_cost(x, 1, items, 1, pi)) == short
-    assert round(communication_cost(x, 1, items, x / BRAZIL["users"], pi)) == long
+def printed(experiment: str, measure: str) -> list[tuple[str, float, float]]:
+    """Configuration, pi and value of every cell the experiment's file has for Brazil."""
+    file = Path(__file__).parents[2] / "experiments" / f"{experiment}.yaml"
+    cells = yaml.safe_load(file.read_text(encoding="utf-8"))["printed"]["foursquare-brazil"]
+    return [(*_configuration(label), float(cell[measure])) for label, cell in cells.items()]
 
 
-def test_the_total_cost_is_the_one_printed() -> None:
-    """Thesis, table 4.4, pi = 1: 45 epochs of sFPL, 50 of sFPL+, 35 of pFPL+, in units of 10^12."""
-    x, items = BRAZIL["interactions"], BRAZIL["items"]
-    for epochs, triples, printed in ((45, 1.0, 1.27625), (50, x / 17473, 1.42006), (35, x / 17473, 0.99404)):
-        assert round(epochs * communication_cost(x, 1, items, triples, 1.0) / 1e12, 5) == printed
+def _configuration(label: str) -> tuple[str, float]:
+    name, _, pi = label.partition(" pi=")
+    return name, float(pi)
+
+
+def vectors(name: str, pi: float, rounds: float, triples: float) -> float:
+    """CCE of a configuration on Brazil; `rounds` of an epoch with all clients, `triples` of a visit with +."""
+    sequential = name.startswith("s")
+    rpe, clients = (BRAZIL["interactions"], 1) if sequential else (rounds, BRAZIL["users"])
+    return communication_cost(rpe, clients, BRAZIL["items"], triples if name.endswith("+") else 1, pi)
+
+
+MEAN = BRAZIL["interactions"] / BRAZIL["users"]  # 34.34
+
+
+def test_the_printed_costs_per_epoch_have_everything_unrounded() -> None:
+    """Table 3 of FPL, long version: every cell, with 34.34 triples a visit and 34.34 rounds an epoch."""
+    cells = printed("fpl-table3", "CCE")
+    assert len(cells) == 24
+    assert [round(vectors(name, pi, MEAN, MEAN)) for name, pi, _ in cells] == [value for _, _, value in cells]
+
+
+def test_the_printed_total_costs_have_everything_unrounded() -> None:
+    """Thesis, table 4.4, in units of 10^12: 45 epochs of sFPL and pFPL, 50 of sFPL+, 35 of pFPL+."""
+    cells, epochs = printed("thesis-4.4", "TCC"), {"sFPL": 45, "pFPL": 45, "sFPL+": 50, "pFPL+": 35}
+    assert len(cells) == 40
+    for name, pi, value in cells:
+        found = epochs[name] * vectors(name, pi, MEAN, MEAN) / 1e12
+        assert round(found, 5) == pytest.approx(value / 1e12, abs=1e-9)
+
+
+@pytest.mark.parametrize("model", ["sfpl", "sfpl+", "pfpl", "pfpl+"])
+def test_the_costs_of_a_run_count_whole_rounds(model: str) -> None:
+    """34 rounds an epoch where all take part: 0.98 % below the print; one client a round: the print."""
+    cells = [(pi, value) for name, pi, value in printed("fpl-table3", "CCE") if name.lower() == model]
+    counts = Counts(users=BRAZIL["users"], items=BRAZIL["items"], rows=BRAZIL["interactions"])
+    for pi, value in cells:
+        found = costs(counts, model, {"pi": pi, "disclosure": "per-triple"})
+        assert found["freshness"] == (BRAZIL["interactions"] if model.startswith("s") else 34)
+        below = 0 if model.startswith("s") else 1 - 34 / MEAN
+        assert found["CCE"] / value == pytest.approx(1 - below, abs=1e-10)
+    info = FederationInfo(
+        BRAZIL["items"], np.arange(1, dtype=np.int32), BRAZIL["users"], BRAZIL["interactions"]
+    )
+    assert FPL(triples="mean").visit_triples(info, rows=7) == 34
 
 
 def test_the_normalised_freshness_is_the_one_printed() -> None:

@@ -59,7 +59,9 @@ app.add_typer(ledger.ledger_app, name="ledger", help="Check and export what left
 app.add_typer(data.data_app, name="data", help="List, describe, fetch, split, convert and make data sets.")
 app.add_typer(config.config_app, name="config", help="Show, check and describe configuration files.")
 app.add_typer(
-    reproduce.reproduce_app, name="reproduce", help="The papers' tables and figures, each one command."
+    reproduce.reproduce_app,
+    name="reproduce",
+    help="The papers' tables and figures of results, one command each.",
 )
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")

@@ -1,4 +1,4 @@
-"""`murmura reproduce`: the papers' tables and figures, each one command."""
+"""`murmura reproduce`: the papers' tables and figures of results, one command each."""
 
 from __future__ import annotations
 
