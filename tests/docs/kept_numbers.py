@@ -12,8 +12,8 @@ The path is below docs/results. `key=value` picks lines of the CSV; {n} is what 
 row, and `key={n}` the longest value of that column with which the cell begins. A word that is no `key=value` is
 the column to read, or several, `ours, printed`, for several numbers in one cell; a word that is no column is a
 metric, and there may be several too. Without a column it is `ours`; `±` is half the width from low to high. One
-line must be left, unless the `mean` or the `sum` of several is asked for. The number must be the kept one, rounded
-to the digits that are printed.
+line must be left, unless the `mean` or the `sum` of several is asked for. The number must be the kept one,
+rounded to the digits that are printed.
 """
 
 from __future__ import annotations

@@ -79,6 +79,13 @@ def test_every_key_and_every_experiment_is_documented() -> None:
         assert name in (ROOT / experiment(name).docs).read_text(encoding="utf-8"), name
 
 
+def test_the_table_of_experiments_has_every_file_once() -> None:
+    page = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    table = page.partition("## The experiments")[2].partition("\n## ")[0]
+    firsts = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][2:]
+    assert sorted(", ".join(firsts).split(", ")) == sorted(experiment_names())
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
