@@ -11,7 +11,7 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.report import build
 from murmura.report.pages.analyses import Analysis, analyses
-from murmura.report.plots.learning import accuracy_curves
+from murmura.report.plots.learning import accuracy_curves, difference_curves
 from murmura.report.tables.table import ReportTable, TableCell
 from murmura.studies.analyses.learning import (
     AGREEMENT,
@@ -173,6 +173,19 @@ def test_the_picture_says_where_each_ends(tmp_path: Path) -> None:
     picture = accuracy_curves(read_learning(ComparisonFolder.open(folder)))
     assert "DS 0.880" in picture.alt
     ET.fromstring(picture.svg)
+
+
+def test_differences_are_seed_by_seed_over_common_seeds(tmp_path: Path) -> None:
+    folder = write_classifiers(tmp_path / "c", {"DS": [SLOW, FAST], "LD": [FAST, FAST]})
+    entries = read_learning(ComparisonFolder.open(folder))
+    base, other = entries
+    ends = [own.curve.weighted[-1] - then.curve.weighted[-1] for own, then in other.common(base)]
+    picture = difference_curves(entries, base)
+    assert picture is not None
+    assert f"LD {np.mean(ends):.3f}" in picture.alt
+    assert "DS 0.000" not in picture.alt
+    ET.fromstring(picture.svg)
+    assert difference_curves([base], base) is None
 
 
 def test_the_page_and_its_tables(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from murmura.report.plots.exposure import (
     training_picture,
     update_picture,
 )
-from murmura.report.plots.learning import accuracy_curves
+from murmura.report.plots.learning import accuracy_curves, difference_curves
 from murmura.report.plots.preservation import preservation_picture
 from murmura.report.plots.reasons import read_reasons, reasons_picture
 from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
@@ -139,7 +139,8 @@ def _learning(comparison: ComparisonFolder, against: str) -> Analysis | None:
     asked = baseline_of(entries, comparison.models, against)
     baseline = next(entry for entry in entries if entry.label == asked)
     tables: list[ReportTable | None] = [*learning_tables(entries, baseline)]
-    return _of("learning", "Learning to classify", [accuracy_curves(entries)], tables)
+    pictures = [accuracy_curves(entries), difference_curves(entries, baseline)]
+    return _of("learning", "Learning to classify", pictures, tables)
 
 
 def _entropy(folder: Path, found: list[SweepPoint], k: int) -> Analysis | None:
