@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from math import floor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -49,17 +49,39 @@ def twin(
 
 
 @PROPERTY
-@given(rows=histories(), test=SHARES, validation=SHARES)
-def test_temporal(rows: list[Row], test: float, validation: float) -> None:
-    def newest(places: list[int], share: float) -> list[int]:
+@given(rows=histories(), test=SHARES, validation=SHARES, pick=st.sampled_from(["newest", "oldest"]))
+def test_temporal(rows: list[Row], test: float, validation: float, pick: Literal["newest", "oldest"]) -> None:
+    sign = -1 if pick == "newest" else 1
+
+    def first(places: list[int], share: float) -> list[int]:
         held = []
         for own in by_user(rows, places).values():
-            ordered = sorted(own, key=lambda place: (-rows[place][3], rows[place][1]))
+            ordered = sorted(own, key=lambda place: (sign * rows[place][3], rows[place][1]))
             held += ordered[: floor(share * len(own) + 1e-9)]
         return held
 
-    split = TemporalHoldout(test=test, validation=validation).apply(interactions(rows))
-    assert split.part.tolist() == twin(rows, newest, (test, validation))
+    split = TemporalHoldout(test=test, validation=validation, pick=pick).apply(interactions(rows))
+    assert split.part.tolist() == twin(rows, first, (test, validation))
+
+
+def test_the_newest_or_the_oldest_rows_are_held_out() -> None:
+    """Ten rows, times 0 1 1 2 3 4 5 6 6 7; of equal times the lower item id is held out first."""
+    times = [0, 1, 1, 2, 3, 4, 5, 6, 6, 7]
+    data = interactions([(1, item, 1.0, time) for item, time in enumerate(times)])
+    newest, oldest = (TemporalHoldout(validation=0.25, pick=pick).apply(data) for pick in ("newest", "oldest"))
+    assert np.flatnonzero(newest.part == TEST).tolist() == [7, 9]  # not 8, which is as new as 7
+    assert np.flatnonzero(newest.part == VALIDATION).tolist() == [6, 8]
+    assert np.flatnonzero(oldest.part == TEST).tolist() == [0, 1]  # not 2, which is as old as 1
+    assert np.flatnonzero(oldest.part == VALIDATION).tolist() == [2, 3]
+
+
+def test_the_usual_end_is_not_written_down() -> None:
+    """Folders of runs and the names of splits are those of a split that knew no other end."""
+    usual, other = TemporalHoldout(validation=0.2), TemporalHoldout(validation=0.2, pick="oldest")
+    assert as_dict(usual) == {"kind": "temporal", "test": 0.2, "validation": 0.2}
+    assert as_dict(other) == {**as_dict(usual), "pick": "oldest"}
+    assert usual.apply(history()).name == "temporal(test=0.2, validation=0.2)"
+    assert other.apply(history()).name == "temporal(test=0.2, validation=0.2, pick=oldest)"
 
 
 @PROPERTY

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from murmura.core.arrays import Bools
 from murmura.core.interactions import Interactions
@@ -17,23 +17,32 @@ from murmura.data.splits.rule import SplitFraction, apply_rule, floor_fraction, 
 
 @settings
 class TemporalHoldout:
-    """Per user the newest floor(test * n) rows are the test part (FedeRank, ECIR 2021, and FPL).
+    """Per user the newest floor(test * n) rows are the test part (FedeRank, ECIR 2021, and FPL), or the oldest.
 
-    Rows are ordered by item id before the stable sort by time, newest first: of equal times the lower item id
-    goes to the test part. The validation part is cut from the remaining rows by the same rule.
+    Rows are ordered by item id before the stable sort by time, newest or oldest first: of equal times the lower
+    item id goes to the test part. The validation part is cut from the remaining rows by the same rule.
     """
 
     kind: Literal["temporal"] = "temporal"
     test: SplitFraction = 0.2
     validation: SplitFraction = 0.0
+    pick: Literal["newest", "oldest"] = "newest"
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder says which end of a history is held out only where it is not the usual one."""
+        written: dict[str, Any] = plain(self)
+        return {key: value for key, value in written.items() if key != "pick" or value != "newest"}
 
     def apply(self, data: Interactions) -> Split:
         """Cut the test part off, then the validation part off the rest."""
-        name = f"temporal(test={self.test:g}, validation={self.validation:g})"
-        return apply_rule(name, data, self._newest, self.validation > 0)
+        pick = "" if self.pick == "newest" else f", pick={self.pick}"
+        name = f"temporal(test={self.test:g}, validation={self.validation:g}{pick})"
+        return apply_rule(name, data, self._first, self.validation > 0)
 
-    def _newest(self, data: Interactions, stage: int) -> Bools:
-        place = place_in_history(data, -times(data, self.kind), data.item)
+    def _first(self, data: Interactions, stage: int) -> Bools:
+        time = times(data, self.kind)
+        place = place_in_history(data, -time if self.pick == "newest" else time, data.item)
         held = floor_fraction((self.test, self.validation)[stage], data.user_counts)
         return place < held[data.user]
 
