@@ -71,7 +71,8 @@ def test_ml_1m_is_close_to_federank_table_2(data_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pick", "values"), [("newest", (0.02705, 0.03440, 20, 0.00035)), ("oldest", (0.04412, 0.05400, 19, 0.00035))]
+    ("pick", "values"),
+    [("newest", (0.02705, 0.03440, 20, 0.00035)), ("oldest", (0.04412, 0.05400, 19, 0.00035))],
 )
 def test_foursquare_italy_comes_near_fpl_table_2_with_the_oldest_fifth_as_test(
     data_dir: Path, pick: str, values: tuple[float, ...]

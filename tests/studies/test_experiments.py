@@ -52,6 +52,32 @@ def test_a_file_names_what_exists(name: str) -> None:
         assert doubt.reason
 
 
+def test_a_file_like_another_takes_its_rows_and_prints_over() -> None:
+    one, other = experiment("fpl-table2-oldest"), experiment("fpl-table2")
+    assert (one.rows, one.printed, one.data, one.docs) == (other.rows, other.printed, other.data, other.docs)
+    assert (one.protocol, other.protocol) == ("fpl:pick=oldest", "fpl")
+    assert one.title != other.title
+    assert {doubt.rows for doubt in one.doubts} == {("VAE",)}  # every doubt is the file's own
+
+
+def test_a_file_of_ones_own_may_be_like_one_of_ours_or_one_beside_it(tmp_path: Path) -> None:
+    small(tmp_path)
+    mine = read_experiment(small(tmp_path, "title: Mine\nlike: small\nseeds: 1\n", "mine"))
+    assert (mine.seeds, list(mine.rows)) == (1, ["Top-Pop", "User-kNN", "sFPL"])
+    ours = small(tmp_path, "title: Ours\nlike: fpl-table2\n", "ours")
+    assert read_experiment(ours).rows == experiment("fpl-table2").rows
+    for text, words in (("like: mine", "mine is like small; name that one"), ("like: none", "readable file")):
+        with pytest.raises(SettingError, match=words):
+            read_experiment(small(tmp_path, f"title: Wrong\n{text}\n", "wrong"))
+
+
+@pytest.mark.parametrize("name", ["fpl-table2-oldest", "thesis-4.5-oldest", "thesis-4.6-oldest"])
+def test_no_print_for_italy_is_doubted_on_the_oldest_fifth_but_that_of_vae(name: str) -> None:
+    one = experiment(name)
+    for row, values in one.printed.get("foursquare-italy", {}).items():
+        assert all(bool(one.doubt("foursquare-italy", row, metric)) == (row == "VAE") for metric in values)
+
+
 def test_quick_keeps_every_row_and_has_less_to_do() -> None:
     from murmura.studies.papers.reproduce import fits
 

@@ -21,7 +21,7 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.settings import changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.studies.config import Count, Path_, checked, read_yaml
+from murmura.studies.config import Count, Path_, Where, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid
 from murmura.studies.search.tpe import corners, space_of
@@ -30,6 +30,7 @@ from murmura.studies.sweep import entry_label
 Values = Annotated[list[Any], Field(min_length=1)]
 Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy", "learning"]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
+OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 
 
@@ -89,6 +90,7 @@ class Experiment:
     """One table or figure of a paper."""
 
     name: str = ""  # of the file
+    like: str = ""  # another file, of which every key is taken over that this one does not give, but for OWN
     title: str
     paper: str
     docs: str  # the page that says what was found
@@ -195,6 +197,7 @@ def read_experiment(path: Path) -> Experiment:
 
     if not NAME.fullmatch(path.stem):
         raise SettingError(f"{path} must be named in lower case without spaces; rename it.")
+    values = _taken_over(values, path, where)
     parts = {"rows": Row, "doubts": Doubt, "quick": Quick, "counts": Counts}
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label, row in read.rows.items():
@@ -207,6 +210,19 @@ def read_experiment(path: Path) -> Experiment:
     if not read.rows and not read.same_run_as and not read.counts:
         raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
     return read
+
+
+def _taken_over(values: dict[str, Any], path: Path, where: Where) -> dict[str, Any]:
+    """The values of a file with those of the one it is like, which lies beside it or is one of ours."""
+    like = values.get("like", "")
+    if not like:
+        return values
+    beside, ours = (folder / f"{like}.yaml" for folder in (path.parent, experiment_folder()))
+    base, _ = read_yaml(beside if beside.is_file() else ours, "'title:' and 'rows:'")
+    if "like" in base:
+        wrong = f"must name a file that has its rows itself, but {like} is like {base['like']}; name that one."
+        raise SettingError(where(("like",)) + wrong)
+    return {**{key: value for key, value in base.items() if key not in OWN}, **values}
 
 
 def _check(row: Row, place: Path_, where: Any) -> None:
