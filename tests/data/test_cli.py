@@ -59,6 +59,15 @@ def test_describe(table: Path) -> None:
     assert "100.0000%" in shown
 
 
+def test_describe_what_a_protocol_leaves(table: Path) -> None:
+    facts = json.loads(run("describe", table, "--protocol", "default:pick=oldest", "--json").stdout)
+    assert facts["protocol"] == "default:pick=oldest"
+    assert facts["whole"]["rows"] == 80
+    assert facts["training data"]["rows"] == 64  # eight users, two of ten rows held out
+    assert facts["training data"]["rows per user"] == 8
+    assert "rows per user: 8" in " ".join(run("describe", table, "--protocol", "default").stdout.split())
+
+
 def test_describe_with_names_and_bad_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.txt"
     path.write_text("who|what|kind\na|b|x\na||y\n")

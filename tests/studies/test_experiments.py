@@ -8,6 +8,7 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.core.settings import field_names
 from murmura.data.sources.registry import SOURCES
+from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
 from murmura.studies.papers.experiments import (
     Experiment,
     Quick,
@@ -22,6 +23,7 @@ from tests.studies.experiment_files import EXPERIMENT, small
 ROOT = Path(__file__).parents[2]
 ASKED = {
     "federank-table2", "federank-fig1", "federank-fig2", "federank-fig3", "fpl-table2", "fpl-table3",
+    "fpl-table1", "federank-table1", "fedsplit-table1", "thesis-4.1",
     *(f"thesis-4.{n}" for n in range(2, 7)), *(f"thesis-fig4.{n}" for n in range(2, 7)),
     "kgflex-table6.1", "kgflex-fig6.2", "kgflex-fig6.3",
     *(f"thesis-5.{n}" for n in range(1, 7)), "thesis-fig5.1", "client-aware-shards", "client-aware-dirichlet",
@@ -42,10 +44,11 @@ def test_a_file_names_what_exists(name: str) -> None:
     bases = [experiment(base) for base in set(one.same_run_as.values())]
     assert all(base.rows and not base.same_run_as for base in bases)
     rows = [row for base in (one, *bases) for row in base.rows]
+    parts = (SOURCE, WHOLE, TRAINING)
     for data, printed in one.printed.items():
         assert data in one.data
         for row, values in printed.items():
-            assert any(row == known or row.startswith(f"{known} ") for known in [*rows, "training data"]), row
+            assert any(row == known or row.startswith(f"{known} ") for known in [*rows, *parts]), row
             assert set(values) <= set(one.shown), (row, values)
     for doubt in one.doubts:
         assert set(doubt.data) <= set(one.data)

@@ -51,6 +51,9 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
 @options.takes_features
 def describe_data(
     data: Which,
+    protocol: Annotated[
+        str, typer.Option("--protocol", help="Also what a protocol leaves: sizes, biases, groups.")
+    ] = "",
     data_dir: options.DataDir = None,
     skip_bad: options.SkipBad = False,
     columns: Columns = "",
@@ -62,7 +65,8 @@ def describe_data(
     """Sizes, density, time span, values, categories and fingerprint of a data set."""
     from murmura.data.describe import describe
 
-    facts = describe(_load(data, data_dir, skip_bad, columns, separator, repeats, features))
+    dataset = _load(data, data_dir, skip_bad, columns, separator, repeats, features)
+    facts = {**describe(dataset), **(_under(protocol, dataset) if protocol else {})}
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
@@ -239,6 +243,19 @@ def _table(dataset: Dataset, command: str) -> Interactions:
             "name a protocol that deals them to clients where you train, such as mnist-shards."
         )
     return dataset.interactions
+
+
+def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
+    """What a protocol leaves of a data set, and of its training part."""
+    from murmura.engine.protocol import protocol
+    from murmura.studies.data_facts import SOURCE, data_facts
+
+    found = data_facts(dataset, protocol(rules, dataset))
+    parts = {part: values for part, values in found.items() if part != SOURCE}
+    return {
+        "protocol": rules,
+        **{part: {what: one.mean for what, one in values.items()} for part, values in parts.items()},
+    }
 
 
 def _features(dataset: Dataset, rules: str) -> ItemFeatures:

@@ -15,6 +15,7 @@ from murmura.core.errors import DataError, MissingExtraError, SettingError
 
 if TYPE_CHECKING:
     from murmura.core.progress import Progress
+    from murmura.studies.data_facts import DataFacts
     from murmura.studies.papers.experiments import Experiment, Row
     from murmura.studies.papers.reproduce import ExperimentPlace
 
@@ -84,6 +85,9 @@ def run(
     from murmura.studies.papers.reproduce import reproduce
 
     shown, places = _places(name, data, quick, out or HERE, data_dir)
+    if shown.of_data:
+        _describe(shown, places, out or HERE)
+        return
     for place in places:
         say(f"{place.experiment.name} on {place.data}: {place.folder}")
         with progress() as listener:
@@ -122,11 +126,20 @@ def _places(
     return shown, places
 
 
-def _finish(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:
+def _describe(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:
+    """A table of data sets: nothing is trained."""
+    from murmura.studies.papers.data_table import described
+
+    _finish(shown, [], out, {place.data: described(place) for place in places})
+
+
+def _finish(
+    shown: Experiment, places: list[ExperimentPlace], out: Path, counted: Mapping[str, DataFacts] | None = None
+) -> None:
     from murmura.report.pages.reproduction import write
 
     try:
-        for path in write(shown, places, out):
+        for path in write(shown, places, out, counted):
             say(str(path))
     except MissingExtraError as error:
         say(f"no report: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -21,6 +21,7 @@ from murmura.report.tables.reproduction import (
     ReproducedNumber,
     Values,
     choice_table,
+    data_table,
     measured,
     metric_tables,
     numbers,
@@ -31,24 +32,35 @@ from murmura.report.tables.reproduction import (
     trial_table,
 )
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
+from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
 
 
-def write(shown: Experiment, places: Sequence[ExperimentPlace], out: Path) -> list[Path]:
-    """Write `<name>.html`, `.csv` and `.md`, and the trials of every data set; returns the files."""
+def write(
+    shown: Experiment,
+    places: Sequence[ExperimentPlace],
+    out: Path,
+    described: Mapping[str, DataFacts] | None = None,
+) -> list[Path]:
+    """Write `<name>.html`, `.csv` and `.md`, and the trials of every data set; returns the files.
+
+    `described` are the data sets of an experiment that is a table of them.
+    """
     require_matplotlib()
     parts = [_Part(shown, place) for place in places]
     known = [_of_counts(shown, data) for data in shown.counts if data not in {place.data for place in places}]
-    found = [one for part in parts for one in part.found] + [one for some in known for one in some]
+    counted = [numbers(shown, data, facts) for data, facts in (described or {}).items()]
+    found = [one for part in parts for one in part.found] + [one for some in known + counted for one in some]
     tables = [table for part in parts for table in part.tables]
+    tables += [data_table(shown, some[0].data, some) for some in counted]
     tables += [table for some in known for table in metric_tables(shown, some[0].data, some)]
     files = {
-        f"{shown.name}.html": _page(shown, parts, known, places),
+        f"{shown.name}.html": _page(shown, parts, known, places, counted),
         f"{shown.name}.csv": _csv(shown, found),
-        f"{shown.name}.md": _markdown(shown, places, tables),
+        f"{shown.name}.md": _markdown(shown, places, tables) + _absent(shown, counted),
         **{
             f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
             for part in parts
@@ -117,6 +129,7 @@ def _page(
     parts: Sequence[_Part],
     known: Sequence[list[ReproducedNumber]],
     places: Sequence[ExperimentPlace],
+    counted: Sequence[list[ReproducedNumber]],
 ) -> str:
     says = f"<p>{escape(shown.says)}</p>" if shown.says else ""
     sections = [("says", "What the paper says", says)]
@@ -127,6 +140,13 @@ def _page(
         body = f'<p class="lead">{lead} {escape(_summary(some))}</p>'
         body += as_html(metric_tables(shown, data, some))
         sections.append((slug(data), f"{data}, calculated", body))
+    for some in counted:
+        lead = f'<p class="lead">Counted on the data; nothing was trained. {escape(_summary(some))}</p>'
+        sections.append(
+            (slug(some[0].data), some[0].data, lead + as_html([data_table(shown, some[0].data, some)]))
+        )
+    if absent := _absent(shown, counted):
+        sections.append(("absent", "Not here", f"<p>{escape(absent)}</p>"))
     if places:
         facts = [time_table(places), environment_table(read_folder(places[0].runs))]
         sections.append(("cost", "Cost and environment", as_html(facts)))
@@ -160,6 +180,14 @@ def _markdown(shown: Experiment, places: Sequence[ExperimentPlace], tables: Sequ
     commands = "".join(f"    {line}\n" for line in _commands(shown, places).split("\n"))
     cost = [to_markdown(time_table(places))] if places else []
     return "\n".join([head, commands, *(to_markdown(table) for table in tables), *cost])
+
+
+def _absent(shown: Experiment, counted: Sequence[list[ReproducedNumber]]) -> str:
+    """The data sets of a table of data that are not here, with where to read how to get them."""
+    here = {some[0].data for some in counted}
+    missing = [data for data in shown.data if data not in here] if shown.of_data else []
+    how = f"`murmura reproduce show {shown.name}` says what to get."
+    return f"\nNot here: {', '.join(missing)}. {how}\n" if missing else ""
 
 
 def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:

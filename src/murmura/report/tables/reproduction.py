@@ -38,6 +38,7 @@ from murmura.studies.analyses.exposure import bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
+from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.papers.experiments import Experiment, Row
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
 from murmura.studies.papers.trial_results import TrialResult, best_trial
@@ -47,8 +48,7 @@ Word = Literal["reproduced", "better", "not reached", "printed number doubtful",
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
 WIDER = 4  # an interval over few seeds can be so wide that it holds any print: it excuses no more than this
-TRAINING = "training data"
-FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *AGREEMENT)
+FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *AGREEMENT, *SIZES, GROUPS)
 Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
 
@@ -213,6 +213,25 @@ def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[Rep
     ]
     notes = _notes(shown, found, reasons)
     return table_of(slug(f"{data}-{metric}"), f"{metric} on {data}", found, fields, *notes)
+
+
+def data_table(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> ReportTable:
+    """One line per number of a table of data sets: of which part of the data, printed, ours, verdict."""
+    reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
+
+    def decimals(one: ReproducedNumber) -> int:
+        return decimals_for([value for value in (one.printed, one.ours.mean) if value is not None])
+
+    fields: list[Field[ReproducedNumber]] = [
+        (Column("what", numeric=False), lambda one: text_cell(one.metric)),
+        (Column("of", "the source, what the protocol's filters leave, or its training part", numeric=False),
+         lambda one: text_cell(one.row)),
+        (Column("printed"), lambda one: number_cell(one.printed, decimals(one))),
+        (Column("ours"), lambda one: interval_cell(one.ours, decimals(one))),
+        (Column("difference"), lambda one: _percent(one.difference)),
+        (Column("verdict", numeric=False), lambda one: text_cell(_word(one, reasons))),
+    ]  # fmt: skip
+    return table_of(slug(f"{data}-data"), f"{data}", found, fields, *_notes(shown, found, reasons))
 
 
 def _word(one: ReproducedNumber, reasons: list[str]) -> str:

@@ -28,7 +28,9 @@ from murmura.studies.search.tpe import corners, space_of
 from murmura.studies.sweep import entry_label
 
 Values = Annotated[list[Any], Field(min_length=1)]
-Analysis = Literal["sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy", "learning"]
+Analysis = Literal[
+    "sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy", "learning", "data"
+]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
@@ -115,6 +117,11 @@ class Experiment:
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
     doubts: tuple[Doubt, ...] = ()
     quick: Quick = Field(default_factory=Quick)
+
+    @property
+    def of_data(self) -> bool:
+        """Whether it is a table of data sets: counted, nothing is trained."""
+        return "data" in self.analyses
 
     def doubt(self, data: str, row: str, metric: str) -> str:
         """Why a printed number is doubted; "" where it is not."""
@@ -207,7 +214,7 @@ def read_experiment(path: Path) -> Experiment:
             raise SettingError(where(("rows", label, "tuned_as")) + wrong)
         if read.trials is None and any(map(has_range, row.search)):
             raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
-    if not read.rows and not read.same_run_as and not read.counts:
+    if not (read.rows or read.same_run_as or read.counts or read.of_data):
         raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
     return read
 
