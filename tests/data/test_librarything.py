@@ -8,6 +8,7 @@ import pytest
 
 from murmura.core.errors import DataError
 from murmura.data.sources.registry import load
+from murmura.engine.protocol import prepare, protocol
 
 REVIEWS = """reviews = {}
 reviews[('3206242', 'ann')] = {'unixtime': 1115683200, 'work': '3206242', 'flags': [], 'stars': 5.0,\
@@ -60,9 +61,36 @@ def test_tagged_ratings(tmp_path: Path, cut: str) -> None:
     assert data.items.labels[data.item].tolist() == ["30", "31", "30"]
     assert data.value.tolist() == [4.5, 1.0, 5.0]  # the file holds twice the rating
     assert data.time is None
-    assert found.notes == ()
+    assert found.notes == (
+        "UI2.txt has no times: a split by time refuses it; put reviews.txt beside it for one.",
+    )
 
 
 def test_absent(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"librarything needs UI2.txt or reviews.txt: unpack UI2.txt"):
+    with pytest.raises(DataError, match=r"librarything needs reviews.txt or UI2.txt: unpack reviews.txt"):
         load("librarything", tmp_path)
+
+
+def test_a_split_by_time_takes_the_reviews(tmp_path: Path) -> None:
+    """Two readers with 25 books each, the file of ratings without times beside the reviews or alone."""
+    folder = place(tmp_path, "UI2.txt", "\n".join(f"{u} {b} 8 read" for u in (1, 2) for b in range(25)))
+    alone = load("librarything", folder)
+    with pytest.raises(DataError, match="needs a time for every row, but this data has none"):
+        prepare(alone, protocol("fpl", alone))
+    reviews = [
+        str({"unixtime": 1000 - book, "work": str(book), "stars": 4.0, "user": user})
+        for user in ("ann", "bob")
+        for book in range(25)
+    ]
+    (folder / "librarything" / "reviews.txt").write_text("\n".join(reviews), "utf-8")
+    both = load("librarything", folder)
+    train = prepare(both, protocol("fpl", both)).split.train
+    assert both.interactions.users.labels.tolist() == ["ann", "bob"]
+    held_out = {str(book) for book in range(25)} - set(train.items.labels[train.item].tolist())
+    assert held_out == {
+        "0",
+        "1",
+        "2",
+        "3",
+        "4",
+    }  # the newest fifth: the times go down with the number of the book

@@ -1,7 +1,7 @@
 """LibraryThing: book ratings in either published form.
 
-`UI2.txt` (Clements, de Vries and Reinders): the 7,279 users, 37,232 books and 749,401 ratings of FedeRank (ECIR
-2021); no times. `reviews.txt` or `reviews.json` (Zhao, McAuley and King, CIKM 2015): reviews with times.
+`reviews.txt` or `reviews.json` (Zhao, McAuley and King, CIKM 2015): reviews with times. `UI2.txt` (Clements, de
+Vries and Reinders): the 7,279 users, 37,232 books and 749,401 ratings of FedeRank (ECIR 2021); no times.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from murmura.data.tables.line_reader import Rows, read_careful
 from murmura.data.tables.text_file import TextFile
 from murmura.data.tables.text_layout import ColumnKind, ColumnSpec
 
+UNTIMED = "UI2.txt"
 _USER = ColumnSpec("user", 0, ColumnKind.TEXT_ID, "user")
 _ITEM = ColumnSpec("item", 1, ColumnKind.TEXT_ID, "work")
 _VALUE = ColumnSpec("value", 2, ColumnKind.VALUE, "stars")
@@ -26,18 +27,21 @@ _TIME = ColumnSpec("time", 3, ColumnKind.SECONDS, "unixtime")
 
 
 def read(folder: SourceFolder) -> Dataset:
-    """`UI2.txt` where it is there, otherwise the reviews."""
-    for name in ("UI2.txt", "reviews.txt", "reviews.json"):
+    """The reviews where they are there, as most splits need times; otherwise `UI2.txt`."""
+    for name in ("reviews.txt", "reviews.json", UNTIMED):
         if (folder.path / name).exists() or (folder.path / f"{name}.gz").exists():
             text = folder.text(name)
-            frame = _tagged(folder, text) if name == "UI2.txt" else _reviewed(folder, text)
+            frame = _tagged(folder, text) if name == UNTIMED else _reviewed(folder, text)
             interactions = interactions_of([frame])
             return folder.dataset(interactions, Catalogue(interactions.items))
-    raise DataError(f"librarything needs UI2.txt or reviews.txt: {folder.source.advice(folder.path)}.")
+    raise DataError(f"librarything needs reviews.txt or UI2.txt: {folder.source.advice(folder.path)}.")
 
 
 def _tagged(folder: SourceFolder, text: TextFile) -> pl.DataFrame:
     """User, work, twice the rating, tag: one line per tag, of which the first of a pair counts."""
+    folder.notes.append(
+        f"{text.path.name} has no times: a split by time refuses it; put reviews.txt beside it for one."
+    )
     frame = _checked(folder, text, _first_of_pair(text), (_USER, _ITEM, _VALUE))
     return frame.with_columns(pl.col("value") / 2)
 
@@ -99,6 +103,7 @@ LIBRARYTHING = Source(
     "librarything", "LibraryThing book ratings", "M. Clements (UI2.txt); J. McAuley (reviews.txt)",
     "research use; cite Clements et al. (2008) or Zhao et al. (CIKM 2015)",
     "https://cseweb.ucsd.edu/~jmcauley/datasets.html#social_data",
-    (side("UI2.txt"), side("reviews.txt"), side("reviews.json")), read,
-    how="unpack UI2.txt, or reviews.txt from lthing_data.tar.gz (https://cseweb.ucsd.edu/~jmcauley/datasets.html)",
+    (side("reviews.txt"), side("reviews.json"), side(UNTIMED)), read,
+    how="unpack reviews.txt from lthing_data.tar.gz (https://cseweb.ucsd.edu/~jmcauley/datasets.html), or UI2.txt "
+    "of M. Clements where no split needs times,",
 )  # fmt: skip
