@@ -14,7 +14,10 @@ from murmura.report.pages.analyses import TABLES, analyses
 from murmura.report.pages.comparison import OURS
 from murmura.report.plots.drawing import CURVES, VARIABLES, curve_styles, power, ramp
 from murmura.report.plots.sweep import value_places
-from murmura.studies.compare import compare, plan
+from murmura.report.result_folder import read_folder
+from murmura.report.summary import summarise
+from murmura.studies.analyses.exposure import bias, frequencies
+from murmura.studies.compare import ComparisonFolder, compare, plan
 from murmura.studies.sweep import Sweep, plan_sweep, sweep
 from tests.studies.worlds import small_world
 
@@ -42,7 +45,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sweep_over_pi(swept: Path) -> None:
     found = {one.name: one for one in analyses(swept)}
     assert list(found) == ["sweep", "popularity", "bias"]  # freshness does not change with pi
-    assert [p.name for p in found["sweep"].pictures] == ["sweep-accuracy", "sweep-coverage", "sweep-costs"]
+    assert [p.name for p in found["sweep"].pictures] == [
+        *("sweep-accuracy", "sweep-coverage", "sweep-evenness", "sweep-costs", "sweep-cce"),
+    ]
     assert [p.name for p in found["popularity"].pictures] == ["updates", "recommended"]
     assert [p.name for p in found["bias"].pictures] == ["bias-disparity"]  # nothing is printed for made-up data
     accuracy = found["sweep"].pictures[0]
@@ -71,6 +76,36 @@ def test_the_table_of_a_sweep_has_every_value(swept: Path) -> None:
             for row in rows
             if row["TCC"]
         )
+
+
+def test_a_sweep_shows_evenness_and_the_cost_of_an_epoch(swept: Path) -> None:
+    (section,) = (one for one in analyses(swept) if one.name == "sweep")
+    (table,) = section.tables
+    titles = [column.title for column in table.columns]
+    assert {"G@10", "mean |BD|", "CCE", "front, CCE"} <= {*titles}
+    cells = [dict(zip(titles, row)) for row in table.rows]
+    comparison = ComparisonFolder.open(swept)
+    shown = bias(comparison, frequencies(comparison))
+    assert shown is not None
+    for place, label in enumerate(["sfpl pi=0", "sfpl pi=0.5", "sfpl pi=1"]):  # one seed: no interval to take
+        assert cells[place]["mean |BD|"].value == pytest.approx(np.abs(shown.disparity(label)).mean())
+    known = [(float(row["CCE"].value or 0), float(row["P@10"].value or 0)) for row in cells[:6]]
+    front = [place for place, row in enumerate(cells[:6]) if row["front, CCE"].text]
+    for place, (cost, gain) in enumerate(known):
+        beaten = any(c <= cost and g >= gain and (c, g) != (cost, gain) for c, g in known)
+        twin = (cost, gain) in known[:place]
+        assert (place in front) == (not beaten and not twin)
+
+
+def test_some_rows_of_a_sweep_are_shown_alone(swept: Path) -> None:
+    found = {one.name: one for one in analyses(swept, rows=["pfpl+"])}
+    (table,) = found["sweep"].tables
+    assert {row[0].text for row in table.rows} == {"pfpl+"}
+    for one in found.values():
+        assert not any("sfpl" in picture.alt or "mostpop" in picture.alt for picture in one.pictures)
+    assert [line.label for line in summarise(read_folder(swept, ["pfpl+"])).lines] == [
+        *("pfpl+ pi=0", "pfpl+ pi=0.5", "pfpl+ pi=1"),
+    ]
 
 
 def test_the_page_is_whole_and_needs_nothing_else(swept: Path) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.engine.protocol import prepare, protocol, whole_split
-from murmura.evaluation.categories import category_bias
+from murmura.evaluation.categories import category_bias, disparity
+from murmura.evaluation.intervals import seed_interval
 from murmura.studies.analyses.exposure import bias, frequencies, printed_bias
 from murmura.studies.compare import ComparisonFolder, compare, plan
 from tests.studies.worlds import small_world
@@ -57,6 +58,22 @@ def test_the_folder_says_what_a_count_says(tmp_path: Path) -> None:
     assert dict(zip(found.categories, found.disparity("user-knn").tolist())) == pytest.approx(departs)
     assert found.printed is None
     assert found.deviation() is None
+
+
+def test_disparities_have_an_interval_over_seeds(tmp_path: Path) -> None:
+    ready = plan(with_categories(), "default", {"mostpop": {}, "random": {}}, seeds=3)
+    list(compare(ready, tmp_path / "c"))
+    comparison = ComparisonFolder.open(tmp_path / "c")
+    found = bias(comparison, frequencies(comparison))
+    assert found is not None
+    each = np.stack([disparity(found.train, shown) for shown in found.each_seed["random"]])
+    assert each.shape == (3, 3)
+    for place, one in enumerate(found.disparities("random")):
+        expected = seed_interval(each[:, place].tolist())
+        assert (one.mean, one.low, one.high) == pytest.approx((expected.mean, expected.low, expected.high))
+        assert one.low < one.mean < one.high
+    assert found.mean_disparity("random").mean == pytest.approx(np.abs(each).mean())
+    assert all(np.isnan(one.low) for one in found.disparities("mostpop"))  # no seed matters
 
 
 def test_items_without_categories_have_no_bias(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 ASKED = {
     "federank-table2", "federank-fig1", "federank-fig2", "federank-fig3", "fpl-table2", "fpl-table3",
     "fpl-table1", "federank-table1", "fedsplit-table1", "thesis-4.1",
+    "fpl-fig4",
     *(f"thesis-4.{n}" for n in range(2, 7)), *(f"thesis-fig4.{n}" for n in range(2, 7)),
     "kgflex-table6.1", "kgflex-fig6.2", "kgflex-fig6.3",
     *(f"thesis-5.{n}" for n in range(1, 7)), "thesis-fig5.1", "client-aware-shards", "client-aware-dirichlet",
@@ -42,7 +43,10 @@ def test_a_file_names_what_exists(name: str) -> None:
     assert (ROOT / one.docs.split("#")[0]).is_file()
     assert set(one.same_run_as) <= {*one.data, *one.also}
     bases = [experiment(base) for base in set(one.same_run_as.values())]
-    assert all(base.rows and not base.same_run_as for base in bases)
+    for data, base in one.same_run_as.items():
+        assert experiment(base).rows
+        assert data not in experiment(base).same_run_as  # it runs there itself
+    assert all({*one.shown_rows} <= {*base.rows} for base in bases)
     rows = [row for base in (one, *bases) for row in base.rows]
     parts = (SOURCE, WHOLE, TRAINING)
     for data, printed in one.printed.items():

@@ -73,6 +73,8 @@ def freshness(folder: Place, as_json: options.Json = False) -> None:
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     from murmura.report.tables.analyses import sweep_table
+    from murmura.studies.analyses.exposure import bias as bias_of
+    from murmura.studies.analyses.exposure import frequencies, with_disparity
     from murmura.studies.compare import ComparisonFolder
     from murmura.studies.sweep import points, read_sweep
 
@@ -80,7 +82,8 @@ def swept(folder: Path) -> ReportTable | None:
     what = read_sweep(comparison)
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    return sweep_table(what, points(comparison), comparison.cutoff)
+    shown = bias_of(comparison, frequencies(comparison)) if comparison.run.has("items.csv") else None
+    return sweep_table(what, with_disparity(points(comparison), shown), comparison.cutoff)
 
 
 @analyse_app.command("features")

@@ -117,8 +117,9 @@ def _places(
         raise DataError(f"{shown.name} needs {' or '.join(wanted)}, but none of them is here{hint}.")
     places = []
     for one in here:
-        # on a data set the paper does not have, the run of the first experiment it names
-        whose = shown.same_run_as.get(one) or next(iter(shown.same_run_as.values()), None)
+        # on a data set the paper does not have: its own rows, or the run of the first experiment it names
+        bases = [] if shown.rows else list(shown.same_run_as.values())
+        whose = shown.same_run_as.get(one) or next(iter(bases), None)
         base = shown if whose is None else experiment(whose)
         ran = base.smaller() if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"

@@ -16,6 +16,7 @@ from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.registry import has_no_cutoff
 from murmura.studies.compare import ComparisonFolder, whole_number
+from murmura.studies.sweep import only
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +111,14 @@ def printable(text: object) -> str:
     return re.sub(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]", "\ufffd", str(text))
 
 
-def read_folder(path: Path) -> ResultFolder:
-    """Read a comparison or a single run; an unfinished one is read as far as it came."""
+def read_folder(path: Path, rows: Sequence[str] = ()) -> ResultFolder:
+    """Read a comparison, or some rows of it, or a single run; an unfinished one is read as far as it came."""
     run = Run.open(path)
     config = run.config
     if isinstance(config.get("models"), dict) and config["models"]:
-        kind, models = _comparison(run, config)
+        comparison = only(ComparisonFolder(run, config), rows)
+        config = comparison.config
+        kind, models = _comparison(comparison)
     elif isinstance(config.get("model"), dict) and "name" in config["model"]:
         kind, models = "run", (_single(run, config),)
     else:
@@ -146,9 +149,11 @@ def model_runs(label: str, given: dict[str, Any], parts: Sequence[SeedRun]) -> M
     return ModelRuns(printable(label), str(given.get("name", label)), settings, tuple(parts))
 
 
-def _comparison(run: Run, config: dict[str, Any]) -> tuple[Literal["comparison", "run"], tuple[ModelRuns, ...]]:
+def _comparison(
+    comparison: ComparisonFolder,
+) -> tuple[Literal["comparison", "run"], tuple[ModelRuns, ...]]:
     """Every model with its parts, from the sub-folders; or the one run a comparison's sub-folder is."""
-    comparison = ComparisonFolder(run, config)
+    run = comparison.run
     alone = len(comparison.models) == 1 and run.has("metrics.json")
     found: list[tuple[str, dict[str, Any], list[SeedRun]]] = []
     for label, own in comparison.models.items():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,7 @@ class SweepPoint:
     seeds: int
     found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
     settings: dict[str, Any] = field(default_factory=dict)
+    each: tuple[dict[str, float | None], ...] = ()  # `found`, seed by seed
 
     @property
     def clients(self) -> str:
@@ -109,11 +110,23 @@ def read_sweep(comparison: ComparisonFolder) -> Sweep | None:
     found = comparison.run.read(FILE)
     try:
         curves = {str(label): tuple(map(str, entries)) for label, entries in found["curves"].items()}
-        return Sweep(str(found["key"]), tuple(found["values"]), curves, tuple(map(str, found["beside"])))
+        curves = {label: entries for label, entries in curves.items() if {*entries} & comparison.models.keys()}
+        beside = tuple(label for label in map(str, found["beside"]) if label in comparison.models)
+        return Sweep(str(found["key"]), tuple(found["values"]), curves, beside)
     except (KeyError, TypeError, AttributeError):
         raise RunError(
             f"{comparison.run.path / FILE} is damaged: run the sweep again with the same --out."
         ) from None
+
+
+def only(comparison: ComparisonFolder, rows: Sequence[str]) -> ComparisonFolder:
+    """The comparison as if it had only these rows: models, or curves of its sweep; all where none are named."""
+    if not rows:
+        return comparison
+    what = read_sweep(comparison)
+    kept = {*rows, *(entry for row in rows if what for entry in what.curves.get(row, ()))}
+    models = {label: given for label, given in comparison.models.items() if label in kept}
+    return replace(comparison, config={**comparison.config, "models": models})
 
 
 def points(comparison: ComparisonFolder) -> list[SweepPoint]:
@@ -127,7 +140,9 @@ def points(comparison: ComparisonFolder) -> list[SweepPoint]:
         each = [_numbers(run) for run in comparison.finished(label)]
         if each:
             known = {key: found for key, found in mean(each).items() if found is not None}
-            made.append(SweepPoint(*places.get(label, (label, None)), label, len(each), known, settings))
+            made.append(
+                SweepPoint(*places.get(label, (label, None)), label, len(each), known, settings, tuple(each))
+            )
     return made
 
 

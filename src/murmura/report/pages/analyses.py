@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,14 @@ from murmura.report.plots.exposure import (
 from murmura.report.plots.learning import accuracy_curves, difference_curves
 from murmura.report.plots.preservation import preservation_picture
 from murmura.report.plots.reasons import read_reasons, reasons_picture
-from murmura.report.plots.sweep import accuracy_picture, cost_picture, coverage_picture, freshness_picture
+from murmura.report.plots.sweep import (
+    accuracy_picture,
+    cost_picture,
+    coverage_picture,
+    evenness_picture,
+    freshness_picture,
+    reciprocal_picture,
+)
 from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
 from murmura.report.tables.analyses import (
@@ -40,14 +48,14 @@ from murmura.report.tables.analyses import (
 )
 from murmura.report.tables.learning import NAMES, learning_tables
 from murmura.report.tables.table import ReportTable
-from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies
+from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
 from murmura.studies.analyses.fidelity import read_fidelity
 from murmura.studies.analyses.learning import baseline_of, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
-from murmura.studies.sweep import Sweep, SweepPoint, freshness, points, read_sweep
+from murmura.studies.sweep import Sweep, SweepPoint, freshness, only, points, read_sweep
 
 EXPLAINED = 3  # entries whose reasons are drawn
 TABLES = (
@@ -80,10 +88,11 @@ class Analysis:
         return self.name in {"sweep", "fresh", "groups", "learning"}
 
 
-def analyses(folder: Path, against: str = "") -> list[Analysis]:
+def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[Analysis]:
     """What the folder of a comparison has to say beyond its results, and what an audit found.
 
-    Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first.
+    Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first. With
+    `rows`, the sections about entries are about these alone.
     """
     run = Run.open(folder)
     audited = read_audits(run)
@@ -91,21 +100,23 @@ def analyses(folder: Path, against: str = "") -> list[Analysis]:
     config = run.config
     if run.has("metrics.json") or not isinstance(config.get("models"), dict):
         return [*_explanations(run, {_model_name(config): [run]}), *attacked]
-    comparison = ComparisonFolder(run, config)
+    comparison = only(ComparisonFolder(run, config), rows)
     what, found = read_sweep(comparison), points(comparison)
+    times = frequencies(comparison) if run.has("items.csv") else []
+    shown = bias(comparison, times) if times else None
+    found = with_disparity(found, shown)
     if groups := find_groups(folder):
         attacked = [_groups(groups), *attacked]
     made = [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
-    made += [_entropy(folder, found, comparison.cutoff), _learning(comparison, against)]
-    if run.has("items.csv"):
-        times = frequencies(comparison)
-        made += [_popularity(times, what), _categories(bias(comparison, times))]
+    made += [_entropy(folder, found, comparison.cutoff, rows), _learning(comparison, against)]
+    made += [_popularity(times, what), _categories(shown)]
     made += _explanations(run, {label: comparison.finished(label) for label in comparison.models})
     return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
 
 
 def _sweep(what: Sweep, found: list[SweepPoint], k: int) -> Analysis:
-    pictures = [picture(what, found, k) for picture in (accuracy_picture, coverage_picture, cost_picture)]
+    drawn = (accuracy_picture, coverage_picture, evenness_picture, cost_picture, reciprocal_picture)
+    pictures = [picture(what, found, k) for picture in drawn]
     return _of("sweep", f"Sweep over {what.key}", pictures, [sweep_table(what, found, k)])
 
 
@@ -143,10 +154,10 @@ def _learning(comparison: ComparisonFolder, against: str) -> Analysis | None:
     return _of("learning", "Learning to classify", pictures, tables)
 
 
-def _entropy(folder: Path, found: list[SweepPoint], k: int) -> Analysis | None:
+def _entropy(folder: Path, found: list[SweepPoint], k: int, rows: Sequence[str]) -> Analysis | None:
     if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in found):
         return None
-    return _of("entropy", "Accuracy and evenness", [entropy_plot(summarise(read_folder(folder)))], [])
+    return _of("entropy", "Accuracy and evenness", [entropy_plot(summarise(read_folder(folder, rows)))], [])
 
 
 def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None:

@@ -76,7 +76,8 @@ class _Part:
     """What one data set adds to the page."""
 
     def __init__(self, shown: Experiment, place: ExperimentPlace) -> None:
-        values, results = measured(place, shown.analyses)
+        place = replace(place, experiment=shown.shows(place.experiment))
+        values, results = measured(place, shown.analyses, shown.shown_rows)
         self.place, self.shown = place, shown
         self.found = numbers(shown, place.data, values, results)
         self.tried = read_trials(place)
@@ -86,7 +87,7 @@ class _Part:
             "sweep" in shown.analyses and place.data not in shown.printed
         )  # the sweep's own table has it all
         self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
-        found = analyses(place.runs, place.experiment.against)
+        found = analyses(place.runs, place.experiment.against, shown.shown_rows)
         self.more = [one for one in found if one.name in shown.analyses]
         self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
         self.tests = [replace(table, name=self._id(table.name)) for table in row_tests(shown, results)]

@@ -1,13 +1,15 @@
 """The pictures of a sweep: accuracy over the swept setting (thesis, figure 4.2), against coverage (4.3), costs.
 
-What the accuracy is bought with has the Pareto front of precision and communication (figure 4.6). Accuracy
-against freshness shows what it costs that many clients work on the same model.
+What the accuracy is bought with has the Pareto front of precision and communication (figure 4.6; per epoch:
+FPL, long version, figure 4). Accuracy against freshness shows what it costs that many clients work on the same
+model.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -27,6 +29,7 @@ from murmura.report.plots.drawing import (
 )
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
+from murmura.studies.analyses.exposure import MEAN_DISPARITY
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 if TYPE_CHECKING:
@@ -172,6 +175,39 @@ def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
     )
 
 
+def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+    """G over the swept setting and, where the items have categories, the mean |BD| of the lists."""
+    keys = [key for key in (f"G@{k}", MEAN_DISPARITY) if any(curves(what, found, key).values())]
+    if not keys:
+        return None
+    drawn = {key: curves(what, found, key) for key in keys}
+
+    def paint(figure: Figure) -> None:
+        figure.subplots_adjust(0.075, 0.13, 0.985, 0.9, wspace=0.16)
+        for axes, key in zip(panel_grid(figure, len(keys), 1, len(keys)), keys):
+            _over_values(axes, what, drawn[key], key)
+            for name, level in beside(what, found, key).items():
+                axes.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+                note(axes, max(value_places(what).values()), level, name, left=True)
+        curve_legend(figure, curve_styles(list(what.curves)), 3.2)
+
+    said = "; ".join(
+        f"{key} of {name} from {_number(points[0], key)} to {_number(points[-1], key)}"
+        for key in keys
+        for name, points in drawn[key].items()
+        if points
+    )
+    return Picture(
+        "sweep-evenness",
+        f"{' and '.join(keys)} over {what.key}",
+        "G: 1 - Gini of how often items are recommended, higher is more even. mean |BD|: how far the lists "
+        "depart from the training part's share of a category, mean over categories. Dotted: models without the "
+        "setting.",
+        f"Along {what.key}: {said}.",
+        draw("sweep-evenness", 3.2, paint),
+    )
+
+
 def _path(axes: Axes, what: Sweep, points: Sequence[SweepPoint], look: CurveStyle, x: str, y: str) -> None:
     if not points:
         return
@@ -219,6 +255,37 @@ def cost_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | 
         "as the papers do (downloads of the whole model included); bytes are those of the codec.",
         f"On the Pareto front of {y} and {costs[0][0]}: {front}.",
         draw("sweep-costs", 3.6, paint),
+    )
+
+
+def reciprocal_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+    """Precision against the reciprocal cost of an epoch, every value of every curve (FPL, long, figure 4)."""
+    x, y = "1/CCE", f"P@{k}"
+    known = [replace(one, found={**one.found, x: 1 / one.found["CCE"]}) for one in found if "CCE" in one.found]
+    drawn = curves(what, known, x, y)
+    front = front_points([point for points in drawn.values() for point in points], "CCE", y)
+    if not front:
+        return None
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        figure.subplots_adjust(0.075, 0.13, 0.985, 0.9)
+        axes.plot([p.found[x] for p in front], [p.found[y] for p in front], color=MUTED, linewidth=4, alpha=0.4)
+        for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+            _path(axes, what, points, look, x, y)
+        axes.set_xlabel("1 / CCE: one over the vectors exchanged in an epoch", labelpad=3)
+        axes.set_ylabel(f"{y}: {title(y)}")
+        axes.margins(x=0.06, y=0.1)
+        curve_legend(figure, curve_styles(list(drawn)), 3.4)
+
+    last = value_text(what.values[-1])
+    return Picture(
+        "sweep-cce",
+        f"{y} against {x}",
+        f"Up is more accurate, right costs less in an epoch; each line follows {what.key}, the hollow marker "
+        f"is {what.key} {last}. The wide grey line is the Pareto front over all values and models.",
+        f"On the Pareto front of {y} and {x}: {', '.join(point.label for point in front)}.",
+        draw("sweep-cce", 3.4, paint),
     )
 
 

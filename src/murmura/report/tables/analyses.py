@@ -8,7 +8,7 @@ from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import title
 from murmura.report.tables.comparison import NAME
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
-from murmura.studies.analyses.exposure import HEAD, Bias, Frequencies
+from murmura.studies.analyses.exposure import HEAD, MEAN_DISPARITY, Bias, Frequencies
 from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
 from murmura.studies.analyses.preservation import OVERALL, Preservation
 from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
@@ -17,27 +17,31 @@ Row = tuple[TableCell, ...]
 
 
 def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable | None:
-    """Every value of every model: accuracy, coverage, the papers' costs and the measured ones."""
-    keys = (f"F1@{k}", f"P@{k}", f"IC@{k}")
+    """Every value of every model: accuracy, coverage, evenness, the papers' costs and the measured ones."""
+    keys = (f"F1@{k}", f"P@{k}", f"IC@{k}", f"G@{k}", MEAN_DISPARITY)
     shown = [key for key in keys if any(key in point.found for point in found)]
     prices = [
         ("TCC", "TCC", "vectors exchanged in all epochs, as the papers count them (table 4.4)"),
         ("both", "MB/client", "measured bytes, up and down, per client"),
         ("kB up/client", "kB up/client", "measured bytes up per client"),
         ("disclosed", "disclosed", "measured: the mean fraction of a user's positives that left her device"),
+        ("CCE", "CCE", "vectors exchanged in an epoch (FPL, long version, table 3)"),
     ]
     prices = [one for one in prices if any(cost(point, one[0]) is not None for point in found)]
     ordered = [point for curve in what.curves for point in found if point.curve == curve]
     ordered += [point for point in found if point.label in what.beside]
-    front = front_points(ordered, prices[0][0], f"P@{k}") if prices and f"P@{k}" in shown else []
+    marked = [one for one in prices if one[0] in ("CCE", prices[0][0])] if f"P@{k}" in shown else []
+    fronts = {  # of the first cost, and of an epoch's
+        "front" if place == 0 else f"front, {name}": (name, front_points(ordered, key, f"P@{k}"))
+        for place, (key, name, _) in enumerate(marked)
+    }
     rows: list[tuple[TableCell, ...]] = []
     for point in ordered:
         cells = [_cell(point.found.get(key), [p.found.get(key) for p in ordered]) for key in shown]
         cells += [_cell(cost(point, key), [cost(p, key) for p in ordered]) for key, _, _ in prices]
         value = "" if point.value is None else value_text(point.value)
-        rows.append(
-            (text_cell(point.curve), text_cell(value), *cells, text_cell("●" if point in front else ""))
-        )
+        marks = (text_cell("●" if point in front else "") for _, front in fronts.values())
+        rows.append((text_cell(point.curve), text_cell(value), *cells, *marks))
     if not rows:
         return None
     columns = (
@@ -45,9 +49,16 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
         Column(what.key),
         *(Column(key, title(key)) for key in shown),
         *(Column(name, meaning) for _, name, meaning in prices),
-        Column("front", f"on the Pareto front of P@{k} and {prices[0][1]}" if prices else "", numeric=False),
+        *(
+            Column(head, f"on the Pareto front of P@{k} and {name}", numeric=False)
+            for head, (name, _) in fronts.items()
+        ),
     )
-    notes = (f"● on the Pareto front of P@{k} and {prices[0][1]}.",) if front else ()
+    notes = tuple(
+        f"● in {head}: on the Pareto front of P@{k} and {name}." for head, (name, _) in fronts.items()
+    )
+    if MEAN_DISPARITY in shown:
+        notes += ("mean |BD|: bias disparity towards categories without its sign, mean over categories.",)
     return ReportTable("sweep", f"The sweep over {what.key}, value by value", columns, tuple(rows), notes)
 
 

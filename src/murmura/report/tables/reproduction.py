@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from murmura.engine.run import Run
-from murmura.evaluation.intervals import Interval
-from murmura.report.result_folder import read_folder
+from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.report.result_folder import ordered, read_folder
 from murmura.report.summary import (
     ALPHA,
     ModelSummary,
@@ -34,7 +34,7 @@ from murmura.report.tables.table import (
     table_of,
     text_cell,
 )
-from murmura.studies.analyses.exposure import bias, frequencies
+from murmura.studies.analyses.exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
@@ -42,7 +42,7 @@ from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.papers.experiments import Experiment, Row
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
 from murmura.studies.papers.trial_results import TrialResult, best_trial
-from murmura.studies.sweep import points
+from murmura.studies.sweep import SweepPoint, only, points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
@@ -110,20 +110,18 @@ class ReproducedNumber:
     verdict: ReproductionVerdict
 
 
-def measured(place: ExperimentPlace, analyses: tuple[str, ...]) -> tuple[Values, Results]:
-    """Every value of the comparison in a folder, and its summary for the tests."""
-    results = summarise(read_folder(place.runs))
+def measured(
+    place: ExperimentPlace, analyses: tuple[str, ...], rows: Sequence[str] = ()
+) -> tuple[Values, Results]:
+    """Every value of the comparison in a folder, or of some rows of it, and its summary for the tests."""
+    results = summarise(read_folder(place.runs, rows))
     found: Values = {line.label: dict(line.over_seeds) for line in results.lines}
-    comparison = ComparisonFolder.open(place.runs)
-    for point in points(comparison):  # F1 and what the ledger adds up: means alone
+    comparison = only(ComparisonFolder.open(place.runs), rows)
+    for point in points(comparison):
         own = found.setdefault(point.label, {})
-        own |= {key: Interval(value) for key, value in point.found.items() if key not in own}
-    if "bias" in analyses and (shown := bias(comparison, frequencies(comparison))) is not None:
-        for place_of, name in enumerate(shown.categories):
-            found.setdefault(TRAINING, {})[f"B_T {name}"] = Interval(float(shown.train[place_of]))
-            for label in shown.shown:
-                value = float(shown.disparity(label)[place_of])
-                found.setdefault(label, {})[f"BD {name}"] = Interval(value)
+        own |= {key: _over_seeds(point, key) for key in point.found if key not in own}
+    if {"bias", "sweep"} & {*analyses} and comparison.run.has("categories.csv"):
+        _add_bias(found, bias(comparison, frequencies(comparison)))
     for kept in read_preservation(comparison.run) if "features" in analyses else ():
         found.setdefault(kept.label, {}).update({key: Interval(v) for key, v in kept.values().items()})
     if "learning" in analyses and (entries := read_learning(comparison)):
@@ -133,13 +131,38 @@ def measured(place: ExperimentPlace, analyses: tuple[str, ...]) -> tuple[Values,
     return found, results
 
 
+def _over_seeds(point: SweepPoint, key: str) -> Interval:
+    """F1 with its interval over seeds; what the ledger adds up is counted, not drawn, and has none."""
+    mean = Interval(point.found[key])
+    each = [value for found in point.each if (value := found.get(key)) is not None]
+    return replace(seed_interval(each), mean=mean.mean) if key.startswith("F1@") else mean
+
+
+def _add_bias(found: Values, shown: Bias | None) -> None:
+    """Add B_T of the training part and BD of every row, category by category and as one mean."""
+    if shown is None:
+        return
+    train = zip(shown.categories, shown.train.tolist())
+    found.setdefault(TRAINING, {}).update({f"B_T {name}": Interval(value) for name, value in train})
+    for label in shown.shown:
+        own = {f"BD {name}": one for name, one in zip(shown.categories, shown.disparities(label))}
+        found.setdefault(label, {}).update({**own, MEAN_DISPARITY: shown.mean_disparity(label)})
+
+
+def _metrics(shown: Experiment, found: Values) -> list[str]:
+    """The metrics of a table; `BD` stands for that of every category there is."""
+    every = ordered([list(own) for own in found.values()])
+    bias = [key for key in every if key.startswith("BD ")]
+    return [key for metric in shown.shown for key in (bias if metric == "BD" else [metric])]
+
+
 def numbers(
     shown: Experiment, data: str, found: Values, results: Results | None = None
 ) -> list[ReproducedNumber]:
     """The numbers an experiment shows on one data set, metric by metric, in the order of its rows."""
     printed = shown.printed.get(data, {})
     made = []
-    for metric in shown.shown:
+    for metric in _metrics(shown, found):
         tests, reference = _tests(metric, results)
         rows = [row for row in found if metric in found[row]]
         rows += [row for row in printed if metric in printed[row] and row not in rows]
@@ -162,7 +185,7 @@ def numbers(
 
 def _better(metric: str) -> Better:
     """Bias disparities are best at 0; sizes, costs per epoch and biases of the data are facts."""
-    if metric.startswith("BD "):
+    if metric.startswith("BD ") or metric == MEAN_DISPARITY:
         return "zero"
     return "same" if metric.startswith("B_T ") or metric in FACTS else better(metric)
 
@@ -276,7 +299,8 @@ def read_trials(place: ExperimentPlace) -> list[TrialResult]:
     names = sorted(file.name for file in folder.path.glob("*.json")) if folder.path.is_dir() else []
     order = {label: number for number, label in enumerate(place.experiment.rows)}
     tried = [TrialResult.of(folder.read(name)) for name in names]
-    return sorted(tried, key=lambda one: (order.get(one.row, -1), one.stage, _natural(one.asked)))
+    tried = [one for one in tried if one.row in order]
+    return sorted(tried, key=lambda one: (order[one.row], one.stage, _natural(one.asked)))
 
 
 def _natural(settings: dict[str, Any]) -> list[tuple[str, float, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 
 import numpy as np
@@ -21,11 +21,14 @@ from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
+from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare import ComparisonFolder, read_columns
 from murmura.studies.config import named_data
+from murmura.studies.sweep import SweepPoint
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at
 PRINTED = "thesis_table_4_5.csv"
+MEAN_DISPARITY = "mean |BD|"
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,7 @@ class Frequencies:
     popularity: Longs  # (items,) rows in the training part
     sent: Longs | None  # (items,) rows that left the devices; None for a centralised method
     shown: Longs  # (items,) places in the lists, as far as the main cut-off
+    each_seed: tuple[Longs, ...] = ()  # `shown`, seed by seed
 
     def summary(self) -> dict[str, float]:
         """What the curves say in numbers; see `concentration` and `rank_correlation`."""
@@ -57,12 +61,10 @@ def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
         runs = comparison.finished(label)
         if runs:
             sent = [_sent(run, items) for run in runs if run.has("item_rows.csv")]
-            shown = sum(
-                (recommendation_counts(run, items, comparison.cutoff) for run in runs),
-                np.zeros(len(items), np.int64),
-            )
+            each = tuple(recommendation_counts(run, items, comparison.cutoff) for run in runs)
+            shown = sum(each, np.zeros(len(items), np.int64))
             total = sum(sent, np.zeros(len(items), np.int64)) if sent else None
-            made.append(Frequencies(label, popularity, total, shown))
+            made.append(Frequencies(label, popularity, total, shown, each))
     return made
 
 
@@ -138,10 +140,24 @@ class Bias:
     train: Floats  # (categories,) B_T: the training part
     printed: Floats | None  # (categories,) what the thesis prints for the training part; NaN where it has none
     shown: dict[str, Floats]  # label -> (categories,) B_R: the lists
+    each_seed: dict[str, Floats] = field(default_factory=dict)  # label -> (seeds, categories) B_R
 
     def disparity(self, label: str) -> Floats:
         """BD of one entry: above 0 its lists push a category, below 0 they hide it."""
         return disparity(self.train, self.shown[label])
+
+    def disparities(self, label: str) -> list[Interval]:
+        """BD of one entry with its interval over seeds, category by category."""
+        each = [seed_interval(values) for values in self._each_disparity(label).T]
+        return [replace(one, mean=mean) for one, mean in zip(each, self.disparity(label).tolist())]
+
+    def mean_disparity(self, label: str) -> Interval:
+        """How far the lists depart from the training part at all: |BD|, mean over categories, over seeds."""
+        return seed_interval(np.nanmean(np.abs(self._each_disparity(label)), axis=1))
+
+    def _each_disparity(self, label: str) -> Floats:
+        """(seeds, categories): BD of every seed."""
+        return np.stack([disparity(self.train, shown) for shown in self.each_seed[label]])
 
     def deviation(self) -> Floats | None:
         """How far the measured training bias is from the printed one, as a fraction of the printed one."""
@@ -155,6 +171,7 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
     items, popularity = read_items(comparison.run)
     categories = _categories(comparison.run, items)
     shown = {one.label: category_bias(one.shown, categories) for one in found}
+    each = {one.label: np.stack([category_bias(t, categories) for t in one.each_seed]) for one in found}
     printed = printed_bias(named_data(comparison.config).name)
     return Bias(
         categories.labels,
@@ -162,7 +179,19 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
         category_bias(popularity, categories),
         np.array([printed.get(name, np.nan) for name in categories.labels]) if printed else None,
         shown,
+        each,
     )
+
+
+def with_disparity(found: Sequence[SweepPoint], shown: Bias | None) -> list[SweepPoint]:
+    """The entries of a comparison with the mean |BD| of their lists, where the items have categories."""
+    known = shown.each_seed if shown else {}
+    return [
+        replace(one, found={**one.found, MEAN_DISPARITY: shown.mean_disparity(one.label).mean})
+        if shown and one.label in known
+        else one
+        for one in found
+    ]
 
 
 def printed_bias(data: str) -> dict[str, float]:

@@ -111,6 +111,7 @@ class Experiment:
     seeds: Count = 3
     rows: dict[str, Row] = Field(default_factory=dict)
     same_run_as: dict[str, str] = Field(default_factory=dict)  # data -> the experiment whose run this one shows
+    shown_rows: tuple[str, ...] = ()  # of a run it shares; none: all of them
     analyses: tuple[Analysis, ...] = ()
     against: str = ""  # the row whose difference from every other is tested, by t and Wilcoxon
     counts: dict[str, Counts] = Field(default_factory=dict)
@@ -126,6 +127,12 @@ class Experiment:
     def doubt(self, data: str, row: str, metric: str) -> str:
         """Why a printed number is doubted; "" where it is not."""
         return next((one.reason for one in self.doubts if one.about(data, row, metric)), "")
+
+    def shows(self, ran: Experiment) -> Experiment:
+        """An experiment whose run this one shows, with no more than the rows it shows of it."""
+        if not self.shown_rows:
+            return ran
+        return changed(ran, rows={label: row for label, row in ran.rows.items() if label in self.shown_rows})
 
     def smaller(self) -> Experiment:
         """The same experiment as `--quick` runs it: fewer epochs, values and seeds, every row."""
