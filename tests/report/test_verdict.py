@@ -4,37 +4,43 @@ import math
 
 import pytest
 
-from murmura.report.tables.reproduction import difference, verdict
-
-NONE = (math.nan, math.nan)
+from murmura.evaluation.intervals import Interval
+from murmura.report.tables.reproduction import Better, difference, verdict
 
 
 @pytest.mark.parametrize(
-    ("printed", "ours", "interval", "better", "word"),
+    ("printed", "ours", "better", "word"),
     [
-        (0.100, 0.095, NONE, "higher", "reproduced"),
-        (0.100, 0.0949, NONE, "higher", "not reached"),
-        (0.100, 0.1051, NONE, "higher", "better"),
-        (0.100, 0.0949, (0.08, 0.11), "higher", "reproduced"),  # the print lies in our interval
-        (0.100, 0.1900, (0.01, 0.37), "higher", "better"),  # which is too wide to say anything
-        (0.90, 0.80, NONE, "lower", "better"),  # an error
-        (0.90, 1.00, NONE, "lower", "not reached"),
-        (-0.30, 0.10, NONE, "zero", "better"),  # a bias disparity
-        (-0.30, 0.50, NONE, "zero", "not reached"),
-        (1.30, 1.10, NONE, "same", "not reached"),  # a fact of the data
-        (1.10, 1.30, NONE, "same", "not reached"),
-        (None, 0.5, NONE, "higher", ""),
-        (0.5, math.nan, NONE, "higher", "not run"),
+        (0.103, Interval(0.100), "higher", "reproduced"),  # within 3 % of ours
+        (0.1031, Interval(0.100), "higher", "not reached"),
+        (0.0969, Interval(0.100), "higher", "better"),
+        (0.104, Interval(0.100, 0.095, 0.105), "higher", "reproduced"),  # in an interval of ± 5 %
+        (0.104, Interval(0.100, 0.0949, 0.1051), "higher", "not reached"),  # which is wider
+        (0.106, Interval(0.100, 0.095, 0.105), "higher", "not reached"),  # outside
+        (0.100, Interval(0.1900, 0.01, 0.37), "higher", "better"),  # too wide to say anything
+        (-0.104, Interval(-0.100, -0.105, -0.095), "zero", "reproduced"),
+        (0.90, Interval(0.80), "lower", "better"),  # an error
+        (0.90, Interval(1.00), "lower", "not reached"),
+        (-0.30, Interval(0.10), "zero", "better"),  # a bias disparity
+        (-0.30, Interval(0.50), "zero", "not reached"),
+        (1.30, Interval(1.10), "same", "not reached"),  # a fact of the data
+        (1.10, Interval(1.30), "same", "not reached"),
+        (0.0, Interval(0.0), "higher", "reproduced"),
+        (None, Interval(0.5), "higher", ""),
+        (0.5, Interval(math.nan), "higher", "not run"),
     ],
 )
-def test_words(
-    printed: float | None, ours: float, interval: tuple[float, float], better: str, word: str
-) -> None:
-    assert verdict(printed, ours, interval, better, 0.05).word == word  # type: ignore[arg-type]
+def test_words(printed: float | None, ours: Interval, better: Better, word: str) -> None:
+    assert verdict(printed, ours, 3, better).word == word
+
+
+def test_two_seeds_excuse_nothing() -> None:
+    ours = Interval(0.100, 0.095, 0.105)
+    assert [verdict(0.104, ours, seeds, "higher").word for seeds in (2, 3)] == ["not reached", "reproduced"]
 
 
 def test_a_doubted_number_is_neither_reached_nor_missed() -> None:
-    found = verdict(0.1, 0.1, NONE, "higher", 0.05, "another split")
+    found = verdict(0.1, Interval(0.1), 3, "higher", "another split")
     assert (found.word, found.reason) == ("printed number doubtful", "another split")
 
 

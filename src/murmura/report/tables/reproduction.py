@@ -47,7 +47,9 @@ from murmura.studies.sweep import SweepPoint, only, points
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
 
-WIDER = 4  # an interval over few seeds can be so wide that it holds any print: it excuses no more than this
+NEAR = 0.03  # the print may be so far from ours, as a fraction of ours
+NARROW = 0.05  # an interval over few seeds can be so wide that it holds any print: half of it may be so much
+FEWEST = 3  # seeds of an interval that may hold the print
 FACTS = ("T", "clients per round", "freshness", "normalised freshness", "CCE", *AGREEMENT, *SIZES, GROUPS)
 Values = dict[str, dict[str, Interval]]  # row -> metric -> mean and interval over seeds
 
@@ -61,28 +63,25 @@ class ReproductionVerdict:
 
 
 def verdict(
-    printed: float | None,
-    ours: float | None,
-    interval: tuple[float, float],
-    better: Better,
-    tolerance: float,
-    doubt: str = "",
+    printed: float | None, ours: Interval, seeds: int, better: Better, doubt: str = ""
 ) -> ReproductionVerdict:
-    """Reproduced: within `tolerance` of the print, or of WIDER times that with the print in our interval.
+    """Reproduced: the print is within NEAR of ours, or inside a NARROW interval over at least FEWEST seeds.
 
     Otherwise ours is better or does not reach it; a doubted print is neither. Without a print there is no word.
     """
     if printed is None:
         return ReproductionVerdict("")
-    if ours is None or math.isnan(ours):
+    mean = ours.mean
+    if math.isnan(mean):
         return ReproductionVerdict("not run")
     if doubt:
         return ReproductionVerdict("printed number doubtful", doubt)
-    low, high = interval
-    near = tolerance * (WIDER if low <= printed <= high else 1) * (1 + 1e-9)
-    if abs(ours - printed) <= near * abs(printed):
+    size = abs(mean) * (1 + 1e-9)
+    inside = seeds >= FEWEST and ours.low <= printed <= ours.high
+    narrow = (ours.high - ours.low) / 2 <= NARROW * size
+    if abs(mean - printed) <= NEAR * size or (inside and narrow):
         return ReproductionVerdict("reproduced")
-    ahead = {"higher": ours > printed, "lower": ours < printed, "zero": abs(ours) < abs(printed)}
+    ahead = {"higher": mean > printed, "lower": mean < printed, "zero": abs(mean) < abs(printed)}
     return ReproductionVerdict("better" if ahead.get(better) else "not reached")
 
 
@@ -161,6 +160,7 @@ def numbers(
 ) -> list[ReproducedNumber]:
     """The numbers an experiment shows on one data set, metric by metric, in the order of its rows."""
     printed = shown.printed.get(data, {})
+    seeds = {line.label: len(line.model.done) for line in results.lines} if results else {}
     made = []
     for metric in _metrics(shown, found):
         tests, reference = _tests(metric, results)
@@ -169,14 +169,8 @@ def numbers(
         for row in rows:
             ours = found.get(row, {}).get(metric, Interval(math.nan))
             print_ = printed.get(row, {}).get(metric)
-            word = verdict(
-                print_,
-                ours.mean,
-                (ours.low, ours.high),
-                _better(metric),
-                shown.tolerance,
-                shown.doubt(data, row, metric),
-            )
+            doubt = shown.doubt(data, row, metric)
+            word = verdict(print_, ours, seeds.get(row, 0), _better(metric), doubt)
             test = tests.get(row)
             apart = difference(print_, ours.mean)
             made.append(ReproducedNumber(data, row, metric, print_, ours, apart, test, row == reference, word))
@@ -264,8 +258,9 @@ def _word(one: ReproducedNumber, reasons: list[str]) -> str:
 
 def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[str]) -> tuple[str, ...]:
     notes = [
-        f"reproduced: within {shown.tolerance:.0%} of the print, or within {WIDER * shown.tolerance:.0%} when "
-        "the print lies in our interval. Intervals are over seeds (t, 95 %); none where no seed matters."
+        f"reproduced: the print is within {100 * NEAR:g} % of ours, or inside an interval over at least "
+        f"{FEWEST} seeds that is no wider than ± {100 * NARROW:g} %. Intervals are over seeds (t, 95 %); none "
+        "where no seed matters."
     ]
     if any(one.metric.startswith("rounds/") for one in found):
         notes.append("A seed that does not reach the target counts with its last round, as in the thesis.")

@@ -106,7 +106,6 @@ class Experiment:
         DEFAULT_METRICS  # what is measured on the test part
     )
     cutoffs: tuple[Count, ...] = ()  # of the lists; none: those of the protocol
-    tolerance: Annotated[float, Field(gt=0)] = 0.05  # how far from the print still counts as reproduced
     shown: Annotated[tuple[str, ...], Field(min_length=1)]  # the metrics of the table
     seeds: Count = 3
     rows: dict[str, Row] = Field(default_factory=dict)
