@@ -101,6 +101,13 @@ def test_from_flags_to_a_page(tmp_path: Path) -> None:
     assert [row["P@10"] for row in rows[:3]] == [line["P@10"] for line in lines[1:4]]
     assert "Updates and recommendations" in murmura("analyse", "frequency", out)
     assert "Freshness and accuracy" in murmura("analyse", "freshness", out)
+    asked = ("analyse", "tests", out, "--pair", "sfpl pi=1,mostpop", "--pair", "all pi=1,sfpl pi=1", "--json")
+    tests = [json.loads(line) for line in murmura(*asked).splitlines()]
+    assert {(row["model"], row["against"]) for row in tests if row["metric"] == "P@10"} == {
+        *(("sfpl pi=1", "mostpop"), ("all pi=1", "sfpl pi=1")),
+    }
+    with pytest.raises(SettingError, match=r"--pair must be two labels, A,B, out of .*but is 'sfpl,mostpop'"):
+        murmura("analyse", "tests", out, "--pair", "sfpl,mostpop")
     with pytest.raises(RunError, match="must be of data whose items have categories"):
         murmura("analyse", "bias", out)
 

@@ -10,10 +10,11 @@ import pytest
 import scipy.stats
 
 from murmura.evaluation.intervals import bootstrap_interval
+from murmura.evaluation.significance import compare_values
 from murmura.report.pages.comparison import outcome
 from murmura.report.plots.comparison import both, front
 from murmura.report.result_folder import read_folder
-from murmura.report.summary import Results, summarise
+from murmura.report.summary import Results, named_tests, summarise
 from murmura.report.tables.comparison import difference_table, result_tables, seed_table
 from murmura.report.tables.table import ReportTable, TableCell
 from tests.report.folders import Made, drawn, federation, write_comparison
@@ -168,3 +169,19 @@ def test_an_error_is_told_in_words_and_its_lowest_value_is_the_best(tmp_path: Pa
     assert second.startswith(
         f"The best federated model, together, has {times} times the RMSE/people of central,"
     )
+
+
+def test_named_pairs_are_one_family(three: Path) -> None:
+    folder = read_folder(three)
+    values = {model.label: model.parts[0].per_user["P@10"] for model in folder.models}
+    pairs = [("best", "near"), ("near", "worst"), ("best", "worst")]
+    tests = named_tests(summarise(folder), [*pairs, ("best", "nobody")], ["P@10", "IC@10"])
+    assert [(test.metric, test.label, test.reference) for test in tests] == [("P@10", *pair) for pair in pairs]
+    by_t = [float(scipy.stats.ttest_rel(values[one], values[other]).pvalue) for one, other in pairs]
+    by_rank = [compare_values(values[one], values[other], "wilcoxon").p for one, other in pairs]
+    for found, raw in (([one.p_t for one in tests], by_t), ([one.p_wilcoxon for one in tests], by_rank)):
+        order = np.argsort(raw)
+        factors = {place: 3 - rank for rank, place in enumerate(order)}
+        expected = np.maximum.accumulate([raw[place] * factors[place] for place in order])
+        assert [found[place] for place in order] == pytest.approx(np.minimum(1, expected), rel=1e-6)
+    assert tests[2].difference.mean == pytest.approx(float((values["best"] - values["worst"]).mean()))

@@ -132,6 +132,7 @@ def test_the_table_of_experiments_has_every_file_once() -> None:
         ("seeds: 2", "seeds: none", 8, "valid integer"),
         ("shown: [P@10, IC@10]\n", "", None, "shown must be given"),
         ("title:", "titel:", 1, "did you mean 'title'"),
+        ("seeds: 2", "tests: [[sFPL, kNN]]", 8, "tests must name rows, but 'kNN' is none"),
         (
             "  Top-Pop: {model: mostpop}",
             "  Top-Pop: {model: mostpop, tuned_as: sFPL+}",

@@ -13,7 +13,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import say, table
-from murmura.core.errors import MissingExtraError, RunError
+from murmura.core.errors import MissingExtraError, RunError, SettingError
 
 if TYPE_CHECKING:
     from murmura.report.tables.table import ReportTable
@@ -84,6 +84,34 @@ def swept(folder: Path) -> ReportTable | None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
     shown = bias_of(comparison, frequencies(comparison)) if comparison.run.has("items.csv") else None
     return sweep_table(what, with_disparity(points(comparison), shown), comparison.cutoff)
+
+
+@analyse_app.command("tests")
+def named_pairs(
+    folder: Place,
+    pair: Annotated[list[str], typer.Option("--pair", help="Two labels, `A,B`: A - B is tested; repeatable.")],
+    as_json: options.Json = False,
+) -> None:
+    """Test named models against each other, user by user: paired t-test and Wilcoxon, Holm-corrected."""
+    from murmura.report.result_folder import read_folder
+    from murmura.report.summary import named_tests, summarise
+    from murmura.report.tables.comparison import pair_table
+
+    results = summarise(read_folder(folder))
+    pairs = [_pair(one, [line.label for line in results.lines]) for one in pair]
+    found = named_tests(results, list(dict.fromkeys(pairs)), results.metrics)
+    _answer(folder, pair_table(found) if found else None, as_json)
+
+
+def _pair(text: str, labels: list[str]) -> tuple[str, str]:
+    """The two labels of `A,B`; a label may have commas of its own."""
+    ways = [(text[:place].strip(), text[place + 1 :].strip()) for place, one in enumerate(text) if one == ","]
+    known = [(one, other) for one, other in ways if one in labels and other in labels and one != other]
+    if len(known) != 1:
+        raise SettingError(
+            f"--pair must be two labels, A,B, out of {', '.join(labels)}, but is '{text}'; name two of them."
+        )
+    return known[0]
 
 
 @analyse_app.command("features")

@@ -13,7 +13,7 @@ from murmura.core.errors import SettingError
 from murmura.evaluation import Evaluation, metric_of, registry
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels, is_summary
-from murmura.evaluation.significance import compare_all, differences, paired
+from murmura.evaluation.significance import Test, adjust, compare_values, differences, paired
 from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 
 ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
@@ -26,6 +26,7 @@ ACCURACIES = {
     "accuracy": "share of all test samples classified rightly",
     "accuracy/clients": "mean over clients of the share classified rightly",
 }
+TESTS: tuple[Test, ...] = ("t", "wilcoxon")
 ALPHA = 0.05  # a difference is marked below this corrected p
 
 
@@ -220,27 +221,43 @@ def tests_against(
     key: str, reference: Sequence[ModelSummary], others: Sequence[ModelSummary]
 ) -> list[PairedDifference]:
     """Each of the others against the reference, corrected for their number; nothing where nobody is common."""
-    if not reference:
-        return []
-    first = reference[0]
-    apart = {line.label: differences(*paired(line.people, first.people, key)) for line in others}
-    apart = {label: column for label, column in apart.items() if len(column)}
-    rivals = {line.label: line.people for line in others if line.label in apart}
-    by_t = compare_all(first.people, rivals, key, "t", "holm")
-    by_rank = compare_all(first.people, rivals, key, "wilcoxon", "holm")
+    return pair_tests(key, [(line, first) for first in reference[:1] for line in others])
+
+
+def pair_tests(key: str, pairs: Sequence[tuple[ModelSummary, ModelSummary]]) -> list[PairedDifference]:
+    """The first of every pair against its second, corrected for their number; none without a user of both."""
+    sides = [paired(line.people, other.people, key) for line, other in pairs]
+    known = [place for place, both in enumerate(sides) if len(differences(*both))]
+    by_t, by_rank = (adjust([compare_values(*sides[place], test).p for place in known]) for test in TESTS)
+    apart = {str(place): differences(*sides[place]) for place in known}
     intervals = bootstrap_intervals(apart)
     return [
         PairedDifference(
             key,
-            label,
-            first.label,
+            pairs[place][0].label,
+            pairs[place][1].label,
             len(difference),
-            intervals[label],
-            by_t[label].adjusted,
-            by_rank[label].adjusted,
+            intervals[str(place)],
+            float(p_t),
+            float(p_rank),
             int((difference > 0).sum()),
             int((difference == 0).sum()),
             int((difference < 0).sum()),
         )
-        for label, difference in apart.items()
+        for place, p_t, p_rank, difference in zip(known, by_t, by_rank, apart.values())
     ]
+
+
+def named_tests(
+    results: Results, pairs: Sequence[tuple[str, str]], metrics: Sequence[str]
+) -> list[PairedDifference]:
+    """Named models against each other, metric by metric; a metric without a value per user is not tested.
+
+    The pairs of one metric are one family for the correction; a pair of which a model is missing is left out.
+    """
+    tests = []
+    for key in metrics:
+        having = {line.label: line for line in results.lines if key in line.people.per_user}
+        known = [(having[one], having[other]) for one, other in pairs if {one, other} <= having.keys()]
+        tests += pair_tests(key, known)
+    return tests

@@ -139,7 +139,9 @@ def difference_table(results: Results) -> ReportTable | None:
     return paired_table(tests, "Differences from the best", about) if tests else None
 
 
-def paired_table(tests: Sequence[PairedDifference], heading: str, about: str) -> ReportTable:
+def paired_table(
+    tests: Sequence[PairedDifference], heading: str, about: str, family: str = "with one reference"
+) -> ReportTable:
     """One line for each of some tests; `about` says what each model is held against."""
     columns = (
         *name_columns("metric", "model"),
@@ -165,9 +167,15 @@ def paired_table(tests: Sequence[PairedDifference], heading: str, about: str) ->
         )
     note = (
         "Per-user values, means over seeds where there are several; p-values are two-sided and Holm-corrected "
-        "over the comparisons of one metric with one reference."
+        f"over the comparisons of one metric {family}."
     )
     return ReportTable("tests", heading, columns, tuple(rows), (note,))
+
+
+def pair_table(tests: Sequence[PairedDifference]) -> ReportTable:
+    """Named models against each other."""
+    about = "the second of the pair"
+    return paired_table(tests, "Differences between named rows", about, "in this table")
 
 
 def p_cell(p: float) -> TableCell:

@@ -16,10 +16,11 @@ from murmura.report.summary import (
     PairedDifference,
     Results,
     better,
+    named_tests,
     summarise,
     tests_against,
 )
-from murmura.report.tables.comparison import paired_table
+from murmura.report.tables.comparison import pair_table, paired_table
 from murmura.report.tables.table import (
     NONE,
     Column,
@@ -196,14 +197,15 @@ def _tests(metric: str, results: Results | None) -> tuple[dict[str, PairedDiffer
 
 
 def row_tests(shown: Experiment, results: Results) -> list[ReportTable]:
-    """Every other row against the one an experiment is about, by t and Wilcoxon, metric by metric."""
-    tests = []
-    for metric in shown.shown if shown.against else ():
-        having = [line for line in results.lines if metric in line.people.per_user]
-        own = [line for line in having if line.label == shown.against]
-        tests += tests_against(metric, own, [line for line in having if line not in own])
-    title = f"Differences from {shown.against}"
-    return [paired_table(tests, title, "the row this experiment is about")] if tests else []
+    """The pairs of rows an experiment names, by t and Wilcoxon, metric by metric."""
+    others = [line.label for line in results.lines if line.label != shown.against]
+    pairs = [*((row, shown.against) for row in others if shown.against), *shown.tests]
+    tests = named_tests(results, list(dict.fromkeys(pairs)), shown.shown)
+    if not tests:
+        return []
+    if shown.tests:
+        return [pair_table(tests)]
+    return [paired_table(tests, f"Differences from {shown.against}", "the row this experiment is about")]
 
 
 def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> list[ReportTable]:

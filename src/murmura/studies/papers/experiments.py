@@ -113,6 +113,7 @@ class Experiment:
     shown_rows: tuple[str, ...] = ()  # of a run it shares; none: all of them
     analyses: tuple[Analysis, ...] = ()
     against: str = ""  # the row whose difference from every other is tested, by t and Wilcoxon
+    tests: tuple[tuple[str, str], ...] = ()  # pairs of rows that are tested against each other, likewise
     counts: dict[str, Counts] = Field(default_factory=dict)
     printed: dict[str, dict[str, dict[str, float]]] = Field(default_factory=dict)  # data -> row -> metric
     doubts: tuple[Doubt, ...] = ()
@@ -220,6 +221,9 @@ def read_experiment(path: Path) -> Experiment:
             raise SettingError(where(("rows", label, "tuned_as")) + wrong)
         if read.trials is None and any(map(has_range, row.search)):
             raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
+    named = {row for pair in read.tests for row in pair} if read.rows else set()
+    for wrong in sorted(named - read.rows.keys()):
+        raise SettingError(where(("tests",)) + f"tests must name rows, but '{wrong}' is none; name another.")
     if not (read.rows or read.same_run_as or read.counts or read.of_data):
         raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
     return read
