@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.core.errors import RunError
+from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
 from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import read_experiment
@@ -210,6 +210,41 @@ def test_a_row_takes_over_what_was_searched_for_another_in_shorter_trials(tmp_pa
     searched, other = chosen["searched"]["entries"]["searched"], chosen["other"]["entries"]["other"]
     assert (searched["alpha"], searched["epochs"], searched["factors"]) == (best, 3, 4)
     assert (other["alpha"], other["epochs"], other["factors"]) == (best, 2, 2)
+
+
+RULES = """title: Rows that start from what was searched for another
+paper: none
+docs: docs/reproduce.md
+data: [ml-1m]
+protocol: fpl
+shown: [P@10]
+seeds: 1
+rows:
+  searched: {model: bpr-mf, settings: {epochs: 2}, search: [{alpha: [0.02, 0.2], factors: [3, 4]}]}
+  other: {model: fcf, tuned_as: searched, renamed: {alpha: gamma}, epochs: 2, patience: 2}
+  third: {model: sfpl, settings: {epochs: 2, pi: 1.0}, tuned_as: searched, search: [{pi: [0.5, 1.0]}]}
+"""
+
+
+def test_a_row_goes_on_searching_from_what_another_found_under_its_own_names(tmp_path: Path) -> None:
+    one = read_experiment(small(tmp_path, RULES))
+    place = ExperimentPlace(one, str(check_ins(tmp_path, users=30)), tmp_path / "out")
+    reproduce(place, 1, silent)
+    chosen = json.loads((place.folder / "choices.json").read_text("utf-8"))
+    found = {label: kept["entries"][label] for label, kept in chosen.items()}
+    alpha, factors = found["searched"]["alpha"], found["searched"]["factors"]
+    assert (found["other"]["gamma"], found["other"]["factors"]) == (alpha, factors)
+    assert (found["third"]["alpha"], found["third"]["factors"]) == (alpha, factors)
+    trials = [json.loads(file.read_text("utf-8")) for file in (place.folder / "trials").glob("*.json")]
+    mine = {tried["asked"]["pi"]: tried["value"] for tried in trials if tried["row"] == "third"}
+    assert mine[found["third"]["pi"]] == max(mine.values())
+    assert {*mine} == {0.5, 1.0}
+    assert len(trials) == fits(one) - 3  # the three on the test part
+
+
+def test_what_is_taken_over_must_be_a_setting_of_the_model(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"small\.yaml:10: .*alpha"):
+        read_experiment(small(tmp_path, RULES.replace("renamed: {alpha: gamma}, ", "")))
 
 
 def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -> None:

@@ -49,7 +49,8 @@ class Row:
     sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
     seeds: Count | None = None  # where it is run with fewer than the other rows
     trial: dict[str, Any] = Field(default_factory=dict)  # settings of its trials alone: a shorter training
-    tuned_as: str = ""  # another row, whose searched settings it takes over
+    tuned_as: str = ""  # another row, whose searched settings it takes over before it searches itself
+    renamed: dict[str, str] = Field(default_factory=dict)  # keys of that row -> what this model calls them
 
 
 @settings
@@ -140,7 +141,7 @@ class Experiment:
         rows = {
             label: changed(
                 row,
-                search=tuple(_shorter(axes, quick.values) for axes in row.search),
+                search=tuple(_shorter(_earlier(axes, quick.epochs), quick.values) for axes in row.search),
                 sweep=_shorter(row.sweep, quick.values),
                 epochs=row.epochs and min(row.epochs, quick.epochs),
                 settings={**row.settings, **_fewer_epochs(row.settings, quick.epochs)},
@@ -156,6 +157,13 @@ class Experiment:
 def _fewer_epochs(settings: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Epochs that a row sets itself, as it is not stopped on its way."""
     return {key: min(settings[key], most) for key in ("epochs",) if key in settings}
+
+
+def _earlier(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Axes in which a fit ends after so many epochs."""
+    values = axes.get("epochs")
+    cut = {"epochs": list(dict.fromkeys(min(one, most) for one in values))} if isinstance(values, list) else {}
+    return {**axes, **cut}
 
 
 def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -216,9 +224,7 @@ def read_experiment(path: Path) -> Experiment:
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
     for label, row in read.rows.items():
         _check(row, ("rows", label), where)
-        if row.tuned_as and not (row.tuned_as in read.rows and read.rows[row.tuned_as].search):
-            wrong = f"tuned_as must name a row with 'search:', but '{row.tuned_as}' is none; name another."
-            raise SettingError(where(("rows", label, "tuned_as")) + wrong)
+        _check_tuned(row, ("rows", label), read.rows, where)
         if read.trials is None and any(map(has_range, row.search)):
             raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
     named = {row for pair in read.tests for row in pair} if read.rows else set()
@@ -260,6 +266,22 @@ def _check(row: Row, place: Path_, where: Any) -> None:
                 raise SettingError(where((*inside, key)) + str(error)) from None
     if len(row.sweep) > 1:
         raise SettingError(where((*place, "sweep")) + "a sweep must vary one setting, but it varies several.")
+
+
+def _check_tuned(row: Row, place: Path_, rows: Mapping[str, Row], where: Any) -> None:
+    """What a row takes over must have been searched, and be settings of its own model."""
+    other = rows.get(row.tuned_as)
+    if row.tuned_as and (other is None or not other.search or other.tuned_as):
+        wrong = f"tuned_as must name a row with 'search:', but '{row.tuned_as}' is none; name another."
+        raise SettingError(where((*place, "tuned_as")) + wrong)
+    searched = {key: axis for axes in (other.search if other else ()) for key, axis in axes.items()}
+    for key, axis in searched.items():
+        own = row.renamed.get(key, key)
+        try:
+            for one in corners(space_of({own: axis})):
+                method(row.model, {**row.settings, **one})
+        except SettingError as error:
+            raise SettingError(where((*place, "tuned_as")) + str(error)) from None
 
 
 def costs(counts: Counts, model: str, settings: dict[str, Any]) -> dict[str, float]:

@@ -26,7 +26,7 @@ from typing import Any
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT
-from murmura.core.settings import as_dict
+from murmura.core.settings import as_dict, changed
 from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
@@ -121,21 +121,22 @@ def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) 
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
     steps = [_choose(place, label, row) for label, row in rows if not row.tuned_as]
     found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
-    found |= {label: _tuned(place.experiment, label, found) for label, row in rows if row.tuned_as}
+    steps = [_tuned(place, label, row, found[row.tuned_as]) for label, row in rows if row.tuned_as]
+    found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
     chosen = [found[label] for label in place.experiment.rows]
     folder.write_json(CHOICES, _choices(chosen))
     return chosen
 
 
-def _tuned(experiment: Experiment, label: str, found: Mapping[str, RowSelection]) -> RowSelection:
-    """A row with what was searched for another; left out where that one is."""
-    row = experiment.rows[label]
-    other = found[row.tuned_as]
+def _tuned(
+    place: ExperimentPlace, label: str, row: Row, other: RowSelection
+) -> Steps[ExperimentFit, TrialResult, RowSelection]:
+    """A row that starts from what was searched for another; left out where that one is."""
     if not other.entries:
         return RowSelection(label, (), other.left_out)
-    searched = {key for axes in experiment.rows[row.tuned_as].search for key in axes}
-    won = {key: other.entries[0].settings[key] for key in sorted(searched)}
-    return RowSelection(label, (_entry(label, row, {**row.settings, **won}),))
+    searched = {key for axes in place.experiment.rows[row.tuned_as].search for key in axes}
+    won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
+    return (yield from _choose(place, label, changed(row, settings={**row.settings, **won})))
 
 
 def fits(experiment: Experiment) -> int:
@@ -156,7 +157,7 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
     # keys that rows of earlier folders do not have
-    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": ""}
+    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}}
     for row in kept["rows"].values():
         for key in [key for key, none in later.items() if row[key] == none]:
             del row[key]
