@@ -17,6 +17,7 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import field_names, unknown
 from murmura.engine.run import Run
+from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare import Comparison, ComparisonFolder, EntryMeans, mean, plan, run_entries
 from murmura.studies.methods import method_class
 
@@ -45,6 +46,11 @@ class SweepPoint:
     found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
     settings: dict[str, Any] = field(default_factory=dict)
     each: tuple[dict[str, float | None], ...] = ()  # `found`, seed by seed
+
+    def over_seeds(self, key: str) -> Interval:
+        """The mean of a metric with its interval over seeds."""
+        values = [value for found in self.each if (value := found.get(key)) is not None]
+        return replace(seed_interval(values), mean=self.found.get(key, math.nan))
 
     @property
     def clients(self) -> str:

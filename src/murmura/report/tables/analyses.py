@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import title
-from murmura.report.tables.comparison import NAME
+from murmura.report.tables.comparison import NAME, estimate_cell
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.studies.analyses.exposure import HEAD, MEAN_DISPARITY, Bias, Frequencies
 from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
@@ -37,7 +37,7 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
     }
     rows: list[tuple[TableCell, ...]] = []
     for point in ordered:
-        cells = [_cell(point.found.get(key), [p.found.get(key) for p in ordered]) for key in shown]
+        cells = [_estimate(point, key, ordered) for key in shown]
         cells += [_cell(cost(point, key), [cost(p, key) for p in ordered]) for key, _, _ in prices]
         value = "" if point.value is None else value_text(point.value)
         marks = (text_cell("●" if point in front else "") for _, front in fronts.values())
@@ -57,6 +57,8 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
     notes = tuple(
         f"● in {head}: on the Pareto front of P@{k} and {name}." for head, (name, _) in fronts.items()
     )
+    if any(point.seeds > 1 for point in ordered):
+        notes += ("In brackets: the 95 % interval over seeds.",)
     if MEAN_DISPARITY in shown:
         notes += ("mean |BD|: bias disparity towards categories without its sign, mean over categories.",)
     return ReportTable("sweep", f"The sweep over {what.key}, value by value", columns, tuple(rows), notes)
@@ -93,15 +95,12 @@ def bias_table(found: Bias) -> ReportTable:
         measured += [found.printed.tolist(), deviation.tolist()]
         decimals += [4, 3]
     columns += [Column(f"BD {label}", f"bias disparity of the lists of {label}") for label in found.shown]
-    measured += [found.disparity(label).tolist() for label in found.shown]
-    decimals += [3] * len(found.shown)
-    rows = [
-        (text_cell(name), *(number_cell(value, places) for value, places in zip(values, decimals)))
-        for name, *values in zip(found.categories, *measured)
-    ]
+    facts = [[number_cell(value, places) for value in values] for values, places in zip(measured, decimals)]
+    facts += [[estimate_cell(one, 3) for one in found.disparities(label)] for label in found.shown]
+    rows = [(text_cell(name), *cells) for name, *cells in zip(found.categories, *facts)]
     notes = (
         "B_T: the share of a category among the training rows over its share among the items. "
-        "BD = (B_R - B_T) / B_T, B_R the same of the lists.",
+        "BD = (B_R - B_T) / B_T, B_R the same of the lists; in brackets its 95 % interval over seeds.",
     )
     return ReportTable("bias", "Bias towards categories", tuple(columns), tuple(rows), notes)
 
@@ -172,6 +171,11 @@ def preservation_table(found: Sequence[Preservation]) -> ReportTable:
     )
     columns = (NAME, *map(Column, ("features", "Q1", "Q2", "Q3", f"overlap@{OVERALL}")))
     return ReportTable("features", "Features before and after recommendation", columns, tuple(rows), (note,))
+
+
+def _estimate(point: SweepPoint, key: str, among: Sequence[SweepPoint]) -> TableCell:
+    """A metric with its interval over seeds, where several were run."""
+    return estimate_cell(point.over_seeds(key), decimals_for([one.found.get(key) for one in among]))
 
 
 def _cell(value: float | None, among: Sequence[float | None]) -> TableCell:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from murmura.engine.run import Run
-from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.evaluation.intervals import Interval
 from murmura.report.result_folder import ordered, read_folder
 from murmura.report.summary import (
     ALPHA,
@@ -43,7 +43,7 @@ from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.papers.experiments import Experiment, Row
 from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
 from murmura.studies.papers.trial_results import TrialResult, best_trial
-from murmura.studies.sweep import SweepPoint, only, points
+from murmura.studies.sweep import only, points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
@@ -119,7 +119,10 @@ def measured(
     comparison = only(ComparisonFolder.open(place.runs), rows)
     for point in points(comparison):
         own = found.setdefault(point.label, {})
-        own |= {key: _over_seeds(point, key) for key in point.found if key not in own}
+        costs = {
+            key: Interval(value) for key, value in point.found.items() if key not in own
+        }  # no seed matters
+        own |= {key: point.over_seeds(key) if key.startswith("F1@") else one for key, one in costs.items()}
     if {"bias", "sweep"} & {*analyses} and comparison.run.has("categories.csv"):
         _add_bias(found, bias(comparison, frequencies(comparison)))
     for kept in read_preservation(comparison.run) if "features" in analyses else ():
@@ -129,13 +132,6 @@ def measured(
         for label, own in printed_like(entries, next(one for one in entries if one.label == asked)).items():
             found.setdefault(label, {}).update(own)
     return found, results
-
-
-def _over_seeds(point: SweepPoint, key: str) -> Interval:
-    """F1 with its interval over seeds; what the ledger adds up is counted, not drawn, and has none."""
-    mean = Interval(point.found[key])
-    each = [value for found in point.each if (value := found.get(key)) is not None]
-    return replace(seed_interval(each), mean=mean.mean) if key.startswith("F1@") else mean
 
 
 def _add_bias(found: Values, shown: Bias | None) -> None:

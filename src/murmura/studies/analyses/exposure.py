@@ -153,7 +153,12 @@ class Bias:
 
     def mean_disparity(self, label: str) -> Interval:
         """How far the lists depart from the training part at all: |BD|, mean over categories, over seeds."""
-        return seed_interval(np.nanmean(np.abs(self._each_disparity(label)), axis=1))
+        return seed_interval(self.mean_disparities(label))
+
+    def mean_disparities(self, label: str) -> list[float]:
+        """|BD|, mean over categories, seed by seed."""
+        each: list[float] = np.nanmean(np.abs(self._each_disparity(label)), axis=1).tolist()
+        return each
 
     def _each_disparity(self, label: str) -> Floats:
         """(seeds, categories): BD of every seed."""
@@ -185,13 +190,18 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
 
 def with_disparity(found: Sequence[SweepPoint], shown: Bias | None) -> list[SweepPoint]:
     """The entries of a comparison with the mean |BD| of their lists, where the items have categories."""
-    known = shown.each_seed if shown else {}
-    return [
-        replace(one, found={**one.found, MEAN_DISPARITY: shown.mean_disparity(one.label).mean})
-        if shown and one.label in known
-        else one
-        for one in found
-    ]
+    made = []
+    for one in found:
+        if shown and one.label in shown.each_seed:
+            each = zip(one.each, shown.mean_disparities(one.label))
+            mean = shown.mean_disparity(one.label).mean
+            one = replace(
+                one,
+                found={**one.found, MEAN_DISPARITY: mean},
+                each=tuple({**own, MEAN_DISPARITY: value} for own, value in each),
+            )
+        made.append(one)
+    return made
 
 
 def printed_bias(data: str) -> dict[str, float]:
