@@ -70,7 +70,11 @@ def test_costs_are_calculated_from_the_printed_size_of_the_data(tmp_path: Path) 
 
 
 def test_list_and_show_say_what_is_here_and_what_is_not() -> None:
-    assert "federank-table2" in run("list")
+    shown = run("list")
+    assert "federank-table2" in shown
+    states = [line.split() for line in shown.splitlines()]
+    assert any("librarything" in words and words[-3:] == ["is", "not", "here"] for words in states)
+    assert any("amazon-digital-music" in words and "kept:" in words and "CPU" in words for words in states)
     text = run("show", "federank-table2")
     assert "librarything: not here" in text
     assert "0.01422" in text

@@ -28,21 +28,40 @@ HERE = Path("runs") / "reproduce"
 
 @reproduce_app.command("list")
 def list_all(data_dir: options.DataDir = None) -> None:
-    """List the experiments, and which of their data sets are here."""
+    """List the experiments: on every data set the result that is kept, or what it lacks."""
     from murmura.studies.papers.experiments import experiment, experiment_names
+    from murmura.studies.papers.kept import PLACE, checkout
 
-    rows = []
+    rows, root = [], checkout()
     for name in experiment_names():
         one = experiment(name)
-        here = [data for data in (*one.data, *one.also) if not _missing(data, data_dir)]
-        rows.append([name, one.title, ", ".join(one.data), ", ".join(here) or "none"])
-    table("experiments", ["name", "what", "data", "can be run on"], rows, text=True)
+        states = _states(one, root and root / PLACE, data_dir)
+        for place, (data, state) in enumerate(states.items()):
+            rows.append([*([name, one.title] if place == 0 else ["", ""]), data, state])
+    table("experiments", ["name", "what", "data", "state"], rows, text=True)
+    if root is None:
+        say("an installed package does not carry the kept results; they are in docs/results of the repository")
+
+
+def _states(one: Experiment, kept: Path | None, data_dir: Path | None) -> dict[str, str]:
+    """What is kept, data set by data set; of those that are not the paper's only what is kept or can be run."""
+    from murmura.studies.papers.kept import kept_results
+
+    known = kept_results(one.name, kept) if kept else {}
+    found = {data: result.text() for data, result in known.items()}
+    for data in (*one.data, *one.also):
+        if data not in found:
+            missing = bool(_missing(data, data_dir))
+            if not missing or data in one.data:
+                found[data] = "the data set is not here" if missing else "not kept" if kept else "can be run"
+    return {data: found[data] for data in dict.fromkeys((*one.data, *one.also, *found)) if data in found}
 
 
 @reproduce_app.command("show")
 def show(name: Name, data_dir: options.DataDir = None) -> None:
     """Show what an experiment runs, where its settings are searched, and what the paper prints."""
     from murmura.studies.papers.experiments import experiment
+    from murmura.studies.papers.kept import shares_with
 
     one = experiment(name)
     typer.echo(f"{one.title}\n{one.paper}\nwhat was found: {one.docs}")
@@ -50,7 +69,8 @@ def show(name: Name, data_dir: options.DataDir = None) -> None:
         what = _missing(data, data_dir)
         base = one.same_run_as.get(data)
         shown = f"  (the same run as {base})" if base else ""
-        typer.echo(f"  {data}{shown}: {'here' if not what else f'not here; {what}'}")
+        forecast = _forecast(shares_with(one, data), data)
+        typer.echo(f"  {data}{shown}: {f'here; {forecast}' if not what else f'not here; {what}'}")
     if one.rows:
         rows = [
             [label, row.model, _space(row.settings), _searched(row), _space(row.sweep)]
@@ -90,6 +110,8 @@ def run(
         return
     for place in places:
         say(f"{place.experiment.name} on {place.data}: {place.folder}")
+        if not quick:
+            say(_forecast(place.experiment, place.data))
         with progress() as listener:
             heard = _FitPrinter(listener, place)
             reproduce(place, workers, heard)
@@ -102,6 +124,7 @@ def _places(
 ) -> tuple[Experiment, list[ExperimentPlace]]:
     """What is run where: every data set that is here, or the one that was asked for."""
     from murmura.studies.papers.experiments import experiment
+    from murmura.studies.papers.kept import shares_with
     from murmura.studies.papers.reproduce import ExperimentPlace
 
     shown = experiment(name)
@@ -117,14 +140,22 @@ def _places(
         raise DataError(f"{shown.name} needs {' or '.join(wanted)}, but none of them is here{hint}.")
     places = []
     for one in here:
-        # on a data set the paper does not have: its own rows, or the run of the first experiment it names
-        bases = [] if shown.rows else list(shown.same_run_as.values())
-        whose = shown.same_run_as.get(one) or next(iter(bases), None)
-        base = shown if whose is None else experiment(whose)
+        base = shares_with(shown, one)
         ran = base.smaller() if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
         places.append(ExperimentPlace(ran, one, folder, data_dir))
     return shown, places
+
+
+def _forecast(ran: Experiment, data: str) -> str:
+    """How long a run will take: as long as the kept one, or as its first fits will tell."""
+    from murmura.studies.papers.kept import cost_before
+    from murmura.studies.papers.reproduce import fits
+
+    known = cost_before(ran, data)
+    if known is None:
+        return f"{fits(ran)} fits; how long they take is told from the first on"
+    return f"{fits(ran)} fits; the kept run took {known.minutes} CPU minutes for {known.fits}"
 
 
 def _describe(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:

@@ -104,6 +104,6 @@ LIBRARYTHING = Source(
     "research use; cite Clements et al. (2008) or Zhao et al. (CIKM 2015)",
     "https://cseweb.ucsd.edu/~jmcauley/datasets.html#social_data",
     (side("reviews.txt"), side("reviews.json"), side(UNTIMED)), read,
-    how="unpack reviews.txt from lthing_data.tar.gz (https://cseweb.ucsd.edu/~jmcauley/datasets.html), or UI2.txt "
-    "of M. Clements where no split needs times,",
+    how="unpack reviews.txt from lthing_data.tar.gz (https://cseweb.ucsd.edu/~jmcauley/datasets.html), or "
+    "UI2.txt of M. Clements where no split needs times,",
 )  # fmt: skip

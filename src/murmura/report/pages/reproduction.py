@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from html import escape
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from murmura.report.tables.reproduction import (
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
 from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
+from murmura.studies.papers.kept import KeptResult, checkout, code_version, result_of, written
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
@@ -45,7 +47,7 @@ def write(
     out: Path,
     described: Mapping[str, DataFacts] | None = None,
 ) -> list[Path]:
-    """Write `<name>.html`, `.csv` and `.md`, and the trials of every data set; returns the files.
+    """Write `<name>.html`, `.csv`, `.md` and `.json`, and the trials of every data set; returns the files.
 
     `described` are the data sets of an experiment that is a table of them.
     """
@@ -61,6 +63,7 @@ def write(
         f"{shown.name}.html": _page(shown, parts, known, places, counted),
         f"{shown.name}.csv": _csv(shown, found),
         f"{shown.name}.md": _markdown(shown, places, tables) + _absent(shown, counted),
+        f"{shown.name}.json": written(shown, [*map(result_of, places), *_untrained(shown, known, counted)]),
         **{
             f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
             for part in parts
@@ -153,6 +156,15 @@ def _page(
         sections.append(("cost", "Cost and environment", as_html(facts)))
     sections.append(("again", "How to run it", f"<pre>{escape(_commands(shown, places))}</pre>\n"))
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)
+
+
+def _untrained(
+    shown: Experiment, known: Sequence[list[ReproducedNumber]], counted: Sequence[list[ReproducedNumber]]
+) -> list[KeptResult]:
+    """What is told of numbers for which nothing was run: of a printed size, or of the data itself."""
+    code, today = code_version(checkout()), date.today().isoformat()
+    ways = [(some, {"calculated": True}) for some in known] + [(some, {"counted": True}) for some in counted]
+    return [KeptResult(some[0].data, today, code, shown.seeds, **way) for some, way in ways]
 
 
 def _of_counts(shown: Experiment, data: str) -> list[ReproducedNumber]:

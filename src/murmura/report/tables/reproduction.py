@@ -41,7 +41,7 @@ from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.papers.experiments import Experiment, Row
-from murmura.studies.papers.reproduce import CHOICES, SPENT, TRIALS, ExperimentPlace
+from murmura.studies.papers.reproduce import CHOICES, TRIALS, ExperimentPlace, spent
 from murmura.studies.papers.trial_results import TrialResult, best_trial
 from murmura.studies.sweep import only, points
 
@@ -372,10 +372,8 @@ def time_table(places: Sequence[ExperimentPlace]) -> ReportTable:
     """What a reproduction cost: fits, CPU and wall minutes, over all sessions."""
     rows = []
     for place in places:
-        folder = Run(place.folder)
-        sessions = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
-        total = {key: sum(one[key] for one in sessions) for key in ("fits", "cpu", "wall")}
-        values = (total["fits"], total["cpu"] / 60, total["wall"] / 60, len(sessions))
+        total = spent(place)
+        values = (total["fits"], total["cpu"] / 60, total["wall"] / 60, total["sessions"])
         rows.append((text_cell(place.data), *map(number_cell, values, (0, 1, 1, 0))))
     titles = ("fits", "CPU minutes", "wall minutes", "sessions")
     columns = (*name_columns("data"), *map(Column, titles))

@@ -193,8 +193,8 @@ def experiment_folder(package: Path | None = None) -> Path:
 
 def experiment_names(folder: Path | None = None) -> list[str]:
     """The names of all experiments."""
-    files = sorted((folder or experiment_folder()).glob("*.yaml"))
-    return [file.stem for file in files if file.stem not in NOT_PAPERS]
+    names = sorted(file.stem for file in (folder or experiment_folder()).glob("*.yaml"))
+    return [name for name in names if name not in NOT_PAPERS]
 
 
 def experiment(name: str, folder: Path | None = None) -> Experiment:

@@ -139,6 +139,14 @@ def _tuned(
     return (yield from _choose(place, label, changed(row, settings={**row.settings, **won})))
 
 
+def spent(place: ExperimentPlace) -> dict[str, float]:
+    """Fits, CPU and wall seconds over all sessions, and how many there were."""
+    folder = Run(place.folder)
+    sessions = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
+    total = {key: float(sum(one[key] for one in sessions)) for key in ("fits", "cpu", "wall")}
+    return {**total, "sessions": float(len(sessions))}
+
+
 def fits(experiment: Experiment) -> int:
     """How many fits an experiment makes in all."""
     return sum(_fits_of(row, experiment) for row in experiment.rows.values())
