@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from statistics import fmean, pstdev
 
@@ -164,6 +165,46 @@ def bias_disparity(world: World, label: str) -> float:
     return (lists - source) / source if source > 0 else math.nan
 
 
+def activity(world: World) -> dict[str, set[int]]:
+    rows = {u: len(items) for u, items in world.train.items() if items}
+    found: dict[str, set[int]] = {"light": set(), "middle": set(), "heavy": set()}
+    ordered = sorted(rows.values())
+    for user, count in rows.items():
+        light = count <= ordered[math.floor((len(ordered) - 1) / 4)]
+        heavy = count >= ordered[math.ceil(3 * (len(ordered) - 1) / 4)]
+        found["light" if light else "heavy" if heavy else "middle"].add(user)
+    return found
+
+
+def group_disparity(world: World, group: str, label: str) -> float:
+    members = activity(world)[group]
+    own = replace(
+        world,
+        train={u: items for u, items in world.train.items() if u in members},
+        shown={u: items for u, items in world.shown.items() if u in members},
+    )
+    return bias_disparity(own, label)
+
+
+def novelty(world: World, user: int, of_item: Callable[[int], float]) -> float:
+    gains = [of_item(i) if i in relevant(world, user) else 0.0 for i in shown(world, user)]
+    return dcg(gains) / dcg([1.0] * world.k)
+
+
+def having(world: World) -> Counter[int]:
+    return Counter(i for items in world.train.values() for i in items)
+
+
+def popularity_complement(world: World, user: int) -> float:
+    people = sum(1 for items in world.train.values() if items)
+    return novelty(world, user, lambda i: 1 - having(world)[i] / max(people, 1))
+
+
+def free_discovery(world: World, user: int) -> float:
+    total = max(1, sum(having(world).values()))
+    return novelty(world, user, lambda i: -math.log2(max(1, having(world)[i]) / total))
+
+
 PER_USER: dict[str, PerUser] = {
     "P": precision,
     "R": recall,
@@ -175,6 +216,8 @@ PER_USER: dict[str, PerUser] = {
     "MRR": reciprocal_rank,
     "MAP": average_precision,
     "ACLT": long_tail_count,
+    "EPC": popularity_complement,
+    "EFD": free_discovery,
 }
 
 
@@ -193,4 +236,11 @@ SYSTEM: dict[str, Callable[[World], float]] = {
     "PopRSP": statistical_parity,
 }
 
-LABELLED = {"BD": lambda world: {label: bias_disparity(world, label) for label in LABELS}}
+LABELLED: dict[str, Callable[[World], dict[str, float]]] = {
+    "BD": lambda world: {label: bias_disparity(world, label) for label in LABELS},
+    "BDu": lambda world: {
+        f"{group}/{label}": group_disparity(world, group, label)
+        for group in ("light", "middle", "heavy")
+        for label in LABELS
+    },
+}

@@ -1,16 +1,20 @@
 """Small examples worked out by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from murmura.core.catalogue import Relation
+from murmura.core.interactions import Interactions, Vocabulary
 from murmura.evaluation import evaluate
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
+from murmura.evaluation.novelty import people_with_item
 from murmura.evaluation.popularity import popularity_groups
 from murmura.evaluation.registry import ALL_METRICS
+from murmura.evaluation.user_groups import activity_groups
 from tests.evaluation.worlds import lists_of, split_of
 
 # Two users, lists of 4. User 0 likes {0, 5} and sees 5 second: one hit of two. User 1 likes {1, 2, 3}, rated
@@ -135,3 +139,65 @@ def test_bias_disparity_is_keyed_by_category_and_cutoff() -> None:
     found = evaluate(lists, split, cutoffs=(1, 2), metrics=("BD",), categories=FOOD).values
     assert list(found) == ["BD/food@1", "BD/night@1", "BD/food@2", "BD/night@2"]
     assert found["BD/night@2"] == pytest.approx(3.0)
+
+
+def test_novelty_by_hand() -> None:
+    train = {0: {0, 1}, 1: {0}, 2: {0, 2}, 3: {3}}  # item 0 has three of four people, the others one; six rows
+    test = {1: {1: 1.0, 4: 1.0}, 3: {0: 1.0}}
+    lists = lists_of({1: [1, 0], 3: [2, 0]}, 2)
+    found = evaluate(lists, split_of(train, test, 5), cutoffs=(2,), metrics=("EPC", "EFD"))
+    places = 1 + SECOND
+    assert found.per_user["EPC@2"] == pytest.approx([0.75 / places, 0.25 * SECOND / places])
+    assert found.per_user["EFD@2"] == pytest.approx([math.log2(6) / places, SECOND * math.log2(2) / places])
+
+
+def test_an_item_nobody_has_is_as_new_as_can_be() -> None:
+    split = split_of({0: {0, 1}, 1: {0, 1}}, {0: {2: 1.0}}, 3)
+    found = evaluate(lists_of({0: [2]}, 1), split, cutoffs=(1,), metrics=("EPC", "EFD")).values
+    assert found == {"EPC@1": 1.0, "EFD@1": 2.0}  # one of four rows
+
+
+def test_who_has_an_item_twice_counts_once() -> None:
+    code = np.array([0, 0, 1], np.int32)
+    twice = Interactions(Vocabulary(np.arange(2)), Vocabulary(np.arange(2)), code, code * 0, np.ones(3))
+    assert people_with_item(twice).tolist() == [2, 0]
+
+
+NIGHT = Relation(("food", "night"), np.arange(4, dtype=np.int32), np.array([0, 0, 1, 1], np.int32))
+
+
+def test_bias_disparity_of_groups_by_hand() -> None:
+    # rows 1, 2, 2, 3: user 0 is light, 1 and 2 are middle, 3 is heavy; each category has half of the items
+    split = split_of({0: {0}, 1: {0, 2}, 2: {1, 3}, 3: {0, 1, 2}}, {0: {2: 1.0}, 1: {1: 1.0}, 3: {3: 1.0}}, 4)
+    young = {"young": np.array([1.0, 0.0, np.nan, 0.5])}
+    said = replace(split, data=replace(split.data, attributes=young))
+    lists = lists_of({0: [2], 1: [1], 3: [3]}, 1)
+    found = evaluate(lists, said, cutoffs=(1,), metrics=("BDu",), categories=NIGHT).values
+    assert found == pytest.approx(
+        {
+            "BDu/light/food@1": -1.0,
+            "BDu/light/night@1": math.nan,  # the light user has nothing of the night
+            "BDu/middle/food@1": 1.0,  # half of the rows, all of the lists
+            "BDu/middle/night@1": -1.0,
+            "BDu/heavy/food@1": -1.0,
+            "BDu/heavy/night@1": 2.0,  # a third of the rows, all of the lists
+            "BDu/young/food@1": -1.0,
+            "BDu/young/night@1": 3.0,  # one of four rows, all of the lists
+            "BDu/not young/food@1": 1.0,
+            "BDu/not young/night@1": -1.0,
+        },
+        nan_ok=True,
+    )
+    assert (
+        "BDu/young/food@1"
+        not in evaluate(lists, split, cutoffs=(1,), metrics=("BDu",), categories=NIGHT).values
+    )
+
+
+def test_people_with_equally_many_rows_are_in_one_group() -> None:
+    equal = activity_groups(split_of({0: {0}, 1: {1}, 2: {2}}, {3: {0: 1.0}}, 4).train)
+    assert {name: np.flatnonzero(members).tolist() for name, members in equal.items()} == {
+        "light": [0, 1, 2],
+        "middle": [],
+        "heavy": [],
+    }

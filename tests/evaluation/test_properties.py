@@ -37,6 +37,8 @@ def test_bounds(world: World) -> None:
     assert 0 <= found["IC"] <= world.n_items
     assert 0 <= found["ACLT"] <= world.k
     assert np.isnan(found["SE"]) or -1e-12 <= found["SE"] <= np.log2(max(found["IC"], 1)) + 1e-12
+    assert 0 <= found["EPC"] <= found["nDCGt"]  # novelty is at most 1, and the discounts of k places at least 1
+    assert -1e-12 <= found["EFD"] <= found["nDCGt"] * np.log2(max(1, len(world.split.train))) + 1e-12
     assert found["nDCGt"] <= (1 / np.log2(np.arange(2, world.k + 2))).sum() + 1e-12
 
 

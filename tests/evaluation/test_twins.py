@@ -34,7 +34,8 @@ def test_averages_equal_the_twins(world: World) -> None:
     ).values
     twins = {key: twin(world) for key, twin in plain.SYSTEM.items()}
     twins |= {key: plain.mean(world, key) for key in plain.PER_USER}
-    twins |= {f"BD/{label}": value for label, value in plain.LABELLED["BD"](world).items()}
+    for key, labelled in plain.LABELLED.items():
+        twins |= {f"{key}/{label}": value for label, value in labelled(world).items()}
     assert set(found) == {f"{key}@{world.k}" for key in twins}
     for key, twin in twins.items():
         assert same(found[f"{key}@{world.k}"], twin), (key, found[f"{key}@{world.k}"], twin)

@@ -15,6 +15,7 @@ from murmura.core.arrays import Floats, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
 from murmura.evaluation.cut import TopKView
+from murmura.evaluation.user_groups import user_groups
 
 
 def category_bias(times: Longs, categories: Relation) -> Floats:
@@ -39,10 +40,27 @@ def disparity(source: Floats, shown: Floats) -> Floats:
 
 def bias_disparity(cut: TopKView) -> dict[str, float]:
     """BD of each category: above 0 the lists push it, below 0 they hide it, 0 mirrors the training part."""
+    categories = _categories(cut, "BD")
+    source, shown = (category_bias(times, categories) for times in (cut.truth.train.item_counts, cut.times))
+    return dict(zip(categories.labels, disparity(source, shown).tolist()))
+
+
+def bias_disparity_of_groups(cut: TopKView) -> dict[str, float]:
+    """BD of each category within each group of people, "heavy/Food": their rows against their lists."""
+    categories, train = _categories(cut, "BDu"), cut.truth.train
+    found: dict[str, float] = {}
+    for group, members in user_groups(train).items():
+        lists = cut.item[members[cut.truth.users]]
+        columns = train.item[members[train.user]], lists[lists >= 0]
+        source, shown = (category_bias(np.bincount(c, minlength=train.n_items), categories) for c in columns)
+        values = disparity(source, shown).tolist()
+        found |= {f"{group}/{label}": value for label, value in zip(categories.labels, values)}
+    return found
+
+
+def _categories(cut: TopKView, metric: str) -> Relation:
     if cut.categories is None:
         raise SettingError(
-            "the metric BD needs item categories, but none were given; pass categories or drop BD."
+            f"the metric {metric} needs item categories, but none were given; pass categories or drop {metric}."
         )
-    source, shown = (category_bias(times, cut.categories) for times in (cut.truth.train.item_counts, cut.times))
-    values = disparity(source, shown)
-    return dict(zip(cut.categories.labels, values.tolist()))
+    return cut.categories

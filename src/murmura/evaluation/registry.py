@@ -12,7 +12,7 @@ from typing import Literal
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
 from murmura.core.plugins import Registry
-from murmura.evaluation import accuracy, categories, coverage, popularity
+from murmura.evaluation import accuracy, categories, coverage, novelty, popularity
 from murmura.evaluation.cut import TopKView
 
 Better = Literal["higher", "lower", "zero"]
@@ -54,7 +54,7 @@ class SystemMetric(Metric):
 
 @dataclass(frozen=True)
 class LabelMetric(Metric):
-    """One value per item category: "BD" becomes "BD/Food@10"."""
+    """One value per item category: "BD" becomes "BD/Food@10", "BDu" becomes "BDu/heavy/Food@10"."""
 
     function: Callable[[TopKView], dict[str, float]]
 
@@ -79,7 +79,10 @@ _ROWS: tuple[Row, ...] = (
     UserMetric("ACLT", "long-tail items in the list", "higher", popularity.long_tail_count, over="all"),
     SystemMetric("PopREO", "equal opportunity of head and tail", "lower", popularity.equal_opportunity),
     SystemMetric("PopRSP", "statistical parity of head and tail", "lower", popularity.statistical_parity),
+    UserMetric("EPC", "expected popularity complement", "higher", novelty.popularity_complement),
+    UserMetric("EFD", "expected free discovery (bits)", "higher", novelty.free_discovery),
     LabelMetric("BD", "bias disparity", "zero", categories.bias_disparity),
+    LabelMetric("BDu", "bias disparity by group of users", "zero", categories.bias_disparity_of_groups),
 )
 
 DEFAULT_METRICS = ("P", "R", "nDCG", "IC", "G")  # the table of `compare`
@@ -110,7 +113,7 @@ def one_value_each(keys: Sequence[str]) -> tuple[str, ...]:
         if isinstance(metric_of(key), LabelMetric):
             raise SettingError(
                 f"a metric of a comparison must have one value, but '{key}' has one for every category; "
-                "leave it out and run `murmura analyse bias` on the folder."
+                "leave it out and run `murmura analyse bias` on the folder, or call `evaluate` with it."
             )
     return tuple(dict.fromkeys(keys))
 
