@@ -21,10 +21,15 @@ QUICK: dict[str, dict[str, Any]] = {
     "kahfm": {"epochs": 10},
     "kgflex-central": {"epochs": 30, "unshared": "keep"},
     "cnmf": {"factors": 3, "epochs": 30},
+    "user-knn-ratings": {"k": 10, "shrink": 2.0},
+    "item-knn-ratings": {"k": 20, "shrink": 2.0},
+    "biased-mf": {"factors": 4, "epochs": 30},
+    "svd++": {"factors": 4, "epochs": 30},
 }
+RATERS = ["cnmf", "user-knn-ratings", "item-knn-ratings", "biased-mf", "svd++"]
 NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`
-# cnmf predicts ratings: where all are alike, it predicts the same for everything
-PERSONAL = [name for name in NAMES if name not in {"random", "mostpop", "mostpop-by-feature", "cnmf"}]
+# where all ratings are alike, raters predict the same for everything
+PERSONAL = [name for name in NAMES if name not in {"random", "mostpop", "mostpop-by-feature", *RATERS}]
 
 
 def quick(name: str) -> Baseline:

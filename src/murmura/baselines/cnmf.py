@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
+from murmura.baselines.base import Baseline, require_rows
+from murmura.baselines.raters import RatingModel
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
@@ -34,7 +35,7 @@ PIECE = 10  # passes between two reports of progress
 
 
 @dataclass(frozen=True, eq=False)
-class CnmfModel(RankingModel):
+class CnmfModel(RatingModel):
     """Predicts ratings; an item's score is the rating the user is expected to give."""
 
     factors: Factors
@@ -51,13 +52,6 @@ class CnmfModel(RankingModel):
         scores: Floats = W[users] @ H.T
         scores += b_w[users, None] + (b_h + self.mu)
         return scores
-
-    def score_history(self, items: Ints) -> Floats:
-        """For someone who gave each of `items` the best rating there is; popularity for no items."""
-        own = np.unique(items).astype(np.int32)
-        if not len(own):
-            return popularity(self.train).astype(np.float64)
-        return self.predict_history(own, np.full(len(own), self.train.value.max()))
 
     def predict_history(self, items: Ints, values: Floats) -> Floats:
         """The ratings someone unknown would give to all items, from those she gave: H, b_H and mu stay."""

@@ -1,4 +1,4 @@
-"""User-kNN and Item-kNN: neighbours by the cosine of their rows, votes summed.
+"""User-kNN and Item-kNN: neighbours by the similarity of their rows, votes summed.
 
 Resnick et al.: GroupLens (CSCW 1994), users; Sarwar, Karypis, Konstan and Riedl: Item-based collaborative
 filtering (WWW 2001), items. The asymmetric cosine and the power ("locality") are from Aiolli: Efficient top-N
@@ -15,10 +15,12 @@ from pydantic import Field
 
 from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
 from murmura.core.arrays import Ints, Singles
+from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Count, Fraction, Positive, settings
+from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, nearest_rows, product_rows
 
 
@@ -28,7 +30,7 @@ class NeighbourModel(RankingModel):
 
     history: Sparse  # (users, items) x_ui
     votes: Sparse  # (users, users) or (items, items)
-    method: CosineNeighbours
+    method: Neighbours
 
     def arrays(self) -> Arrays:
         """The votes, and x."""
@@ -43,9 +45,10 @@ class NeighbourModel(RankingModel):
 
 
 @settings
-class CosineNeighbours(Baseline):
-    """The k rows b most similar to a row a, by a . b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink).
+class Neighbours(Baseline):
+    """The k rows b most similar to a row a, whole, with zeros where they have no entry.
 
+    cosine: a . b / (|a|^(2 asymmetry) |b|^(2 - 2 asymmetry) + shrink); the others are in `kernels.similarity`.
     Only similarities above 0 count, a row is not its own neighbour, ties go to the lower id. A neighbour's vote
     weighs its similarity to the given power.
     """
@@ -57,6 +60,14 @@ class CosineNeighbours(Baseline):
     shrink: Annotated[float, Field(ge=0)] = 0.0
     power: Positive = 1.0
     values: Literal["raw", "binary"] = "raw"
+    similarity: Measure = "cosine"
+
+    def __post_init__(self) -> None:
+        if self.similarity != "cosine" and self.asymmetry != 0.5:
+            raise SettingError(
+                f"{self.name}.asymmetry must stay 0.5 unless similarity is 'cosine', but it is "
+                f"{self.asymmetry:g} with '{self.similarity}'; leave it out."
+            )
 
     @property
     def binary(self) -> bool:
@@ -65,7 +76,10 @@ class CosineNeighbours(Baseline):
 
     def voters(self, rows: Sparse, n_columns: int, progress: Progress) -> Sparse:
         """The neighbours of every row, with the weight of their votes."""
-        near = nearest_rows(rows, n_columns, self.k, self.asymmetry, self.shrink, progress)
+        if self.similarity == "cosine":
+            near = nearest_rows(rows, n_columns, self.k, self.asymmetry, self.shrink, progress)
+        else:
+            near = similar_rows(rows, n_columns, self.k, self.similarity, shrink=self.shrink, progress=progress)
         return Sparse.of(near.start, near.column, near.value**self.power)
 
 
@@ -82,7 +96,19 @@ class UserKnnModel(NeighbourModel):
         own = np.unique(items)
         if not len(own):
             return popularity(self.train)
+        near = self._nearest_to(own)
+        weighed = Sparse.of(near.start, near.column, near.value**self.method.power)
+        scores: Singles = product_rows(np.zeros(1, np.int32), weighed, self.history, self.train.n_items)[0]
+        return scores
+
+    def _nearest_to(self, own: Ints) -> Sparse:
+        """The k users most similar to someone with these items, each of value 1."""
         method, n_users = self.method, self.train.n_users
+        if method.similarity != "cosine":
+            grown = with_row(self.history, own.astype(np.int32), np.ones(len(own)))
+            return similar_rows(
+                grown, self.train.n_items, method.k, method.similarity, shrink=method.shrink, first=n_users
+            )
         mine = np.isin(self.history.column, own)
         user = np.repeat(np.arange(n_users), np.diff(self.history.start))
         dot = np.bincount(user[mine], self.history.value[mine], minlength=n_users)
@@ -90,13 +116,11 @@ class UserKnnModel(NeighbourModel):
         met = np.flatnonzero(dot > 0)
         similarity = dot[met] / (len(own) ** method.asymmetry * others[met] + method.shrink)
         best = np.lexsort((met, -similarity))[: method.k]
-        near = Sparse.of(np.array([0, len(best)]), met[best], similarity[best] ** method.power)
-        scores: Singles = product_rows(np.zeros(1, np.int32), near, self.history, self.train.n_items)[0]
-        return scores
+        return Sparse.of(np.array([0, len(best)]), met[best], similarity[best])
 
 
 @settings
-class UserKnn(CosineNeighbours):
+class UserKnn(Neighbours):
     """The k most similar users of every user vote for what they liked."""
 
     name = "user-knn"
@@ -130,7 +154,7 @@ class ItemKnnModel(NeighbourModel):
 
 
 @settings
-class ItemKnn(CosineNeighbours):
+class ItemKnn(Neighbours):
     """The k most similar items of every item vote for it."""
 
     name = "item-knn"

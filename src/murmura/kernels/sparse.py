@@ -79,16 +79,16 @@ def _dots(row: int, rows: Sparse, columns: Sparse, dot: Floats, met: Ints, touch
 
 
 @compiled
-def _push(size: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> None:
+def push(size: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> None:
     """Put one neighbour into a full heap whose root is the worst: least similar, of equals the higher code."""
     at = 0
     while True:
         child = 2 * at + 1
         if child >= size:
             break
-        if child + 1 < size and _worse(child + 1, codes[child], similarities[child], codes, similarities):
+        if child + 1 < size and worse(child + 1, codes[child], similarities[child], codes, similarities):
             child += 1
-        if not _worse(child, code, similarity, codes, similarities):
+        if not worse(child, code, similarity, codes, similarities):
             break
         codes[at], similarities[at] = codes[child], similarities[child]
         at = child
@@ -96,7 +96,7 @@ def _push(size: int, code: int, similarity: float, codes: Ints, similarities: Fl
 
 
 @compiled
-def _worse(at: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> bool:
+def worse(at: int, code: int, similarity: float, codes: Ints, similarities: Floats) -> bool:
     """Whether the neighbour at a place of the heap is worse than another one."""
     return bool(similarities[at] < similarity or (similarities[at] == similarity and codes[at] > code))
 
@@ -118,8 +118,8 @@ def _nearest(
         similarities[:] = 0.0
         for code in touched[: _dots(row, rows, columns, dot, met, touched)]:
             similarity = dot[code] / (own[row] * others[code] + shrink)
-            if code != row and dot[code] > 0.0 and _worse(0, code, similarity, codes, similarities):
-                _push(k, code, similarity, codes, similarities)
+            if code != row and dot[code] > 0.0 and worse(0, code, similarity, codes, similarities):
+                push(k, code, similarity, codes, similarities)
         for place in range(k):
             if codes[place] < n:
                 index[at], value[at] = codes[place], similarities[place]
