@@ -10,7 +10,7 @@ from murmura.algorithms.fpl.federank import FedeRank, draw_triples
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.arrays import Floats
 from murmura.core.consent import Consent
-from murmura.core.contract import FederationInfo, History, RoundContext
+from murmura.core.contract import FederationInfo, History, RoundContext, ServerState, Total
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
@@ -119,10 +119,57 @@ def test_the_readings_differ_where_there_is_more_than_one_triple() -> None:
 
 def test_the_number_of_triples_of_a_visit() -> None:
     info = FederationInfo(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
-    rows = 11
+    rows, rng = 11, Rng(client_secrets(0, 1)[0], 5)
     expected: dict[int | str, int] = {3: 3, "mean": 6, "own": 11}
     for triples, T in expected.items():
-        assert FPL(triples=triples).visit_triples(info, rows) == T  # type: ignore[arg-type]
+        assert FPL(triples=triples).visit_triples(info, rows, rng) == T  # type: ignore[arg-type]
+
+
+def test_triples_in_proportion_to_interactions_have_the_mean_of_a_uniform_draw_of_interactions() -> None:
+    info = FederationInfo(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
+    secret, n, method = client_secrets(0, 1)[0], 4000, FPL(triples=2, sampling="interactions")
+    for rows in (1, 5, 20):
+        made = np.array([method.visit_triples(info, rows, Rng(secret, t)) for t in range(n)])
+        mean = 2 * rows * 4 / 27
+        assert set(made.tolist()) == {int(mean), int(mean) + 1}
+        assert abs(made.mean() - mean) < 4 * 0.5 / np.sqrt(n)
+    assert "interactions" in method.reveals()["rows of an update"]
+    assert not FPL(triples=2).reveals()
+
+
+def test_people_choose_their_number_of_triples_once() -> None:
+    info = FederationInfo(items=9, listed=np.arange(9, dtype=np.int32), clients=4, interactions=27)
+    n, method = 2000, FPL(triples={1: 3, 8: 1})
+    secrets = client_secrets(3, n)
+    chosen = [method.visit_triples(info, 5, Rng(secret, 2)) for secret in secrets]
+    assert chosen == [method.visit_triples(info, 5, Rng(secret, 9)) for secret in secrets]
+    assert set(chosen) == {1, 8}
+    assert abs(chosen.count(1) / n - 0.75) < 4 * np.sqrt(0.75 * 0.25 / n)
+    assert method.visit_examples(info) == 2.75
+
+
+def test_own_triples_are_not_weighed_by_interactions_twice() -> None:
+    with pytest.raises(SettingError, match="weighs by interactions already"):
+        FPL(triples="own", sampling="interactions")
+
+
+def test_the_learning_rate_falls_with_the_rounds_on_clients_and_on_the_server() -> None:
+    info = FederationInfo(items=3, listed=np.arange(3, dtype=np.int32), clients=2, interactions=2)
+    constant, falling = (FPL(factors=2, precision="float64", rate_decay=decay) for decay in (0.0, 0.5))
+    history = History(np.array([0], np.int32), np.ones(1), np.ones(1))
+    moved = []
+    for method in (constant, falling):
+        server = method.server_init(info, Rng(client_secrets(0, 1)[0]))
+        server = ServerState(server.model, method.counted(server.private, 6))  # 1 + 0.5 * 6 = 4
+        context, rng = RoundContext(info, "train", 6, server.model), Rng(client_secrets(1, 1)[0], 6)
+        p = method.client_init(info, history, rng)["p"]
+        state, update = method.client_step(context, {"p": p}, history, rng)
+        after, _ = method.server_step("train", server, Total(update, 1))
+        moved.append((state["p"] - p, after.model["Q"] - server.model["Q"], update.tables["items"].values))
+    for fast, slow in zip(moved[0][:2], moved[1][:2]):
+        assert np.abs(fast).max() > 0
+        assert np.allclose(fast, 4 * slow, rtol=1e-12, atol=1e-15)
+    assert (moved[0][2] == moved[1][2]).all()  # what is sent is the gradient, whatever the rate
 
 
 def test_the_prior_counts_shared_positives_and_nothing_else() -> None:

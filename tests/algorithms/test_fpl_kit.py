@@ -70,3 +70,15 @@ class TestAdam(AlgorithmKit):
 class TestPerContributor(AlgorithmKit):
     def make(self) -> FPL:
         return FPL(precision="float64", triples="own", optimiser="per-contributor", server_alpha=0.3)
+
+
+class TestInteractions(AlgorithmKit):
+    """Triples in proportion to interactions, people's own T, a learning rate that falls."""
+
+    schedule = Schedule(clients=1, rounds_per_epoch=20, epochs=2)
+    training = Schedule(clients="all", rounds_per_epoch=100, epochs=2)
+
+    def make(self) -> FPL:
+        return FPL(
+            precision="float64", factors=6, triples={1: 0.5, 4: 0.5}, sampling="interactions", rate_decay=0.001
+        )

@@ -69,6 +69,7 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
         ("fcf", {"rounds": 3}, {}),
         ("cfpl", TRAINING, {"channel": "readable"}),
         ("cfpl", {**TRAINING, "criteria": "dataset_size,model_divergence"}, {}),
+        ("cfpl", {**TRAINING, "triples": {1: 1, 6: 1}, "sampling": "interactions", "rate_decay": 0.5}, {}),
     ],
 )
 def test_the_network_gives_the_model_of_a_plain_loop_bit_for_bit(

@@ -40,6 +40,8 @@ class Purpose(IntEnum):
     BLOCK = 11
     GAIN = 12
     BATCHES = 13
+    WORK = 14
+    WITHHOLD = 15
     OWN = 1024
 
 

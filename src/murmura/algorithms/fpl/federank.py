@@ -13,13 +13,14 @@ while the received model stays frozen (`version="B"`); the papers' equations (1)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -33,13 +34,15 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
+from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.rng import Purpose, Rng, Stream, Words, philox
 from murmura.core.settings import Count, Positive, settings
 from murmura.core.update import Arrays, SparseRows, Update
 
 Times = Annotated[int, Field(ge=0)]
 Values = NDArray[Any]
+ROUNDS = "rounds"  # what the server counts where the learning rate falls
 SPREAD = 0.1  # p, q and also b start as N(0, 0.1^2), as in the authors' code
 
 
@@ -51,10 +54,23 @@ class FedeRank(Algorithm):
 
     factors: Count = 20
     alpha: Positive = 0.05
-    triples: Count | Literal["mean", "own"] = 1  # T: a number, floor(X+ / |U|), or the client's own |I_u|
+    # T: a number, floor(X+ / |U|), the client's own |I_u|, or what people choose: {1: 0.5, 10: 0.5}
+    triples: Count | Literal["mean", "own"] | dict[Count, Positive] = 1
+    # what a triple is as likely to be of: any client, or any interaction ("as in Rendle")
+    sampling: Literal["clients", "interactions"] = "clients"
+    rate_decay: Annotated[float, Field(ge=0)] = (
+        0.0  # the learning rate of round t is alpha / (1 + rate_decay t)
+    )
     version: Literal["B", "equations"] = "B"
     fold_in: Times = 20  # local passes of someone unknown in training
     precision: Literal["float32", "float64"] = "float32"
+
+    def __post_init__(self) -> None:
+        if self.sampling == "interactions" and self.triples == "own":
+            raise SettingError(
+                "triples must be a number, choices or 'mean' for sampling 'interactions', but it is 'own', "
+                "which weighs by interactions already; change one of them."
+            )
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows: of q_i and of b_i."""
@@ -68,19 +84,40 @@ class FedeRank(Algorithm):
 
     def visit_examples(self, info: FederationInfo) -> float:
         """T; X+ / |U| when it depends on the clients."""
+        if isinstance(self.triples, dict):
+            return sum(T * share for T, share in self.triples.items()) / sum(self.triples.values())
         return self.triples if isinstance(self.triples, int) else info.interactions / info.clients
 
-    def visit_triples(self, info: FederationInfo, rows: int) -> int:
-        """T of a client that holds so many rows."""
+    def mean_triples(self, info: FederationInfo, rows: Longs, secrets: Words) -> Floats:
+        """How many triples a visit makes on average, of clients with so many rows and these secrets.
+
+        In proportion to interactions it is T |I_u| |U| / X+: the client draws the work of a visit, the server
+        draws whom to visit as ever and has not to be told how many interactions she has.
+        """
+        T = self._chosen_triples(info, rows, secrets).astype(np.float64)
+        return T * rows * info.clients / info.interactions if self.sampling == "interactions" else T
+
+    def _chosen_triples(self, info: FederationInfo, rows: Longs, secrets: Words) -> Longs:
+        """T of each of these clients."""
         if self.triples == "own":
             return rows
-        return max(1, info.interactions // info.clients) if self.triples == "mean" else self.triples
+        if isinstance(self.triples, dict):
+            values, shares = (np.array(part) for part in zip(*sorted(self.triples.items())))
+            words = philox(np.array([0, 0, Purpose.CHOICE, 0]), secrets)[:, 2]
+            return values[np.searchsorted(np.cumsum(shares)[:-1] / shares.sum(), (words + 0.5) / 2.0**32)]
+        T = max(1, info.interactions // info.clients) if self.triples == "mean" else self.triples
+        return np.full(len(rows), T)
+
+    def visit_triples(self, info: FederationInfo, rows: int, rng: Rng) -> int:
+        """How many triples this visit of a client with so many rows makes: the mean, rounded by a coin."""
+        mean = float(self.mean_triples(info, np.array([rows]), rng.secret[None])[0])
+        return int(mean) + int(rng.stream(Purpose.WORK).coins(mean - int(mean))[0])
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q and b from N(0, 0.1^2)."""
         draws = SPREAD * rng.stream(Purpose.INIT).normals(info.items * (self.factors + 1))
         theta = draws.reshape(info.items, -1).astype(self.precision)
-        return ServerState(split(theta))
+        return ServerState(split(theta), self.first_count())
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """p_u from N(0, 0.1^2)."""
@@ -89,19 +126,26 @@ class FedeRank(Algorithm):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """p_u learns from T triples; the rows of the negatives and of the shared positives leave."""
-        T = self.visit_triples(context.info, len(history))
+        T = self.visit_triples(context.info, len(history), rng)
         triples = draw_triples(context.info.listed, history.item, T, rng.stream(Purpose.TRIPLES))
         shared = rng.stream(Purpose.COINS).coins(history.consent[triples[:, 0]])
         positives, negatives = history.item[triples[:, 0]], triples[:, 1]
-        p, rows, gradients = self._climb(context.model, state["p"], positives, negatives, shared)
+        rate = self.rate_at(self.alpha, context.round)
+        p, rows, gradients = self._climb(context.model, rate, state["p"], positives, negatives, shared)
         return {"p": p}, Update({"items": SparseRows.of(rows, gradients)})
 
     def _climb(
-        self, model: Arrays, p: Values, positives: Ints, negatives: Ints, shared: NDArray[np.bool_]
+        self,
+        model: Arrays,
+        alpha: float,
+        p: Values,
+        positives: Ints,
+        negatives: Ints,
+        shared: NDArray[np.bool_],
     ) -> tuple[Values, Ints, Values]:
         """Eq. (1)-(5): p_u after all triples, and the rows that leave with their gradients, one by one."""
         Q, b = model["Q"], model["b"]
-        alpha, lambda_u, lambda_i, lambda_j = self.rates()
+        _, lambda_u, lambda_i, lambda_j = self.rates()
         p_new = p
         rows, gradients = [], []
         for i, j, send in zip(positives, negatives, shared):
@@ -119,15 +163,37 @@ class FedeRank(Algorithm):
 
     def client_negatives(self, info: FederationInfo, history: History, rng: Rng) -> Ints:
         """The negatives of one visit, as `client_step` draws them: for the check for leaks; nothing leaves."""
-        T = self.visit_triples(info, len(history))
+        T = self.visit_triples(info, len(history), rng)
         return draw_triples(info.listed, history.item, T, rng.stream(Purpose.TRIPLES))[:, 1]
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
         """Eq. (6): theta + alpha times the sum."""
         assert isinstance(received, Total)
         sent, theta = received.update.tables["items"], join(server.model)
-        theta[sent.index] += self.alpha * sent.values
-        return ServerState(split(theta)), {}
+        theta[sent.index] += self.server_rate(self.alpha, server) * sent.values
+        return ServerState(split(theta), self.counted(server.private)), {}
+
+    def rate_at(self, rate: float, round: int) -> float:
+        """A learning rate in a round."""
+        return rate / (1.0 + self.rate_decay * round)
+
+    def server_rate(self, rate: float, server: ServerState) -> float:
+        """The same for the server, which counts its rounds where the rate falls."""
+        return self.rate_at(rate, int(server.private[ROUNDS][0])) if self.rate_decay else rate
+
+    def first_count(self) -> dict[str, Values]:
+        """What the server counts rounds in; nothing where the rate stays."""
+        return {ROUNDS: np.zeros(1, np.int64)} if self.rate_decay else {}
+
+    def counted(self, private: Arrays, rounds: int = 1) -> Arrays:
+        """What the server keeps to itself after so many more rounds."""
+        return {**private, ROUNDS: private[ROUNDS] + rounds} if self.rate_decay else private
+
+    def reveals(self) -> Mapping[str, str]:
+        """The size of an update, where it follows the size of a history."""
+        if self.triples != "own" and self.sampling != "interactions":
+            return {}
+        return {"rows of an update": "how many interactions the client has; a sum over a cohort hides it"}
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """A new p_u, climbed over the frozen model; without any item zero, which leaves the biases."""

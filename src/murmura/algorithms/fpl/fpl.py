@@ -57,7 +57,8 @@ class FPL(FedeRank):
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q and b from N(0, 0.1^2), and what the optimiser remembers of them."""
         model = super().server_init(info, rng).model
-        return ServerState(model, optimisers.begin(self.optimiser, join(model)))
+        memory = optimisers.begin(self.optimiser, join(model))
+        return ServerState(model, {**memory, **self.first_count()})
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """A one for every shared positive; then the published step, after `warm` passes."""
@@ -77,10 +78,12 @@ class FPL(FedeRank):
         """The biases that counts give; then the optimiser, fed with the sum."""
         assert isinstance(received, Total)
         if phase == "prior":
-            return ServerState({**server.model, "b": self._prior(server, received.update)}, server.private), {}
-        rate, sent = self.server_alpha or self.alpha, received.update.tables["items"]
+            b = self._prior(server, received.update)
+            return ServerState({**server.model, "b": b}, self.counted(server.private)), {}
+        rate = self.server_rate(self.server_alpha or self.alpha, server)
+        sent = received.update.tables["items"]
         theta, memory = optimisers.move(self.optimiser, rate, join(server.model), server.private, sent)
-        return ServerState(split(theta), memory), {}
+        return ServerState(split(theta), self.counted(memory)), {}
 
     def _prior(self, server: ServerState, counted: Update) -> Values:
         """b = (log(count + 5) - mean) / 2."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -92,7 +92,7 @@ class FPLKernel(Kernel):
             rows = stochastic_rounds(*reach, work)
         else:
             rows = single_rounds(*reach, work, block_of(room.sums(1), 0))
-        return ServerState({"Q": Q, "b": b}, server.private), int(rows)
+        return ServerState({"Q": Q, "b": b}, a.counted(server.private, len(rounds))), int(rows)
 
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`refresh` passes of everyone over the final model."""
@@ -126,7 +126,7 @@ class FPLKernel(Kernel):
         weights = self._weights(cohort)
 
         def work(w: int) -> int:
-            space = room.workspace(w, states["p"], cohort.model, tally)
+            space = room.workspace(w, states["p"], cohort.model, tally, cohort.round)
             return run(cuts[w], cuts[w + 1], bounds, clients, weights, cohort.round, space, out)
 
         rows = room.side_by_side(work)
@@ -152,7 +152,8 @@ class FPLKernel(Kernel):
         )
 
         def work(w: int) -> int:
-            space, sums = room.workspace(w, states["p"], cohort.model, tally), block_of(out, w)
+            space = room.workspace(w, states["p"], cohort.model, tally, round)
+            sums = block_of(out, w)
             reach = (cuts[w], cuts[w + 1], clients, weights, round)
             run_channel_round(*reach, vector_slice, space, sums, totals[w])
             return 0
@@ -198,11 +199,13 @@ class _Room:
         counted = a.optimiser == "per-contributor"
         self.dtype, self.width = np.dtype(a.precision), a.factors + 1 + counted
         alpha, user, positive, negative = map(self.dtype.type, a.rates())
-        self.rates = FplRates(alpha, user, positive, negative, self.dtype.type(1))
-        triples = -1 if a.triples == "own" else a.visit_triples(info, 0)
+        self.rates = FplRates(alpha, user, positive, negative, self.dtype.type(1), alpha, a.rate_decay)
+        self.alpha_at = partial(a.rate_at, a.alpha)
+        rows = np.diff(people.start)
+        triples = a.mean_triples(info, rows, people.secrets)
         self.rules = VisitRules(triples, a.warm, a.version == "equations", counted)
-        most = int(np.diff(people.start).max(initial=1))
-        longest = max(most * max(1, a.warm, a.refresh), triples)
+        most, rounded_up = int(rows.max(initial=1)), int(np.ceil(triples.max(initial=1.0)))
+        longest = max(most * max(1, a.warm, a.refresh), rounded_up)
         self.draws = [
             Draws(np.empty(longest, np.int64), np.empty(longest, np.int32), np.ones(longest, np.uint8),
                   np.empty(512, np.uint32))
@@ -214,11 +217,12 @@ class _Room:
     @property
     def one_triple(self) -> bool:
         """Whether a visit is one triple and nothing else."""
-        return self.rules.triples == 1 and not self.rules.warm
+        return bool((self.rules.triples == 1).all()) and not self.rules.warm
 
-    def workspace(self, worker: int, P: Values, model: Arrays, tally: Tally) -> Workspace:
-        """What one worker reads and writes."""
-        learned = FplModel(P, model["Q"], model["b"], self.rates)
+    def workspace(self, worker: int, P: Values, model: Arrays, tally: Tally, round: int = 0) -> Workspace:
+        """What one worker reads and writes in a round; many rounds at once begin with round 0."""
+        alpha = self.dtype.type(self.alpha_at(round))
+        learned = FplModel(P, model["Q"], model["b"], self.rates._replace(alpha=alpha))
         return Workspace(learned, self.people, self.rules, self.draws[worker], disclosed_of(tally))
 
     def sums(self, blocks: int) -> Sums:

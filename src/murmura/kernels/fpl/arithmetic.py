@@ -9,9 +9,10 @@ from __future__ import annotations
 from math import exp
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Ints, Longs
+from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.kernels.compiled import compiled
 from murmura.kernels.fpl.triples import Draws, FlatPopulation, Index
 
@@ -21,11 +22,13 @@ Values = NDArray[Any]  # float32 or float64
 class FplRates(NamedTuple):
     """Learning rate and regularisation, in the precision of the model."""
 
-    alpha: Any
+    alpha: Any  # of the step of a round
     user: Any
     positive: Any
     negative: Any
     one: Any
+    local: Any  # alpha of passes over a model that stays as it is
+    decay: float  # alpha of round t is alpha / (1 + decay t)
 
 
 class FplModel(NamedTuple):
@@ -54,7 +57,7 @@ class Sums(NamedTuple):
 class VisitRules(NamedTuple):
     """What clients do in a visit."""
 
-    triples: int  # -1: the client's own number of rows
+    triples: Floats  # (clients,) how many a visit makes on average; a coin rounds it
     warm: int
     frozen: bool  # p_u stays until the end of the visit
     counted: bool  # a row ends with the sum of the weights of those who sent it
@@ -76,6 +79,15 @@ class Workspace(NamedTuple):
     rules: VisitRules
     draws: Draws
     tally: Disclosed
+
+
+@compiled
+def rates_at(model: FplModel, step: Any, round_: int) -> tuple[FplModel, Any]:
+    """The model with the client's learning rate of a round, and the server's."""
+    P, Q, b, (alpha, user, positive, negative, one, local, decay) = model
+    room = np.empty(2, P.dtype)  # a number in the precision of the model
+    room[0], room[1] = alpha / (1.0 + decay * round_), step / (1.0 + decay * round_)
+    return FplModel(P, Q, b, FplRates(room[0], user, positive, negative, one, local, decay)), room[1]
 
 
 @compiled
@@ -188,7 +200,7 @@ def local_passes(p: Values, n: int, work: Workspace) -> None:
     for t in range(n):
         i, j = item[row[t]], negative[t]
         g = pull(p, Q, i, j, b[i] - b[j], rates.one)
-        move_user(p, Q, i, j, g, rates.alpha, rates.user)
+        move_user(p, Q, i, j, g, rates.local, rates.user)
 
 
 @compiled

@@ -23,6 +23,7 @@ from murmura.kernels.fpl.arithmetic import (
     block_of,
     disclose,
     local_passes,
+    rates_at,
     user_ascent,
     weight_at,
 )
@@ -31,7 +32,7 @@ from murmura.kernels.random.draws import coin_at, one_of
 from murmura.kernels.random.philox import Word, Words
 
 _TRIPLES, _WARM = np.uint64(Purpose.TRIPLES), np.uint64(Purpose.WARM)
-_COINS, _CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
+_WORK, _COINS, _CONSENT = np.uint64(Purpose.WORK), np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
 
 
 @compiled
@@ -78,7 +79,7 @@ def visit_client(
     if not can_compare(people, u):
         return 0, used
     mine, at = people.start[u + 1] - people.start[u], np.uint64(round_)
-    n = mine if rules.triples < 0 else rules.triples
+    n = drawn_triples(rules.triples[u], people.secrets[u], at)
     p[:] = model.P[u]
     if rules.warm:
         m = rules.warm * mine
@@ -90,6 +91,13 @@ def visit_client(
     used = user_ascent(p, moved, weight, n, work, used, sums)
     model.P[u] = moved if rules.frozen else p
     return n, used
+
+
+@compiled
+def drawn_triples(mean: Any, secret: Words, round_: Word) -> int:
+    """How many triples a visit makes that makes so many on average."""
+    whole = int(mean)
+    return whole + (1 if coin_at(secret, round_, _WORK, 0, mean - whole) else 0)
 
 
 @compiled
@@ -190,9 +198,11 @@ def single_rounds(first: int, rounds: int, server: Words, step: Any, work: Works
     work.draws.send[:] = 1
     for t in range(first, first + rounds):
         u = np.int64(one_of(server, t, clients))
-        n, used = visit_client(u, None, t, work, p, moved, 0, sums)
+        model, rate = rates_at(work.model, step, t)
+        at = Workspace(model, work.people, work.rules, work.draws, work.tally)
+        n, used = visit_client(u, None, t, at, p, moved, 0, sums)
         disclose_all(u, n, work)
-        apply_rows(used, step, work.model, sums, work.tally.item_rows)
+        apply_rows(used, rate, model, sums, work.tally.item_rows)
         rows += used
     return rows
 

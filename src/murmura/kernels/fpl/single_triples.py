@@ -25,6 +25,7 @@ from murmura.kernels.fpl.arithmetic import (
     block_of,
     disclose,
     open_row,
+    rates_at,
     weigh,
     weight_at,
 )
@@ -60,7 +61,7 @@ def room_ahead(P: Values) -> VisitsAhead:
 def stochastic_rounds(first: int, rounds: int, server: Words, step: Any, work: Workspace) -> int:
     """Rounds first, first + 1, ...; changes P, Q, b and the tally, returns the rows sent."""
     model, rows, clients = work.model, 0, len(work.people.start) - 1
-    visits = room_ahead(model.P)
+    visits, constant = room_ahead(model.P), model.rates.decay == 0.0
     who, _, positive, negative, send, _ = visits
     for begin in range(first, first + rounds, AHEAD):
         n = min(AHEAD, first + rounds - begin)
@@ -68,7 +69,8 @@ def stochastic_rounds(first: int, rounds: int, server: Words, step: Any, work: W
         visit_ahead(work.people, begin, 1, n, visits, work.draws)
         for k in range(n):
             if negative[k] >= 0:
-                ascend(model, who[k], positive[k], negative[k], send[k], step)
+                now, rate = (model, step) if constant else rates_at(model, step, begin + k)
+                ascend(now, who[k], positive[k], negative[k], send[k], rate)
         rows += tally_ahead(n, visits, work.tally)
     return rows
 
