@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Ints, Singles
+from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.model import Among, Model
 from murmura.core.ranked_lists import RankedLists
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
@@ -23,14 +23,20 @@ Pairs = tuple[Ints, Ints]  # users and items, side by side
 class RankingModel(Model):
     """A model whose lists are the items with the highest scores, ranked by a compiled loop."""
 
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Bools | None = None) -> RankedLists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
         A user without a training row is answered like an empty history. `among` marks the items that may be
-        recommended; None: the candidates.
+        recommended, or has those of each user, of which the candidates are; None: the candidates.
         """
         from murmura.kernels.ranking import rank
 
+        if isinstance(among, RowIndex):
+            own = among
+            return rank(
+                lambda block: only_own(self._answer(block), block, own),
+                users, k, self.train.by_user, self.candidates, workers,
+            )  # fmt: skip
         allowed = self.candidates if among is None else among
         return rank(self._answer, users, k, self.train.by_user, allowed, workers)
 
@@ -51,6 +57,15 @@ class RankingModel(Model):
         if without.any():
             scores[without] = self.score_history(np.zeros(0, np.int32))
         return scores
+
+
+def only_own(scores: NDArray[Any], users: Ints, own: RowIndex) -> NDArray[Any]:
+    """The scores of each user's own items; all others are -inf, which is never recommended."""
+    kept = np.full_like(scores, -np.inf)
+    for row, user in enumerate(users.tolist()):
+        items = own.of(user)
+        kept[row, items] = scores[row, items]
+    return kept
 
 
 class Baseline(Method):

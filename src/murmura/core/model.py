@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Bools, Floats, Ints
 from murmura.core.errors import SettingError
 from murmura.core.grouping import TrainingGroups
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import Interactions, RowIndex
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.score_terms import ScoreTerms
 
 Arrays = dict[str, NDArray[Any]]
+Among = Bools | RowIndex  # the items that may be recommended: to everyone alike, or to each user her own
 Watch = Callable[[int, "Model"], bool]  # (epochs done, the model so far) -> go on?
 
 
@@ -80,11 +81,11 @@ class Model(ABC):
         return self.train.item_counts > 0
 
     @abstractmethod
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Bools | None = None) -> RankedLists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id.
 
         A user without a training row is answered like an empty history. `among` marks the items that may be
-        recommended; None: the candidates.
+        recommended, or has those of each user, of which the candidates are; None: the candidates.
         """
 
     @abstractmethod

@@ -14,7 +14,7 @@ from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
-from murmura.core.model import Model
+from murmura.core.model import Among, Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
@@ -115,8 +115,7 @@ def score(
         times = {**(seconds or {}), "classify": time.perf_counter() - started}
         return ExperimentResult(evaluation, None, model, times, model.cost(), confusion=table, right=right)
     users = np.flatnonzero(split.test.user_counts).astype(np.int32)
-    among = split.test.item_counts > 0 if rules.ranks_cold_items else None
-    lists = model.recommend(users, max(cutoffs), workers, among)
+    lists = model.recommend(users, max(cutoffs), workers, _among(split, rules))
     ranked = time.perf_counter()
     groups = None
     if rules.predicts:
@@ -132,6 +131,13 @@ def score(
         )
     times = {**(seconds or {}), "rank": ranked - started}
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
+
+
+def _among(split: Split, rules: Protocol) -> Among | None:
+    """What lists are of: a user's own test items, the items that nobody has yet, or what the model offers."""
+    if rules.candidates == "rated-test":
+        return split.test.by_user
+    return split.test.item_counts > 0 if rules.ranks_cold_items else None
 
 
 def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs, Bools]:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from murmura.baselines.base import RankingModel
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import Ledger, LedgerLine
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Floats, Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
 from murmura.core.errors import DataError, RunError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
-from murmura.core.model import Arrays
+from murmura.core.model import Among, Arrays
 from murmura.core.population import States, member_places
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.rng import Rng, guest_secret
@@ -117,7 +117,7 @@ class FederatedModel(RankingModel):
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
         return History.private(own.astype(np.int32), float(self.train.value.max()))
 
-    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Bools | None = None) -> RankedLists:
+    def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id."""
         _ = self.ready  # once, before several workers ask for it
         return super().recommend(users, k, workers, among)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from murmura.core.arrays import Bools
 from murmura.core.catalogue import Catalogue, Dataset
@@ -43,6 +43,8 @@ from murmura.engine.sealed import Choice, Sealed
 
 GIVEN = "split:"  # a protocol of this beginning names a split in files
 Rows = Literal["interactions", "files of samples", "samples of clients"]
+Candidates = Literal["all-unrated", "rated-test"]  # every item without a training row, or the test items alone
+CANDIDATES = "candidates"
 CHANGES = ":"  # between a protocol's name and the settings of its split that are others here
 
 
@@ -60,12 +62,24 @@ class Protocol:
     predicts: bool = False  # held-out ratings are predicted, and their errors counted; otherwise lists are
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
     classifies: bool = False  # held-out samples are classified, and the right answers counted
+    candidates: Candidates = "all-unrated"  # what lists are of (thesis, 2.2.4)
+
+    @model_validator(mode="after")
+    def _lists_can_differ(self) -> Self:
+        """Lists of test items alone are perfect where every test item is relevant."""
+        if self.candidates == "rated-test" and (self.relevant_from is None or self.ranks_cold_items):
+            raise SettingError(
+                "candidates=rated-test needs a protocol in which some held-out rows are relevant and others "
+                f"are not, and no cold items, but '{self.name}' is none; take kgflex on data with ratings."
+            )
+        return self
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder says that samples are classified only where they are."""
+        """A run folder says that samples are classified, or test items alone ranked, only where they are."""
         written: dict[str, Any] = plain(self)
-        return {key: value for key, value in written.items() if key != "classifies" or value}
+        usual = {"classifies": False, "candidates": "all-unrated"}
+        return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
 
     @property
     def ranks_cold_items(self) -> bool:
@@ -117,7 +131,7 @@ class PreparedData:
 def protocol(name: str, dataset: Dataset) -> Protocol:
     """The protocol of that name for a data set; some differ by data set, as in the papers.
 
-    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed.
+    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed, or its candidates.
     """
     if name.startswith(GIVEN):
         return _given(name)
@@ -126,19 +140,23 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
         raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
     found = PROTOCOLS[base]
     made = found if isinstance(found, Protocol) else found(dataset)
-    return changed(made, name=name, split=_changed_split(made.split, changes)) if changes else made
+    return _changed(made, name, changes) if changes else made
 
 
-def _changed_split(split: AnySplit, changes: str) -> AnySplit:
-    """A split with settings as text: `images=100,clients=50`."""
+def _changed(rules: Protocol, name: str, changes: str) -> Protocol:
+    """A protocol with settings as text: `images=100,clients=50`."""
     pairs = [one.partition("=") for one in changes.split(",")]
+    known = [*(one for one in field_names(type(rules.split)) if one != "kind"), CANDIDATES]
     for key, equals, value in pairs:
         if not (key and equals and value) or key == "kind":
             raise SettingError(
                 f"after a protocol's name must come KEY=VALUE of its split, but '{key}{equals}{value}' does; "
-                f"it knows {', '.join(one for one in field_names(type(split)) if one != 'kind')}."
+                f"it knows {', '.join(known)}."
             )
-    return changed(split, **{key: value for key, _, value in pairs})
+    values = {key: value for key, _, value in pairs}
+    own = {CANDIDATES: values.pop(CANDIDATES)} if CANDIDATES in values else {}
+    split = changed(rules.split, **values) if values else rules.split
+    return changed(rules, name=name, split=split, **own)
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
