@@ -47,6 +47,7 @@ ALGORITHMS: Registry[Preset] = Registry(
         "fedsplit-svd": "murmura.algorithms.fedsplit.presets:FEDSPLIT_SVD",
         "co-statistics": "murmura.algorithms.fedsplit.presets:CO_STATISTICS",
         "item-means": "murmura.algorithms.fedsplit.presets:ITEM_MEANS",
+        "fedmf": "murmura.algorithms.fedmf.presets:FEDMF",
     },
     wanted="an Algorithm class under @settings that implements its whole contract, or a Preset",
     read=_preset,

@@ -1,0 +1,1 @@
+"""FedMF: federated matrix factorisation of ratings, in rounds."""
