@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from murmura.channel.consent import ConsentChoices, StickyRecord, extend_record, sticky_consent, sticky_limit
+from murmura.channel.consent import ConsentChoices, StickyRecord, extend_record, sticky_consent
 from murmura.core.consent import Consent
 from murmura.core.rng import client_secrets
+from murmura.core.withholding import sticky_limit
 from murmura.testing import crowd
 from tests.hypothesis_profiles import examples
 

@@ -63,7 +63,7 @@ class ConfiguredPreset:
     preset: ClassVar[Preset]
 
     def __post_init__(self) -> None:
-        self.algorithm()  # which may refuse settings that do not go together
+        self.algorithm(), self.consent()  # which may refuse settings that do not go together
         read = self.weighting().criteria and self.weighting().criteria_sent == "values"
         if read and self.channel_settings().channel == "secure-sum":
             raise SettingError(

@@ -24,6 +24,7 @@ from murmura.core.model import Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Words, client_secrets, guest_secret, server_secret
 from murmura.core.settings import Count, Positive, settings
+from murmura.core.withholding import Withheld, withheld_rows
 from murmura.kernels.factorisation.bpr import BprRates, train_one_user, train_triples
 from murmura.kernels.factorisation.triple_sampling import UserItems, draw_grouped, draw_others, draw_places
 from murmura.kernels.random.philox import permute
@@ -70,12 +71,16 @@ class PairwiseBaseline(Baseline):
     def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
         """P (users, factors), Q (items, factors) and b (items,) before the first step."""
 
+    def shared(self, train: Interactions, seed: int) -> Interactions:
+        """The rows that are learned from; all of them by default. Lists never hold what is in `train`."""
+        return train
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> BprModel:
         """Epochs of stochastic gradient steps, one triple after the other."""
         require_rows(train, self.name)
-        owned, rates = UserItems.of(train), self.rates()
+        owned, rates = UserItems.of(self.shared(train, seed)), self.rates()
         P, Q, b = self.first_tables(train, seed)
         able = np.flatnonzero(owned.can_compare(train.n_items))
         progress.begin(self.name, self.epochs)
@@ -96,7 +101,7 @@ class PairwiseBaseline(Baseline):
 
     def triples(self, train: Interactions, seed: int, epoch: int) -> Iterator[Triples]:
         """What `fit` learns from in an epoch, in its order."""
-        owned = UserItems.of(train)
+        owned = UserItems.of(self.shared(train, seed))
         able = np.flatnonzero(owned.can_compare(train.n_items))
         return self._draw(owned, train.n_items, seed, epoch, able)
 
@@ -139,6 +144,16 @@ class BprMf(PairwiseBaseline):
     reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
     epochs: Count = 20
     order: Order = "user-grouped"
+    pi: Annotated[float, Field(gt=0, le=1)] = 1.0  # the fraction of everybody's rows that is learned from
+    hides: Withheld = "random"  # what is left out: `core.withholding`
+
+    def shared(self, train: Interactions, seed: int) -> Interactions:
+        """Without what people keep back, which is unknown here: it may be drawn as the other item."""
+        if self.pi == 1.0:
+            return train
+        pi, secrets = np.full(train.n_users, self.pi), client_secrets(seed, train.n_users)
+        hidden = withheld_rows(self.hides, train, pi, secrets)
+        return train.rows(np.sort(train.by_user.order[~hidden]))
 
     def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
         """Independent normals."""

@@ -24,11 +24,7 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.population import Population, round_consent
 from murmura.core.rng import Purpose, Rng, Words, philox
-
-
-def sticky_limit(pi: float | Floats, n: int | Longs) -> Any:
-    """floor(pi * n), where 0.29 * 100 is 29 although the product of the doubles is a little less."""
-    return np.floor(np.asarray(pi) * n + 1e-9).astype(np.int64)
+from murmura.core.withholding import sticky_limit, withheld_rows
 
 
 @dataclass(frozen=True)
@@ -105,8 +101,11 @@ class ConsentChoices:
                 f"pi must lie between 0 and 1 for everyone, but goes from {chosen.min():g} to {chosen.max():g}."
             )
         marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
+        excluded = marked[data.by_user.order]
+        if consent.hides != "random":
+            excluded |= withheld_rows(consent.hides, data, chosen, secrets)
         counted = _coins(secrets, 1) < consent.statistics if statistics is None else np.asarray(statistics)
-        return ConsentChoices(consent.disclosure, chosen, marked[data.by_user.order], counted.astype(np.bool_))
+        return ConsentChoices(consent.disclosure, chosen, excluded, counted.astype(np.bool_))
 
     def population(self, data: Interactions, secrets: Words) -> Population:
         """Every client's history with its consent."""

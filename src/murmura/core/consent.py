@@ -6,7 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from murmura.core.errors import SettingError
 from murmura.core.settings import Fraction, settings
+from murmura.core.withholding import Withheld
 
 DisclosureMode = Literal["sticky", "per-item-per-round", "per-triple"]
 
@@ -40,12 +42,21 @@ class Consent:
     per-triple          a coin at every use of a positive (the authors' code)
 
     `pi` is one number for everyone, or the choices people make: {0: 0.2, 0.5: 0.5, 1: 0.3} says that 20 % share
-    nothing and 30 % everything.
+    nothing and 30 % everything. `hides` is what they keep back: at random as `sticky` draws, or by a policy of
+    `core.withholding`; then it is the same for ever, so it needs `sticky`.
     """
 
     pi: Fraction | dict[Fraction, Annotated[float, Field(gt=0)]] = 1.0
     disclosure: DisclosureMode = "sticky"
     statistics: Fraction = 1.0  # the share of people who take part in sums about people, such as item counts
+    hides: Withheld = "random"
+
+    def __post_init__(self) -> None:
+        if self.hides != "random" and self.disclosure != "sticky":
+            raise SettingError(
+                f"disclosure must be 'sticky' where people hide by '{self.hides}', but it is "
+                f"'{self.disclosure}'; change one of them."
+            )
 
     @property
     def average_pi(self) -> float:
