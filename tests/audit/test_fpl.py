@@ -87,6 +87,23 @@ def test_the_weak_attacks_are_weak(audits: dict[float, Audit]) -> None:
     assert found(audits, 0.0, "fpl-inversion", "pm-AUC") < found(audits, 0.0, "fpl-residuals", "pm-AUC")
 
 
+@pytest.mark.parametrize("rounds", [2, 12, 60])
+def test_negatives_alone_give_a_history_away_as_fast_as_the_closed_form_says(rounds: int) -> None:
+    """At pi = 0 one of the m items she has not is still unseen after v visits with (1 - 1/m)^(v T): a guess."""
+    data = synth(users=40, items=120, interactions=800, seed=1).interactions
+    settings = {"factors": 2, "precision": "float64", "rounds": rounds, "pi": 0.0}
+    seen = audit(simulated("pfpl+", settings), data, 0, ["fpl-absence"])
+    T, listed, counts = (
+        len(data) // data.n_users,
+        np.count_nonzero(data.item_counts),
+        np.asarray(data.user_counts),
+    )
+    unseen = (1 - 1 / (listed - counts)) ** (rounds * T)
+    got = next(one for one in seen.findings if one.attack == "fpl-absence").values["pm-AUC"].mean
+    assert got == pytest.approx(float(np.mean(1 - unseen / 2)), abs=4 * 0.5 / np.sqrt(len(data)))
+    assert rounds < 60 or got > 0.999
+
+
 def test_a_secure_sum_is_said_to_hide_what_was_attacked() -> None:
     data = synth(users=110, items=60, interactions=1500, seed=1).interactions
     settings = {"factors": 3, "rounds": 1, "channel": "secure-sum"}

@@ -17,6 +17,7 @@ from murmura.report.audits import (
 )
 from murmura.report.groups import error_table, gain_picture, improvement_table
 from murmura.report.plots.comparison import entropy_plot
+from murmura.report.plots.convergence import convergence_picture
 from murmura.report.plots.drawing import Picture
 from murmura.report.plots.exposure import (
     disparity_picture,
@@ -46,8 +47,10 @@ from murmura.report.tables.analyses import (
     preservation_table,
     sweep_table,
 )
+from murmura.report.tables.convergence import convergence_table
 from murmura.report.tables.learning import NAMES, learning_tables
 from murmura.report.tables.table import ReportTable
+from murmura.studies.analyses.convergence import convergence
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
 from murmura.studies.analyses.fidelity import read_fidelity
 from murmura.studies.analyses.learning import baseline_of, read_learning
@@ -55,6 +58,7 @@ from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
+from murmura.studies.papers.trial_results import TrialResult
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, only, points, read_sweep
 
 EXPLAINED = 3  # entries whose reasons are drawn
@@ -112,6 +116,13 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     made += [_popularity(times, what), _categories(shown)]
     made += _explanations(run, {label: comparison.finished(label) for label in comparison.models})
     return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
+
+
+def convergence_section(tried: Sequence[TrialResult], metric: str) -> Analysis:
+    """How fast the rows of an experiment come near their best, from the curves of its trials."""
+    found = convergence(tried)
+    pictures, tables = [convergence_picture(found, metric)], [convergence_table(found, metric)]
+    return _of("convergence", "Rounds to come near the best", pictures, tables)
 
 
 def _sweep(what: Sweep, found: list[SweepPoint], k: int) -> Analysis:

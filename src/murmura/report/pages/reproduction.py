@@ -12,7 +12,7 @@ from pathlib import Path
 
 from murmura.core.files import write_whole
 from murmura.evaluation.intervals import Interval
-from murmura.report.pages.analyses import analyses
+from murmura.report.pages.analyses import analyses, convergence_section
 from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
 from murmura.report.plots.progress import search_picture
@@ -91,6 +91,7 @@ class _Part:
         )  # the sweep's own table has it all
         self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
         found = analyses(place.runs, place.experiment.against, shown.shown_rows)
+        found.append(convergence_section(self.tried, place.experiment.metric))
         self.more = [one for one in found if one.name in shown.analyses]
         self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
         self.tests = [replace(table, name=self._id(table.name)) for table in row_tests(shown, results)]

@@ -29,7 +29,17 @@ from murmura.studies.sweep import entry_label
 
 Values = Annotated[list[Any], Field(min_length=1)]
 Analysis = Literal[
-    "sweep", "fresh", "popularity", "bias", "audit", "groups", "features", "entropy", "learning", "data"
+    "sweep",
+    "fresh",
+    "popularity",
+    "bias",
+    "audit",
+    "groups",
+    "features",
+    "entropy",
+    "learning",
+    "convergence",
+    "data",
 ]
 NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from murmura.core.errors import FederationError, MissingExtraError
+from murmura.core.errors import DataError, FederationError, MissingExtraError
 from murmura.engine.protocol import Selection
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.trials import best_place, side
@@ -44,7 +44,8 @@ class TrialResult:
 def attempt(selection: Selection, job: TrialJob, epochs: int | None = None) -> TrialResult:
     """Fit once; with `epochs` as the most, until the job's patience ends.
 
-    A training that diverges, or that needs what is not installed, is a result too: it has no value.
+    A training that diverges, or needs what is not installed or not in the data, is a result too: it has no
+    value.
     """
     wall, cpu = time.perf_counter(), time.process_time()
     asked, failed, missing = dict(job.settings), "", False
@@ -57,7 +58,7 @@ def attempt(selection: Selection, job: TrialJob, epochs: int | None = None) -> T
         found |= {"epochs": best + 1} if epochs else {}
     except MissingExtraError as error:
         failed, missing = str(error), True
-    except FederationError as error:
+    except (FederationError, DataError) as error:
         failed = str(error)
     spent = time.perf_counter() - wall, time.process_time() - cpu
     return TrialResult(job.model, found, value, tuple(curve), *spent, failed, missing, asked=asked)
