@@ -1,5 +1,6 @@
 """The page of a reproduction: several data sets side by side, verdicts in words, ids that do not meet."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from murmura.core.settings import changed
 from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import Experiment, read_experiment
+from murmura.studies.papers.kept import kept_results
 from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
 from tests.studies.experiment_files import check_ins, small
 
@@ -77,3 +79,22 @@ def test_writing_again_changes_nothing(shown: tuple[Experiment, list[ExperimentP
     experiment, places, out = shown
     first = {file.name: file.read_bytes() for file in write(experiment, places, out)}
     assert {file.name: file.read_bytes() for file in write(experiment, places, out)} == first
+
+
+def test_some_rows_of_a_shared_run_are_shown_alone(
+    shown: tuple[Experiment, list[ExperimentPlace], Path], tmp_path: Path
+) -> None:
+    experiment, places, _ = shown
+    part = changed(experiment, shown_rows=("sFPL", "Top-Pop"), printed={}, name="part", shown=("P@10", "F1@10"))
+    page, numbers, markdown, record, *_ = write(part, places, tmp_path)
+    with numbers.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["row"] for row in rows} == {"Top-Pop", "sFPL pi=0.5", "sFPL pi=1"}
+    for text in (page.read_text("utf-8"), markdown.read_text("utf-8")):
+        assert "User-kNN" not in text
+        assert "Left" not in text
+    two = [row for row in rows if row["row"] == "sFPL pi=1"]
+    assert all(float(row["low"]) <= float(row["ours"]) <= float(row["high"]) for row in two)  # F1 as well
+    kept = kept_results("part", record.parent)
+    assert {*kept} == {"first", "second"}
+    assert all(one.seeds == 2 and one.fits > 0 and not one.quick for one in kept.values())
