@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.fedmf.fedmf import FedMF
 from murmura.algorithms.fedsplit.co_statistics import CoStatistics
 from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.extended import FedSplitFinish, FedSplitItemBias, FedSplitJudge
@@ -33,6 +34,7 @@ METHODS: dict[str, Algorithm] = {
     "svd": FedSplitSvd(factors=3, rating_patterns=3, mask_patterns=2),
     "co-statistics": CoStatistics(rating_patterns=3, mask_patterns=2, block=15),
     "item-means": ItemMeans(),
+    "fedmf": FedMF(factors=3),
 }
 
 

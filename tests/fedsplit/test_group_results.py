@@ -3,13 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
 from murmura.report.pages.analyses import analyses
 from murmura.studies.compare import compare, plan
-from murmura.studies.groups.group_results import GroupTable, find_groups, read_groups
+from murmura.studies.groups.central_splits import central_splits
+from murmura.studies.groups.group_results import GroupingPair, GroupTable, find_groups, read_groups
 from tests.fedsplit.worlds import raters
 
 FAST: dict[str, Any] = {"factors": 2, "epochs": 5}
@@ -59,10 +61,45 @@ def test_groups_alone_and_the_centralised_model_are_found_under_any_label(tmp_pa
     assert "groups" in [one.name for one in analyses(tmp_path)]
 
 
+def test_rounds_of_training_and_bytes_in_each_are_counted(tmp_path: Path) -> None:
+    found = made(tmp_path, {"cnmf-groups": {}, "fedmf": {"epochs": 3, "factors": 2}})
+    ours = found.errors()[-1]
+    assert (ours.model, ours.rounds) == ("fedmf", "3")
+    assert ours.kilobytes is not None
+    assert ours.kilobytes_a_round == ours.kilobytes / 3
+
+
+def test_intervals_and_cut_offs_are_over_groups() -> None:
+    after = np.array([0.5, 0.84, 0.9, 1.2])
+    alone = np.array([0.7, 0.94, 0.8, 1.5])  # gains of .2, .1 and .3, one loss of .1
+    pair = GroupingPair("a", "m", (0,), np.arange(4.0), np.arange(4.0), alone, after)
+    (found,) = GroupTable((pair,), {}).summaries()
+    assert found.gain == pytest.approx(-0.2)
+    assert found.gain_reach == pytest.approx(4.302653 * 0.1 / 3**0.5)  # t of 2 degrees of freedom
+    assert found.loss_reach is None
+    below, most = found.within.values()
+    assert (below.share, most.share) == (0.5, 0.75)
+    assert below.mean == pytest.approx(0.67)
+    assert most.mean == pytest.approx(2.24 / 3)
+
+
 def test_what_was_named_first_is_drawn(tmp_path: Path) -> None:
     made(tmp_path, {"cnmf-groups": {}, "z": {"name": "fedsplit"}, "fedsplit-ridge": {}})
     (section,) = [one for one in analyses(tmp_path) if one.name == "groups"]
     assert section.pictures[0].title == "What z gains every group"
+
+
+def test_every_split_of_a_centralised_model_has_a_test_part_of_its_own(tmp_path: Path) -> None:
+    data = raters(people=50, items=40, share=0.7)
+    dataset = Dataset("made", data, Catalogue(data.items))
+    found = list(central_splits(dataset, "cnmf", 3, tmp_path, {"name": "made"}))
+    assert [one.split_seed for one in found] == [42, 43, 44]
+    assert len({one.mse for one in found}) == 3
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.json")}
+    assert list(central_splits(dataset, "cnmf", 3, tmp_path, {"name": "made"})) == found
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.json")} == written
+    tests = {(path.parent / "config.yaml").read_text() for path in tmp_path.glob("*/*/metrics.json")}
+    assert len(tests) == 3
 
 
 def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:

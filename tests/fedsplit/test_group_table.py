@@ -49,7 +49,7 @@ def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
     assert {one.model for one in found.errors()} == {"cnmf", "cnmf-groups", "fedsplit", "fedsplit-seen"}
     assert {one.rounds for one in found.errors()} == {"–", "means only", "1"}
     (section,) = [one for one in analyses(runs) if one.name == "groups"]
-    assert [table.name for table in section.tables] == ["group-errors", "groups"]
+    assert [table.name for table in section.tables] == ["group-errors", "groups", "groups-within"]
     assert f"{summary.improved} of {summary.groups} groups improved" in section.pictures[0].alt
     shown = CliRunner().invoke(app, ["groups", "table", str(runs), "--json"])
     assert [json.loads(line)["improved"] for line in shown.stdout.splitlines()] == [

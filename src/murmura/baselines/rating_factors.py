@@ -105,9 +105,9 @@ class RatingFactors(Baseline):
 
     factors: Count = 20
     alpha: Positive = 0.005
-    reg: NonNegative = 0.05
+    reg: NonNegative = 0.1
     reg_bias: NonNegative = 0.01
-    epochs: Count = 40
+    epochs: Count = 80
 
     @property
     def rates(self) -> RatingRates:

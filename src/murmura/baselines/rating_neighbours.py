@@ -107,9 +107,9 @@ class RatingNeighbours(Baseline):
 
     seeded = False
 
-    k: Count = 100
+    k: Count = 200
     similarity: Measure = "pearson"
-    shrink: Annotated[float, Field(ge=0)] = 20.0  # a similarity of n shared ratings counts n / (n + shrink)
+    shrink: Annotated[float, Field(ge=0)] = 10.0  # a similarity of n shared ratings counts n / (n + shrink)
     centre: Literal["none", "biases"] = "biases"
 
     @property

@@ -198,10 +198,10 @@ def findings_table(found: Audit) -> ReportTable | None:
     return ReportTable("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
 
 
-def hints_table(found: Audit) -> ReportTable | None:
+def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | None:
     """Errors of guessed ratings at some shares of hints, beside the guesses of who read no update."""
     unknown = {key: meaning for key, meaning in GUESSES.items() if key != "error/all"}
-    shown = [one for one in found.points if any(math.isclose(one.share, share) for share in SHOWN)]
+    shown = [one for one in found.points if any(math.isclose(one.share, share) for share in shares)]
     alone = {(one.kind, one.share): one for one in shown if one.attack == HINTS}
     if not shown:
         return None

@@ -72,11 +72,11 @@ class FedMF(ItemMeans):
         return ServerState(model, {**memory, "listed": info.listed, "clients": clients})
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
-        """Vectors are solved from the whole history; gradients of the shared items leave."""
+        """Vectors are solved from shared ratings, and gradients of their items leave; others tell nothing."""
         if context.phase == "ratings":
             return super().client_step(context, state, history, rng)
-        state = self.client_fold_in(context, history, rng)
         rows = history.rows(open_rows(history, rng))
+        state = self.client_fold_in(context, rows, rng)
         error = rows.value - self.client_predict(context, state, np.column_stack([rows.owners, rows.item]))
         climb = np.column_stack([error[:, None] * state["W"][rows.owners], error])
         sent = SparseRows.of(rows.item, climb)

@@ -15,7 +15,7 @@ from murmura.report.audits import (
     hints_picture,
     hints_table,
 )
-from murmura.report.groups import error_table, gain_picture, improvement_table
+from murmura.report.groups import error_table, gain_picture, improvement_table, within_table
 from murmura.report.plots.comparison import entropy_plot
 from murmura.report.plots.convergence import convergence_picture
 from murmura.report.plots.drawing import Picture
@@ -145,7 +145,7 @@ def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
 
 
 def _groups(found: GroupTable) -> Analysis:
-    tables: list[ReportTable | None] = [error_table(found), improvement_table(found)]
+    tables: list[ReportTable | None] = [error_table(found), improvement_table(found), within_table(found)]
     return _of("groups", "Groups", [gain_picture(found)], tables)
 
 

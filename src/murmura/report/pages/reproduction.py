@@ -10,8 +10,11 @@ from datetime import date
 from html import escape
 from pathlib import Path
 
+from murmura.audit.known_ratings import SHARES
 from murmura.core.files import write_whole
+from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval
+from murmura.report.audits import hints_table
 from murmura.report.pages.analyses import analyses, convergence_section
 from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
@@ -33,6 +36,7 @@ from murmura.report.tables.reproduction import (
     trial_table,
 )
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
+from murmura.studies.audits.audit import read_audits
 from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
 from murmura.studies.papers.kept import KeptResult, checkout, code_version, result_of, written
@@ -47,7 +51,7 @@ def write(
     out: Path,
     described: Mapping[str, DataFacts] | None = None,
 ) -> list[Path]:
-    """Write `<name>.html`, `.csv`, `.md` and `.json`, and the trials of every data set; returns the files.
+    """Write `<name>.html`, `.csv`, `.md`, `.json`, and of every data set trials and guesses; returns the files.
 
     `described` are the data sets of an experiment that is a table of them.
     """
@@ -68,6 +72,11 @@ def write(
             f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
             for part in parts
             if part.tried
+        },
+        **{
+            f"{shown.name}-{Path(part.place.data).stem}-shares.csv": to_csv(part.guesses)
+            for part in parts
+            if part.guesses is not None
         },
     }
     for name, text in files.items():
@@ -95,6 +104,7 @@ class _Part:
         self.more = [one for one in found if one.name in shown.analyses]
         self.drawn = [replace(table, name=self._id(table.name)) for one in self.more for table in one.tables]
         self.tests = [replace(table, name=self._id(table.name)) for table in row_tests(shown, results)]
+        self.guesses = _guesses(place) if "audit" in shown.analyses else None
         self.tables = [*self.metrics, *self.tests, *self.drawn, self.chosen]
 
     def _id(self, name: str) -> str:
@@ -119,6 +129,12 @@ class _Part:
                 figures([history]),
             ]
         )
+
+
+def _guesses(place: ExperimentPlace) -> ReportTable | None:
+    """What was guessed at every share of what was known before, where one method was attacked."""
+    audits = list(read_audits(Run.open(place.runs)).values())
+    return hints_table(audits[0], SHARES) if len(audits) == 1 else None
 
 
 def _summary(found: Sequence[ReproducedNumber]) -> str:

@@ -13,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
+from murmura.core.schedule import Schedule
 from murmura.engine.run import Run
+from murmura.evaluation.intervals import seed_interval
 from murmura.studies.compare import ComparisonFolder, read_columns
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
 GROUPING = ("groups", "smallest", "largest", "group_column", "user_column")
+CUTOFFS = (0.84, 0.96)  # of section 4.3: its best rival's error, and where its own groups have that on average
 COLUMNS = ("members", "ratings", "alone", "after")
 
 
@@ -47,10 +51,21 @@ class GroupSummary:
     improved: int
     gain: float  # mean change of the MSE of the groups that improved
     loss: float  # of those that did not; 0 without any
+    gain_reach: float | None  # half of its 95 % interval over groups (t); None for fewer than two
+    loss_reach: float | None
     members_pearson: float
     ratings_pearson: float
     alone: float  # MSE, mean over the groups of all groupings
     after: float
+    within: dict[float, GroupsWithin]  # by cut-off
+
+
+@dataclass(frozen=True)
+class GroupsWithin:
+    """The groups whose MSE after the exchange is at or below a cut-off."""
+
+    share: float
+    mean: float | None  # their MSE; None without any
 
 
 @dataclass(frozen=True)
@@ -60,6 +75,7 @@ class MethodErrors:
     model: str
     rounds: str
     kilobytes: float | None  # sent by a client; None for a centralised model
+    kilobytes_a_round: float | None
     mse: float
     rmse: float
     rmse_ratings: float
@@ -132,6 +148,7 @@ class GroupTable:
                 label,
                 _rounds(runs[0]),
                 _mean(runs, "kB up/client"),
+                _a_round(runs),
                 _mean(runs, "MSE") or 0.0,
                 _mean(runs, "RMSE") or 0.0,
                 _mean(runs, "RMSE/ratings") or 0.0,
@@ -147,7 +164,15 @@ def _rounds(run: GroupRun) -> str:
         return "–"
     if run.model == ALONE:
         return "means only"
+    if Schedule in algorithm(run.model).parts:
+        return f"{done - 1}"
     return f"1 (in {done - 1} blocks)" if done > 2 else "1"
+
+
+def _a_round(runs: list[GroupRun]) -> float | None:
+    """What a client sends in each round; None where there is one exchange or none."""
+    sent, rounds = _mean(runs, "kB up/client"), _rounds(runs[0])
+    return sent / int(rounds) if sent is not None and rounds.isdecimal() and int(rounds) > 1 else None
 
 
 def _mean(runs: list[GroupRun], key: str) -> float | None:
@@ -226,11 +251,25 @@ def _summary(model: str, pairs: list[GroupingPair]) -> GroupSummary:
         int(better.sum()),
         float(change[better].mean()) if better.any() else 0.0,
         float(change[~better].mean()) if (~better).any() else 0.0,
+        _reach(change[better]),
+        _reach(change[~better]),
         _pearson(groups.members, change),
         _pearson(groups.ratings, change),
         float(groups.alone.mean()),
         float(groups.after.mean()),
+        {cut: _within(groups.after, cut) for cut in CUTOFFS},
     )
+
+
+def _reach(change: Floats) -> float | None:
+    """mean ± this is the 95 % interval (t) over groups, as the paper's table 2 has it."""
+    found = seed_interval(change.tolist())
+    return found.high - found.mean if len(change) > 1 else None
+
+
+def _within(after: Floats, cut: float) -> GroupsWithin:
+    inside = after <= cut
+    return GroupsWithin(float(inside.mean()), float(after[inside].mean()) if inside.any() else None)
 
 
 def _pearson(one: Floats, other: Floats) -> float:

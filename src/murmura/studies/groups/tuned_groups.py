@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
@@ -287,9 +288,13 @@ def _choices(
     tuned = stored_choices(groups, folder)
     left = {key: one for key, one in groups.items() if key not in tuned}
     heard(f"{len(tuned)} of {len(groups)} choices are kept in {folder}; {len(left)} are left to tune.")
+    ratings, started = sum(len(one.value) for one in left.values()), time.perf_counter()
+    done = 0
     for key, choice in tune_all(left, request.tuning, folder, request.workers):
         tuned[key] = choice
-        heard(f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}")
+        done += len(groups[key].value)  # a trial's time grows with the ratings
+        forecast = (time.perf_counter() - started) * (ratings - done) / done / 60
+        heard(f"[{len(tuned)}/{len(groups)}] {groups[key].name}: {choice}; about {forecast:.0f} minutes left")
     return tuned
 
 
