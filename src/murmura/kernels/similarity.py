@@ -14,7 +14,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.progress import SILENT, Progress
 from murmura.kernels.compiled import compiled
-from murmura.kernels.sparse import STRIDE, Sparse, push, worse
+from murmura.kernels.sparse import STRIDE, Sparse, collect, push, stacked, worse
 
 Measure = Literal["cosine", "pearson", "jaccard", "euclidean"]
 COSINE, PEARSON, JACCARD, EUCLIDEAN = range(4)
@@ -110,10 +110,7 @@ def _nearest(
             similarity = _similarity(kind, common, row, code, shared, totals) * (both / (both + shrink))
             if similarity > 0.0 and worse(0, code, similarity, codes, similarities):
                 push(k, code, similarity, codes, similarities)
-        for place in range(k):
-            if codes[place] < n:
-                index[at], value[at] = codes[place], similarities[place]
-                at += 1
+        at = collect(n, codes, similarities, index, value, at)
         start[row - first + 1] = at
     return start, index[:at].copy(), value[:at].copy()
 
@@ -152,12 +149,7 @@ def similar_rows(
         parts.append(_nearest(begin, end, table, columns, totals, CODES[measure], common, shrink, k))
         progress.advance(end - begin)
     progress.end()
-    lengths = np.concatenate([np.diff(start) for start, _, _ in parts])
-    return Sparse.of(
-        np.concatenate(([0], np.cumsum(lengths))),
-        np.concatenate([index for _, index, _ in parts]),
-        np.concatenate([value for _, _, value in parts]),
-    )
+    return stacked(parts)
 
 
 def centred_rows(rows: Sparse) -> Sparse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,6 +103,16 @@ def worse(at: int, code: int, similarity: float, codes: Ints, similarities: Floa
 
 
 @compiled
+def collect(nobody: int, codes: Ints, similarities: Floats, index: Ints, value: Floats, at: int) -> int:
+    """Write the neighbours of a heap from a place on, without its empty places; the place after them."""
+    for place in range(len(codes)):
+        if codes[place] < nobody:
+            index[at], value[at] = codes[place], similarities[place]
+            at += 1
+    return at
+
+
+@compiled
 def _nearest(
     first: int, last: int, rows: Sparse, columns: Sparse, own: Floats, others: Floats, shrink: float, k: int
 ) -> tuple[Longs, Ints, Floats]:
@@ -120,10 +131,7 @@ def _nearest(
             similarity = dot[code] / (own[row] * others[code] + shrink)
             if code != row and dot[code] > 0.0 and worse(0, code, similarity, codes, similarities):
                 push(k, code, similarity, codes, similarities)
-        for place in range(k):
-            if codes[place] < n:
-                index[at], value[at] = codes[place], similarities[place]
-                at += 1
+        at = collect(n, codes, similarities, index, value, at)
         start[row - first + 1] = at
     return start, index[:at].copy(), value[:at].copy()
 
@@ -149,6 +157,11 @@ def nearest_rows(
         parts.append(_nearest(first, last, rows, columns, own, others, shrink, k))
         progress.advance(last - first)
     progress.end()
+    return stacked(parts)
+
+
+def stacked(parts: Sequence[tuple[Longs, Ints, Floats]]) -> Sparse:
+    """Parts of a table below each other: of each where its rows begin, their columns, their values."""
     lengths = np.concatenate([np.diff(start) for start, _, _ in parts])
     return Sparse.of(
         np.concatenate(([0], np.cumsum(lengths))),
