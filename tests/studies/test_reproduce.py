@@ -179,14 +179,17 @@ def test_the_row_an_experiment_is_about_is_tested_against_every_other(tmp_path: 
     assert "HR@10 against SE@10" in page.read_text("utf-8")
 
 
-TUNED = """title: Rows that take over what was searched for another
+HEAD = """title: Rows that take over what was searched for another
 paper: none
 docs: docs/reproduce.md
 data: [ml-1m]
 protocol: fpl
 shown: [P@10]
 seeds: 1
-rows:
+"""
+TUNED = (
+    HEAD
+    + """rows:
   searched:
     model: sfpl
     settings: {factors: 4, epochs: 3}
@@ -194,6 +197,7 @@ rows:
     trial: {epochs: 1}
   other: {model: sfpl, settings: {factors: 2, epochs: 2}, tuned_as: searched}
 """
+)
 
 
 def test_a_row_takes_over_what_was_searched_for_another_in_shorter_trials(tmp_path: Path) -> None:
@@ -212,18 +216,14 @@ def test_a_row_takes_over_what_was_searched_for_another_in_shorter_trials(tmp_pa
     assert (other["alpha"], other["epochs"], other["factors"]) == (best, 2, 2)
 
 
-RULES = """title: Rows that start from what was searched for another
-paper: none
-docs: docs/reproduce.md
-data: [ml-1m]
-protocol: fpl
-shown: [P@10]
-seeds: 1
-rows:
+RULES = (
+    HEAD
+    + """rows:
   searched: {model: bpr-mf, settings: {epochs: 2}, search: [{alpha: [0.02, 0.2], factors: [3, 4]}]}
   other: {model: fcf, tuned_as: searched, renamed: {alpha: gamma}, epochs: 2, patience: 2}
   third: {model: sfpl, settings: {epochs: 2, pi: 1.0}, tuned_as: searched, search: [{pi: [0.5, 1.0]}]}
 """
+)
 
 
 def test_a_row_goes_on_searching_from_what_another_found_under_its_own_names(tmp_path: Path) -> None:

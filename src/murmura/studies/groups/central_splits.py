@@ -20,7 +20,7 @@ PROTOCOL = "fedsplit"
 
 
 @dataclass(frozen=True)
-class SplitError:
+class SplitScores:
     """The errors of one fit on one test part."""
 
     split_seed: int
@@ -30,7 +30,7 @@ class SplitError:
 
 def central_splits(
     dataset: Dataset, model: str, splits: int, folder: Path, source: dict[str, Any]
-) -> Iterator[SplitError]:
+) -> Iterator[SplitScores]:
     """Fit once for every split, each in a folder of its own; what is there already is only read."""
     first = CoveredRandomHoldout().seed
     settings = defaults(PROTOCOL, dataset.name, model)
@@ -41,4 +41,4 @@ def central_splits(
             mse, rmse = line.values["MSE"], line.values["RMSE"]
             assert mse is not None
             assert rmse is not None
-            yield SplitError(split_seed, mse, rmse)
+            yield SplitScores(split_seed, mse, rmse)
