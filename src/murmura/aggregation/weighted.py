@@ -121,6 +121,7 @@ class Weighted(Wrapper):
         for phase in inner:
             if phase is training[0] and not self.sends_values:
                 made.append(self._criteria_phase(phase))
+                phase = replace(phase, part=1.0)  # of the clients of the phase before, which are a part already
             made.append(phase if phase.repeat is not None else self._weighted_phase(phase))
         return tuple(made)
 
@@ -131,7 +132,8 @@ class Weighted(Wrapper):
 
     def _criteria_phase(self, training: Phase) -> Phase:
         table = messages.criteria_table(len(self.criterion_list), messages.SMALL)
-        return Phase(CRITERIA, MessageSpec((table, *self._quality_tables())), asks=training.asks)
+        sends = MessageSpec((table, *self._quality_tables()))
+        return Phase(CRITERIA, sends, asks=training.asks, part=training.part, follows=training.follows)
 
     def _quality_tables(self) -> tuple[TableSpec, ...]:
         return (messages.quality_table(),) if self.weighting.adapt_order else ()

@@ -6,8 +6,12 @@
     fixed     fixed point, stochastic rounding
     ring      modulo 2**24 or 2**32, where sums are exact in any order and shares hide what they sum
 
-An algorithm knows of none of them. Overflow cannot happen: a chain is made only if the largest cohort at the
-largest values stays below half the ring.
+Tables that are declared exact go from the layout to the ring as they are. An algorithm knows of none of the
+stages. Overflow cannot happen: a chain is made only if the largest cohort at the largest values stays below
+half the ring, and exact numbers, which are never negative, below the whole of it.
+
+A sum is believed only as far as honest devices can have made it: every number, the length of all that is
+clipped, and every exact row is held against what so many of them can add.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from murmura.channel.layout import VectorLayout
 from murmura.channel.ring import Ring
 from murmura.channel.shares import SEED_BYTES
 from murmura.channel.stages import CoordinateClip, FixedPoint, L2Clip, Stage
-from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import FederationError, SettingError
@@ -30,6 +34,7 @@ from murmura.core.message import TableSpec
 from murmura.core.rng import Rng, Words
 from murmura.core.update import Update
 
+_ARITHMETIC = 1e-6  # of a length: the rounding of floating-point numbers, far below any step
 FEWEST_BITS = 8  # of a table that declares its bound, when a large cohort leaves it fewer than `bits`
 
 
@@ -41,7 +46,8 @@ class Chain:
     layout: VectorLayout
     stages: tuple[Stage, ...]
     ring: Ring
-    limits: Floats  # (words,) the largest whole number one device can add
+    limits: Floats  # (words,) the largest whole number one device can add, of all that is not exact
+    exact: Bools  # (words,) what crosses untouched
     cohort: int  # no more devices than this in one sum
 
     @property
@@ -69,6 +75,8 @@ class Chain:
         place = np.full(one.rows, -1, np.int64)
         rows = self.block(round) if one.space == "item" else np.arange(one.rows)
         place[rows] = here.start + np.arange(len(rows)) * one.width
+        if one.exact is not None:  # no clip, and whole numbers are multiples of 1: rounding leaves them
+            return VectorSlice(place, np.inf, float(one.exact.largest), 1.0)
         bound = _bound(self.settings, one)
         return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[here.start]))
 
@@ -78,14 +86,15 @@ class Chain:
 
     def device(self, update: Update, rng: Rng, round: int) -> Words:
         """The vector of one device, to be split into shares before it leaves."""
-        sent = self.layout.device(update, round)
+        whole, sent = self.layout.device(update, round).parted(self.exact)
         for stage in self.stages:
             sent = stage.device(sent, rng)
-        return self.ring.device(sent)
+        return self.ring.device(whole, sent)
 
     def server(self, total: Words, round: int) -> Total:
         """What the server learns from the sum of the vectors of a round."""
         numbers = self.ring.server(total)
+        numbers[self.exact] = total[self.exact]  # never negative: they have the whole ring
         count = int(numbers[0])
         if not 1 <= count <= self.cohort:
             raise FederationError(
@@ -99,7 +108,35 @@ class Chain:
         vector: Floats = numbers.astype(np.float64)
         for stage in reversed(self.stages):
             vector = stage.server(vector)
-        return self.layout.server(vector, count, round)
+        self._check_length(vector[~self.exact][1:], count)
+        summed = self.layout.server(vector, count, round)
+        self.layout.sends.check_sum(summed.update, count)
+        return summed
+
+    @cached_property
+    def rounding(self) -> float:
+        """The L2 length of one step in every number that is rounded: no device's rounding is longer."""
+        steps = self.stages[-1].server(np.ones(self.words))[1:]
+        return float(np.sqrt((steps[~self.exact[1:]] ** 2).sum()))
+
+    def longest(self, count: int) -> float:
+        """The longest sum of so many honest devices: what they send after the clip, and what rounding adds.
+
+        A rounding moves each of n numbers by less than its step s, so one device's vector by less than S = |s|,
+        and a sum by less than count S. The moves of all devices are independent and 0 on average, each of
+        variance s^2 / 4 at most: their sum has a mean length of at most S sqrt(count) / 2, and by McDiarmid's
+        inequality is longer than that by S sqrt(count 32 ln 2) with a probability below 2^-64.
+        """
+        random = np.sqrt(count) * (0.5 + np.sqrt(32 * np.log(2.0)))
+        return count * self.settings.clip + self.rounding * min(float(count), float(random))
+
+    def _check_length(self, values: Floats, count: int) -> None:
+        length, most = float(np.sqrt((values**2).sum())), self.longest(count)
+        if length > most * (1 + _ARITHMETIC):
+            raise FederationError(
+                f"a sum of {count} devices must be at most {most:.6g} long, but is {length:.6g}: one broke its "
+                "clip; discard the round."
+            )
 
 
 def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort: int) -> Chain:
@@ -111,10 +148,14 @@ def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort:
             f"the channel carries sums, but phase '{phase.name}' needs each update: {READS_EACH}."
         )
     layout = VectorLayout.of(settings, phase, info)
-    bounds, limits = np.ones(layout.words), np.ones(layout.words)
+    phase.sends.check_room(settings.ring, cohort)
+    bounds, limits, exact = np.ones(layout.words), np.ones(layout.words), np.zeros(layout.words, np.bool_)
     bounds[1:], limits[1:] = settings.clip, 2.0 ** (settings.bits - 1)
     for table, here in layout.slices():
-        bounds[here], limits[here] = _bound(settings, table), 2.0 ** (_bits(settings, table, cohort) - 1)
+        if table.exact is not None:
+            bounds[here], limits[here], exact[here] = 1.0, 1.0, True
+        else:
+            bounds[here], limits[here] = _bound(settings, table), 2.0 ** (_bits(settings, table, cohort) - 1)
     most = int((2 ** (settings.ring - 1) - 1) // limits.max())
     if cohort > most:
         fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"
@@ -123,7 +164,8 @@ def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort:
             f"could overflow: {fewer} or ring 32."
         )
     stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits))
-    return Chain(settings, layout, stages, Ring(settings.ring, layout.words), limits, cohort)
+    limits[exact] = np.inf
+    return Chain(settings, layout, stages, Ring(settings.ring, layout.words), limits, exact, cohort)
 
 
 READS_EACH = "it travels as it is, and the server can read each update"

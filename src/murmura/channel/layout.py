@@ -12,11 +12,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase, Total
 from murmura.core.errors import SettingError
-from murmura.core.message import TableSpec
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng, Words
 from murmura.core.update import SparseRows, Update
 
@@ -30,13 +30,18 @@ class SparseVector:
     place: Longs
     value: Floats
 
+    def parted(self, mask: Bools) -> tuple[SparseVector, SparseVector]:
+        """What stands where the mask (words,) is true, and the rest."""
+        there = mask[self.place]
+        rest = SparseVector(self.place[~there], self.value[~there])
+        return SparseVector(self.place[there], self.value[there]), rest
+
 
 @dataclass(frozen=True, eq=False)
 class VectorLayout:
     """Turns an update into places of a vector, and a summed vector into a total."""
 
-    tables: tuple[TableSpec, ...]
-    scalars: tuple[str, ...]
+    sends: MessageSpec
     items: Ints  # what item tables are a block of, ascending
     half: bool  # of them only the round's public half travels
 
@@ -56,7 +61,17 @@ class VectorLayout:
                     f"core must leave at least one item, but none has {settings.core} interactions; lower it."
                 )
         half = settings.block == "half" and repeats
-        return VectorLayout(phase.sends.tables, phase.sends.scalars, items, half)
+        return VectorLayout(phase.sends, items, half)
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        """What is declared to travel."""
+        return self.sends.tables
+
+    @property
+    def scalars(self) -> tuple[str, ...]:
+        """Named numbers that travel before the tables."""
+        return self.sends.scalars
 
     @property
     def first(self) -> int:

@@ -25,11 +25,12 @@ class Ring:
         """One vector as it travels."""
         return self.words * self.bits // 8
 
-    def device(self, sent: SparseVector) -> Words:
-        """A vector of the ring; word 0 counts its device."""
+    def device(self, *parts: SparseVector) -> Words:
+        """A vector of the ring, of parts that have their places apart; word 0 counts its device."""
         vector = np.zeros(self.words, np.int64)
         vector[0] = 1
-        vector[sent.place] = sent.value
+        for sent in parts:
+            vector[sent.place] = sent.value
         return self.wrap(vector)
 
     def server(self, total: Words) -> Longs:

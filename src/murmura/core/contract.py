@@ -129,6 +129,9 @@ class Phase:
     `repeat` is how often it happens, with every client, before the next phase begins. None: it is part of the
     training round, which the run's Schedule repeats with the clients it draws; neighbouring phases of this kind
     happen one after the other within each round, with the same clients.
+
+    `part` below 1 calls a public random part of those clients: everybody can work out who is in it. `follows`
+    names an earlier phase: only clients whose update was counted in its latest exchange take part.
     """
 
     name: str
@@ -138,6 +141,15 @@ class Phase:
     receives: MessageSpec | None = None  # what a visit downloads; None: the whole public model
     asks: Literal["training", "statistics"] = "training"  # which of its owner's consents a visit needs
     returns: bool = False  # everyone fetches the outcome afterwards, as no later round will bring it
+    part: float = 1.0  # of the clients that would be called
+    follows: str = ""  # the phase in which a client must have been counted
+
+    def __post_init__(self) -> None:
+        if not 0 < self.part <= 1:
+            raise SettingError(
+                f"the part of the clients that phase '{self.name}' calls must be above 0 and at most 1, but is "
+                f"{self.part}."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from murmura.core.errors import FederationError
+from murmura.core.errors import FederationError, SettingError
+from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
 
 Space = Literal["item", "feature", "dense"]
@@ -21,7 +22,10 @@ SCALAR_BYTES = 8
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One table: whose rows they are, how many there can be, and what a row holds."""
+    """One table: whose rows they are, how many there can be, and what a row holds.
+
+    A table of whole numbers that is declared `exact` crosses a channel untouched: no clip, no rounding, bounds.
+    """
 
     name: str
     space: Space  # what a row number means; "dense" tables travel whole, without row numbers
@@ -29,13 +33,29 @@ class TableSpec:
     width: int
     dtype: Number = "float32"
     bound: float | None = None  # no value is larger than this, in either direction
+    exact: RowBounds | None = None  # of uint32 alone, in place of `bound`
+
+    def __post_init__(self) -> None:
+        if self.exact is None:
+            return
+        if self.dtype != "uint32" or self.bound is not None:
+            raise SettingError(
+                f"the exact table '{self.name}' must be of uint32 and have no other bound, but is of "
+                f"{self.dtype} and has {self.bound}."
+            )
+        if self.exact.rows not in (None, self.rows):
+            raise SettingError(
+                f"the exact table '{self.name}' must have one bound or {self.rows}, one for each row, but has "
+                f"{self.exact.rows}."
+            )
 
     def __repr__(
         self,
     ) -> str:  # what `MessageSpec.mark` is taken of: part of the wire format, whatever the class is called
+        exact = "" if self.exact is None else f", exact={self.exact!r}"
         return (
             f"Table(name={self.name!r}, space={self.space!r}, rows={self.rows!r}, width={self.width!r}, "
-            f"dtype={self.dtype!r}, bound={self.bound!r})"
+            f"dtype={self.dtype!r}, bound={self.bound!r}{exact})"
         )
 
     @property
@@ -92,6 +112,29 @@ class MessageSpec:
             if not np.isfinite(value):
                 raise FederationError(f"the scalar '{name}' must be a finite number, but is {value}.")
 
+    def check_sum(self, total: Update, count: int) -> None:
+        """Refuse a sum whose exact rows are larger than so many devices can make them."""
+        for table in self.exact_tables:
+            rows = total.tables[table.name]
+            _check_exact(table, rows, f" in a sum of {count} devices", count)
+
+    def check_room(self, ring: int, cohort: int) -> None:
+        """Refuse exact tables whose largest possible sum does not fit a word of so many bits."""
+        for table in self.exact_tables:
+            assert table.exact is not None
+            most = table.exact.largest_sum(cohort)
+            if most >= 2**ring:
+                remedy = "take fewer clients, smaller bounds" if table.exact.of == "device" else "pack less"
+                raise SettingError(
+                    f"the exact table '{table.name}' must fit words of {ring} bits, but a sum of {cohort} "
+                    f"clients could reach {most}: {remedy}{' or ring 32' if ring < 32 else ''}."
+                )
+
+    @property
+    def exact_tables(self) -> tuple[TableSpec, ...]:
+        """The tables whose whole numbers are bounded and never changed."""
+        return tuple(table for table in self.tables if table.exact is not None)
+
 
 def check_rows(table: TableSpec, rows: SparseRows) -> None:
     """Refuse rows that are not rows of this table."""
@@ -112,8 +155,24 @@ def check_rows(table: TableSpec, rows: SparseRows) -> None:
         )
     if not np.isfinite(values).all():
         raise FederationError(f"the values of '{table.name}' must be finite, but one is not.")
+    if table.exact is not None:
+        return _check_exact(table, rows)
     largest = np.abs(values).max() if len(values) else 0.0
     if table.bound is not None and largest > table.bound:
         raise FederationError(
             f"the values of '{table.name}' must be at most {table.bound:g}, but one is {largest:g}."
+        )
+
+
+def _check_exact(table: TableSpec, rows: SparseRows, where: str = "", count: int = 1) -> None:
+    """Refuse whole numbers above the bound of their row, or above what a sum of so many devices can reach."""
+    assert table.exact is not None
+    largest = rows.values.max(axis=1, initial=0).astype(np.int64)
+    beyond = np.flatnonzero(largest > table.exact.in_sum(rows.index, count))
+    if len(beyond):
+        first = beyond[:1]
+        raise FederationError(
+            f"row {int(rows.index[first[0]])} of '{table.name}' must be at most "
+            f"{int(table.exact.in_sum(rows.index[first], count)[0])}{where}, but is {int(largest[first[0]])}"
+            f"{'; one device broke its bound: discard the round.' if where else '.'}"
         )

@@ -42,6 +42,7 @@ class Purpose(IntEnum):
     BATCHES = 13
     WORK = 14
     WITHHOLD = 15
+    PART = 16
     OWN = 1024
 
 

@@ -27,7 +27,14 @@ def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> Non
         "item_rows": f.tally.item_rows,
     }
     server, answers = f.server, flat_answers(f.answers)
-    arrays = prefixed(model=server.model, private=server.private, states=f.states, tally=tally, answers=answers)
+    arrays = prefixed(
+        model=server.model,
+        private=server.private,
+        states=f.states,
+        tally=tally,
+        answers=answers,
+        counted=f.counted,
+    )
     meta = {
         "config": f.plan.config(),
         "rounds": f.rounds,
@@ -52,6 +59,7 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
     f.rounds = meta["rounds"]
     f.answers = answers_of(group(arrays, "answers"))
+    f.counted = group(arrays, "counted")
     f.refused = {int(client): why for client, why in meta["refused"].items()}
     return f, [LedgerLine(**line) for line in meta["lines"]]
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
+from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import Kernel
@@ -31,6 +32,7 @@ class Federation:
     rounds: int = 0  # rounds done, the exchanges before training included
     answers: Answers = field(default_factory=dict)  # what the last "each" phase told single clients
     refused: dict[int, str] = field(default_factory=dict)  # whose update an "each" phase left out, and why
+    counted: dict[str, Bools] = field(default_factory=dict)  # (clients,) by phase that another one follows
     record: UpdateObserver | None = None  # is shown every update that leaves a client, for audits
     _published: tuple[ServerState, Arrays] | None = None
 
@@ -49,6 +51,19 @@ class Federation:
         """Replace what one client keeps."""
         for name, value in state.items():
             self.states[name][client] = value
+
+    def takes_part(self, phase: Phase, called: Ints) -> Ints:
+        """Of the clients called, those who allow what is asked and were counted where that is needed."""
+        there = self.plan.people.answering(phase.asks)[called]
+        if phase.follows:
+            there = there & self.counted[phase.follows][called]
+        return called[there]
+
+    def remember_counted(self, phase: Phase, clients: Iterable[int]) -> None:
+        """Keep whose updates were counted, if another phase follows this one."""
+        if self.plan.itinerary.followed(phase):
+            self.counted[phase.name] = np.zeros(self.plan.info.clients, np.bool_)
+            self.counted[phase.name][np.fromiter(clients, np.int64)] = True
 
     @property
     def published(self) -> Arrays:

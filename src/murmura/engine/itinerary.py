@@ -13,13 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Algorithm, FederationInfo, Phase
-from murmura.core.rng import Purpose, Rng, Words
+from murmura.core.errors import FederationError, SettingError
+from murmura.core.rng import Purpose, Rng, Words, philox
 from murmura.core.schedule import Schedule
 
 EXAMPLES = 4_000_000  # of one batch of rounds at most: a second or so of compiled work between signs of life
 LINE_PER_ROUND = 20_000  # a schedule with more rounds than this has one ledger line per epoch
+PART_SEED_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ class Itinerary:
     algorithm: Algorithm
     info: FederationInfo
     schedule: Schedule
+
+    def __post_init__(self) -> None:
+        phases = self.algorithm.phases(self.info)
+        for place, phase in enumerate(phases):
+            if phase.follows and phase.follows not in (earlier.name for earlier in phases[:place]):
+                raise SettingError(
+                    f"phase '{phase.name}' must follow a phase before it, but '{phase.follows}' is none."
+                )
 
     @cached_property
     def opening(self) -> tuple[Phase, ...]:
@@ -117,13 +127,29 @@ class Itinerary:
         """Who is called, ascending: everyone, or drawn by the server without replacement.
 
         The phases of one training round call the same clients: those of the exchange `before`, if still there.
+        A phase for a part of the clients calls those of them that are in it.
         """
+        drawn, part = self._drawn(at, registered, secret, before), self.phase(at).part
+        if part == 1 or not len(drawn):
+            return drawn
+        return drawn[public_part(self.part_seed(at, secret), int(drawn[-1]) + 1, part)[drawn]]
+
+    def _drawn(self, at: Position, registered: Ints, secret: Words, before: Ints) -> Ints:
         if at.step > 0:
             return np.intersect1d(before, registered).astype(np.int32)
         size = min(self.called(at), len(registered))
         if size == len(registered):
             return registered
         return registered[Rng(secret, at.round).stream(Purpose.SELECT).choose(len(registered), size)]
+
+    def part_seed(self, at: Position, secret: Words) -> bytes:
+        """What says publicly who is in the part that an exchange calls: words 4 step to 4 step + 3."""
+        places = 4 * at.step + np.arange(4)
+        return Rng(secret, at.round).stream(Purpose.PART).words_at(places).astype("<u4").tobytes()
+
+    def followed(self, phase: Phase) -> bool:
+        """Whether who is counted in this phase decides who takes part in a later one."""
+        return any(other.follows == phase.name for other in self.algorithm.phases(self.info))
 
     def after_success(self, at: Position) -> Position:
         """The exchange at work has been completed."""
@@ -148,3 +174,19 @@ class Itinerary:
                 end = min(end, done + stop_every - done % stop_every) if stop_every else end
             yield range(done, end)
             done = end
+
+
+def public_part(seed: bytes, clients: int, part: float) -> Bools:
+    """Which of the client numbers 0 to clients - 1 are in a public random part: a coin for each, by itself.
+
+    A client number alone and the 16 bytes decide, so that a device finds its own answer and can check it.
+    """
+    if len(seed) != PART_SEED_BYTES:
+        raise FederationError(f"the seed of a part must have {PART_SEED_BYTES} bytes, but has {len(seed)}.")
+    key0, key1, low, high = np.frombuffer(seed, "<u4").tolist()
+    counter = np.zeros((-(-clients // 4), 4), np.int64)
+    counter[:, 0] = np.arange(len(counter))
+    counter[:, 1:] = low, Purpose.PART, high
+    words = philox(counter, np.array([key0, key1])).reshape(-1)[:clients]
+    heads: Bools = words < np.floor(part * 2.0**32)
+    return heads

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from murmura.channel.chain import Chain, chain
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import paper_costs
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Bools, Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, FederationInfo
@@ -53,16 +54,29 @@ class Plan:
                 f"a client must hold an item once, but {int(again.sum())} rows repeat one; "
                 "filter with latest-per-pair."
             )
-        self.channel.check_cohort(self.itinerary.cohort_size)
-        for phase in dict.fromkeys(self.itinerary.opening):
-            answering = int(self.people.answering(phase.asks).sum())
-            self.channel.check_cohort(answering)
-            if not answering:
+        least = min((phase.part for phase in self.itinerary.training), default=1.0)
+        self.channel.check_cohort(int(self.itinerary.cohort_size * least))
+        for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
+            self.channel.check_cohort(taking)
+            if not taking:
                 raise SettingError(
                     f"phase '{phase.name}' must have someone who takes part in {phase.asks}, but nobody does; "
                     f"raise {phase.asks} or do without the phase."
                 )
         _ = self.chains  # refuses what could overflow
+        for phase in self.algorithm.phases(self.info):
+            phase.sends.check_room(32, self.info.clients)  # as without a channel, where words have 32 bits
+
+    def _opening_clients(self) -> Iterator[int]:
+        """How many clients take part in each exchange before training, if no update is refused."""
+        counted: dict[str, Bools] = {}
+        everyone = np.arange(self.info.clients, dtype=np.int32)
+        for done, phase in enumerate(self.itinerary.opening):
+            there = np.zeros(self.info.clients, np.bool_)
+            there[self.itinerary.cohort(self.itinerary.at(done), everyone, self.server_secret, everyone)] = True
+            there &= self.people.answering(phase.asks)
+            counted[phase.name] = there & counted[phase.follows] if phase.follows else there
+            yield int(counted[phase.name].sum())
 
     @cached_property
     def info(self) -> FederationInfo:

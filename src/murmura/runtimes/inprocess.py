@@ -74,16 +74,19 @@ class InProcess:
     def _one_by_one(self, f: Federation, phase: Phase, called: int) -> bool:
         """Whether the kernel runs the rounds of one client itself."""
         kernel, alone = f.kernel, len(f.plan.itinerary.training) == 1 and phase.repeat is None
+        alone = alone and phase.part == 1 and not phase.follows
         if not isinstance(kernel, SequentialKernel) or not f.plan.channel.plain:
             return False
         return called == 1 and alone and kernel.sequential(phase)
 
     def _exchange(self, f: Federation, phase: Phase, round: int, clients: Ints) -> None:
         """One phase of one round: what the clients that take part send, and the server's step."""
-        clients = clients[f.plan.people.answering(phase.asks)[clients]]
-        chain = f.plan.chains.get(phase.name)
+        clients, chain = f.takes_part(phase, clients), f.plan.chains.get(phase.name)
+        if not len(clients):
+            raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
         if f.kernel is not None and f.kernel.covers(phase, channel=chain is not None):
             received: Total | IndividualUpdates = self._compiled(f, f.kernel, phase, round, clients)
+            f.remember_counted(phase, clients.tolist())
         else:
             received = self._plain(f, phase, round, clients)
         f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, received)
@@ -127,6 +130,7 @@ class InProcess:
                 f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
+        f.remember_counted(phase, updates)
         return _received(phase, chain, round, updates, total)
 
     def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> _Answer:
@@ -175,7 +179,11 @@ def _received(
     """What the server gets: every update, the sum in the order of clients, or the sum the channel gives."""
     if phase.combine == "each":
         return IndividualUpdates(updates)
-    return Total(add_up(updates.values()), len(updates)) if chain is None else chain.sum_up(total, round)
+    if chain is not None:
+        return chain.sum_up(total, round)
+    summed = Total(add_up(updates.values()), len(updates))
+    phase.sends.check_sum(summed.update, summed.count)
+    return summed
 
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:

@@ -226,6 +226,8 @@ class _RunningFederation:
                 refused[client] = outcome.why
         self._count_items(phase)
         f.refused |= refused
+        sent = (client for client, outcome in outcomes.items() if outcome.kind == "sent")
+        f.remember_counted(phase, (client for client in sent if client not in refused))
         f.count_outcome(phase, sum(outcome.kind == "sent" for outcome in outcomes.values()))
 
     def _count(self, phase: Phase, round: int, client: int) -> None:
