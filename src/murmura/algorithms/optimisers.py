@@ -2,6 +2,9 @@
 
 Kingma and Ba: Adam (ICLR 2015). Duchi, Hazan and Singer: Adaptive subgradient methods (JMLR 2011).
 All of them need only the sum over clients, so a secure sum can feed them.
+
+AdaGrad never forgets: one round of squares beyond all others would stop a row for good. `shorten_rows` lets no
+row of a sum be longer than the clients of a round make it, by numbers that are public.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Floats, Ints
 from murmura.core.update import Arrays, SparseRows
 
 Optimiser = Literal["sum", "per-contributor", "adam", "adagrad"]
@@ -49,6 +52,26 @@ def move(
     else:
         theta += _adam(rate, new, index, gradient)
     return theta, new
+
+
+def longest_rows(touches: Floats) -> Floats:
+    """How long rows of a sum may be, of which so many training examples on average are sums.
+
+    An example adds a vector of about unit length to a row. Their number is Poisson-like around its mean n: four
+    deviations and a constant for rows that are seldom touched leave honest rows as they are.
+    """
+    return touches + 4.0 * np.sqrt(touches) + 16.0
+
+
+def shorten_rows(sent: SparseRows, longest: Floats) -> SparseRows:
+    """The same rows, those longer than `longest` (rows,) shortened to it in their direction."""
+    length = np.sqrt((sent.values.astype(np.float64) ** 2).sum(axis=1))
+    beyond = length > longest
+    if not beyond.any():
+        return sent
+    values = sent.values.copy()
+    values[beyond] *= (longest[beyond] / length[beyond])[:, None].astype(values.dtype)
+    return SparseRows(sent.index, values)
 
 
 def _adam(rate: float, memory: dict[str, Values], index: Ints, gradient: Values) -> Values:

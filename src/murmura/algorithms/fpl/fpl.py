@@ -13,6 +13,7 @@ import numpy as np
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.federank import FedeRank, Times, Values, join, split
+from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
     ClientState,
     ClientStep,
@@ -32,6 +33,8 @@ from murmura.core.update import SparseRows, Update
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
+
+WORK, HELD = "work", "held"  # what AdaGrad's rows are bounded by: triples of a visit, and who holds each item
 
 
 @settings
@@ -58,6 +61,10 @@ class FPL(FedeRank):
         """Q and b from N(0, 0.1^2), and what the optimiser remembers of them."""
         model = super().server_init(info, rng).model
         memory = optimisers.begin(self.optimiser, join(model))
+        if self.optimiser == "adagrad":
+            T = self.visit_examples(info)
+            memory[WORK] = np.array([1.0 if self.triples == "own" else T, T / len(info.listed)])
+            memory[HELD] = np.ones(info.items)
         return ServerState(model, {**memory, **self.first_count()})
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
@@ -78,17 +85,36 @@ class FPL(FedeRank):
         """The biases that counts give; then the optimiser, fed with the sum."""
         assert isinstance(received, Total)
         if phase == "prior":
-            b = self._prior(server, received.update)
-            return ServerState({**server.model, "b": b}, self.counted(server.private)), {}
+            counts = self._counts(server, received.update)
+            held = {HELD: (counts + 5.0) / received.count} if HELD in server.private else {}
+            model = {**server.model, "b": self._prior(counts)}
+            return ServerState(model, self.counted({**server.private, **held})), {}
         rate = self.server_rate(self.server_alpha or self.alpha, server)
         sent = received.update.tables["items"]
+        if self.optimiser == "adagrad":
+            touches = received.count * self._touches(server, sent.index)
+            sent = optimisers.shorten_rows(sent, optimisers.longest_rows(touches))
         theta, memory = optimisers.move(self.optimiser, rate, join(server.model), server.private, sent)
         return ServerState(split(theta), self.counted(memory)), {}
 
-    def _prior(self, server: ServerState, counted: Update) -> Values:
-        """b = (log(count + 5) - mean) / 2."""
+    def _touches(self, server: ServerState, index: Ints) -> Floats:
+        """How many triples of a visit touch each of these rows on average, by public numbers.
+
+        As a positive once a visit, or up to T times, if the client holds the item: a share of the clients that
+        the prior counts, otherwise any client; as a negative T / |I| times.
+        """
+        positives, negatives = server.private[WORK]
+        touches: Floats = positives * server.private[HELD][index] + negatives
+        return touches
+
+    def _counts(self, server: ServerState, counted: Update) -> Floats:
+        """The summed counts of all items."""
         counts = np.zeros(len(server.model["b"]))
         counts[counted.tables["counts"].index] = counted.tables["counts"].values[:, 0]
+        return counts
+
+    def _prior(self, counts: Floats) -> Values:
+        """b = (log(count + 5) - mean) / 2."""
         logs = np.log(counts + 5.0)
         b: Values = (0.5 * (logs - logs.mean())).astype(self.precision)
         return b
