@@ -40,7 +40,7 @@ def test_what_is_sent_is_what_arrives(index: set[int], dense: bool, loss: float)
 def test_the_layout_is_the_documented_one() -> None:
     sends = MessageSpec((TableSpec("t", "item", 10, 2, "float32"),), ())
     rows = SparseRows(np.array([3, 8], np.int32), np.array([[1, 2], [3, 4]], np.float32))
-    expected = struct.pack("<2sBBI", b"mu", 1, 1, sends.mark) + struct.pack("<III4f", 2, 3, 8, 1, 2, 3, 4)
+    expected = struct.pack("<2sBBI", b"mu", 2, 1, sends.mark) + struct.pack("<III4f", 2, 3, 8, 1, 2, 3, 4)
     assert encode(Update({"t": rows}), sends) == expected
     assert len(expected) == 8 + 4 + 2 * (4 + 2 * 4)
 
@@ -107,7 +107,7 @@ def test_a_changed_message_is_refused_or_still_declared(data: st.DataObject) -> 
 
 def test_a_message_that_claims_millions_of_rows_costs_no_memory() -> None:
     sends = MessageSpec((TableSpec("t", "item", 2**31 - 1, 1000, "float64"),))
-    claim = struct.pack("<2sBBII", b"mu", 1, 1, sends.mark, 2**30)
+    claim = struct.pack("<2sBBII", b"mu", 2, 1, sends.mark, 2**30)
     tracemalloc.start()
     with pytest.raises(FederationError, match="at least"):
         decode(claim, sends)

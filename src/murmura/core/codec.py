@@ -3,25 +3,29 @@
 A message is 'm' 'u' version, number of tables, mark of the declaration (4 bytes); then the scalars as doubles;
 then for each table its number of rows (4 bytes), the row numbers (4 bytes each, not for dense tables) and the
 values. Rows travel sorted by their number: the order of training would tell which items were compared.
+A model travels whole, or as what changed: 'm' 'c' and the same header, the SHA-256 of the whole message of the
+model it changes (32 bytes), then for each table the number of changed rows, their numbers and their values.
 A reader trusts no length: it checks the whole message against the declaration before it makes an array.
 """
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints
+from murmura.core.arrays import Bytes, Ints
 from murmura.core.errors import FederationError
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, INDEX_BYTES, SCALAR_BYTES, MessageSpec, TableSpec
 from murmura.core.update import Arrays, SparseRows, Update
 
-MAGIC, VERSION = b"mu", 1
+MAGIC, CHANGES, VERSION = b"mu", b"mc", 2
 _HEADER = struct.Struct("<2sBBI")
 _COUNT = struct.Struct("<I")
+_HASH_BYTES = 32
 
 
 def encode(update: Update, sends: MessageSpec) -> bytes:
@@ -57,11 +61,7 @@ def encode_model(model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
     """The public model, the same bytes for everyone: of item tables only the items on offer."""
     parts = [_header(publishes)]
     for table in publishes.tables:
-        values = model[table.name].reshape(table.rows, table.width)
-        values = _narrow(table.name, values) if table.dtype == "float16" else values
-        if values.dtype != table.dtype:
-            raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
-        values = values[listed] if table.space == "item" else values
+        values = _published(model, table, listed)
         parts += [_COUNT.pack(len(values)), _little(values)]
     return b"".join(parts)
 
@@ -72,7 +72,7 @@ def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[s
     at = HEADER_BYTES
     model: dict[str, NDArray[Any]] = {}
     for table in publishes.tables:
-        here = listed if table.space == "item" else np.arange(table.rows, dtype=np.int32)
+        here = _row_numbers(table, listed)
         count, at = _read_count(message, at, table, len(here))
         if count != len(here):
             raise FederationError(
@@ -82,6 +82,51 @@ def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[s
         model[table.name] = np.zeros((table.rows, table.width), table.dtype)
         model[table.name][here] = values
     _finish(message, at)
+    return model
+
+
+def encode_changes(base: Arrays, model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
+    """The rows of a public model that differ in any bit from `base`, for whoever has that."""
+    parts = [_header(publishes, CHANGES), hashlib.sha256(encode_model(base, publishes, listed)).digest()]
+    for table in publishes.tables:
+        old, new = (_published(arrays, table, listed) for arrays in (base, model))
+        changed = (_row_bytes(old) != _row_bytes(new)).any(axis=1)
+        numbers = _row_numbers(table, listed)[changed]
+        parts += [_COUNT.pack(len(numbers)), numbers.astype("<u4").tobytes(), _little(new[changed])]
+    return b"".join(parts)
+
+
+def decode_changes(
+    message: bytes, base: Arrays, publishes: MessageSpec, listed: Ints
+) -> dict[str, NDArray[Any]]:
+    """What `decode_model` gives of the whole message; refuses changes of another model than `base`."""
+    _check_header(message, publishes, CHANGES)
+    at = HEADER_BYTES + _HASH_BYTES
+    _require(len(message), at, "base")
+    named = hashlib.sha256(encode_model(base, publishes, listed)).digest()
+    if message[HEADER_BYTES:at] != named:
+        raise FederationError(
+            f"changes must be of the model {named.hex()[:16]} that is here, but are of "
+            f"{message[HEADER_BYTES:at].hex()[:16]}; download the whole model."
+        )
+    changes: list[tuple[TableSpec, Ints, NDArray[Any]]] = []
+    for table in publishes.tables:
+        there = _row_numbers(table, listed)
+        count, at = _read_count(message, at, table, len(there))
+        index, at = _read_index(message, at, table, count)
+        if (np.diff(index) <= 0).any() or not np.isin(index, there).all():
+            raise FederationError(
+                f"the changed rows of '{table.name}' must be on offer and ascend, but do not; download the "
+                "whole model."
+            )
+        values, at = _read_values(message, at, table, count)
+        changes.append((table, index, values))
+    _finish(message, at)
+    model: dict[str, NDArray[Any]] = {}
+    for table, index, values in changes:
+        model[table.name] = np.zeros((table.rows, table.width), table.dtype)
+        model[table.name][_row_numbers(table, listed)] = _published(base, table, listed)
+        model[table.name][index] = values
     return model
 
 
@@ -103,16 +148,34 @@ def _narrow(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
     return narrow
 
 
-def _header(declared: MessageSpec) -> bytes:
-    return _HEADER.pack(MAGIC, VERSION, len(declared.tables), declared.mark)
+def _published(model: Arrays, table: TableSpec, listed: Ints) -> NDArray[Any]:
+    """The rows of a table that travel, in the numbers they travel in."""
+    values = model[table.name].reshape(table.rows, table.width)
+    values = _narrow(table.name, values) if table.dtype == "float16" else values
+    if values.dtype != table.dtype:
+        raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
+    return values[listed] if table.space == "item" else values
 
 
-def _check_header(message: bytes, declared: MessageSpec) -> None:
+def _row_numbers(table: TableSpec, listed: Ints) -> Ints:
+    """The numbers of the rows of a table that a public model has."""
+    return listed if table.space == "item" else np.arange(table.rows, dtype=np.int32)
+
+
+def _row_bytes(values: NDArray[Any]) -> Bytes:
+    return np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1)
+
+
+def _header(declared: MessageSpec, magic: bytes = MAGIC) -> bytes:
+    return _HEADER.pack(magic, VERSION, len(declared.tables), declared.mark)
+
+
+def _check_header(message: bytes, declared: MessageSpec, expected: bytes = MAGIC) -> None:
     _require(len(message), HEADER_BYTES, "header")
     magic, version, tables, mark = _HEADER.unpack_from(message)
-    if magic != MAGIC or version != VERSION:
+    if magic != expected or version != VERSION:
         raise FederationError(
-            f"a message must begin with {MAGIC!r} and version {VERSION}, but begins with {message[:3]!r}."
+            f"a message must begin with {expected!r} and version {VERSION}, but begins with {message[:3]!r}."
         )
     if tables != len(declared.tables) or mark != declared.mark:
         raise FederationError(
@@ -126,16 +189,19 @@ def _read_rows(message: bytes, at: int, table: TableSpec) -> tuple[SparseRows, i
     if table.space == "dense":
         index = np.arange(count, dtype=np.int32)
     else:
-        _require(len(message), at + count * INDEX_BYTES, f"row numbers of '{table.name}'")
-        wide = np.frombuffer(message, "<u4", count, at)
-        if count and wide.max() >= table.rows:
-            raise FederationError(
-                f"the row numbers of '{table.name}' must stay below {table.rows}, but one is {wide.max()}."
-            )
-        index = wide.astype(np.int32)
-        at += count * INDEX_BYTES
+        index, at = _read_index(message, at, table, count)
     values, at = _read_values(message, at, table, count)
     return SparseRows(index, values), at
+
+
+def _read_index(message: bytes, at: int, table: TableSpec, count: int) -> tuple[Ints, int]:
+    _require(len(message), at + count * INDEX_BYTES, f"row numbers of '{table.name}'")
+    wide = np.frombuffer(message, "<u4", count, at)
+    if count and wide.max() >= table.rows:
+        raise FederationError(
+            f"the row numbers of '{table.name}' must stay below {table.rows}, but one is {wide.max()}."
+        )
+    return wide.astype(np.int32), at + count * INDEX_BYTES
 
 
 def _read_count(message: bytes, at: int, table: TableSpec, most: int) -> tuple[int, int]:
