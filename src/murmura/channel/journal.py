@@ -44,6 +44,7 @@ class VerifiedJournal:
 
     entries: tuple[JournalEntry, ...]
     head: str  # the last hash
+    heads: tuple[str, ...]  # every hash there was, from the start on
     length: int  # bytes of its whole lines
     unfinished: bool = False  # a last line that a crash cut off; its upload never left
 
@@ -98,7 +99,7 @@ class Journal:
             raise DataError(
                 f"{self.path} must contain the hash {expected}, but does not: its past was rewritten."
             )
-        return VerifiedJournal(tuple(entries), head, len(whole), len(raw) > len(whole))
+        return VerifiedJournal(tuple(entries), head, tuple(hashes), len(whole), len(raw) > len(whole))
 
     def export(self, kind: str) -> str:
         """All entries as "csv" or "json"."""

@@ -66,13 +66,15 @@ class Ring:
         wide = np.ascontiguousarray(vector, "<u4").view(np.uint8).reshape(self.words, 4)
         return wide[:, : self.bits // 8].tobytes()
 
-    def unpack(self, message: bytes) -> Words:
-        """The vector that was packed; refuses another length before it makes an array."""
+    def unpack(self, message: bytes | bytearray) -> Words:
+        """The vector that was packed, perhaps as a view of it; refuses another length before it makes one."""
         if len(message) != self.message_bytes:
             raise FederationError(
                 f"a packed vector must have {self.message_bytes} bytes, but has {len(message)}; "
                 "both sides need the same configuration."
             )
+        if self.bits == 32:
+            return np.frombuffer(message, "<u4").astype(np.uint32, copy=False)
         wide: Bytes = np.zeros((self.words, 4), np.uint8)
         wide[:, : self.bits // 8] = np.frombuffer(message, np.uint8).reshape(self.words, -1)
         return wide.view("<u4").ravel().astype(np.uint32, copy=False)

@@ -7,7 +7,8 @@ fresh key each time), the other what is missing. Whoever has only one of them ha
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,20 @@ def split(vector: Words, ring: Ring, entropy: Entropy = os.urandom) -> tuple[byt
 
 def expand(seed: bytes, ring: Ring) -> Words:
     """The share that a seed stands for: the key stream of AES-256-CTR from block 0, as words of the ring."""
+    return ring.unpack(_stream(seed).update(bytes(ring.message_bytes)))
+
+
+def expanded_sum(seeds: Iterable[bytes], ring: Ring) -> Words:
+    """The sum of what seeds stand for, through one buffer however many there are."""
+    zeros, buffer = bytes(ring.message_bytes), bytearray(ring.message_bytes)
+    total = np.zeros(ring.words, np.uint32)
+    for seed in seeds:
+        _stream(seed).update_into(zeros, buffer)
+        total += ring.unpack(buffer)  # modulo 2**32, of which 2**24 is a divisor
+    return ring.wrap(total.astype(np.int64))
+
+
+def _stream(seed: bytes) -> Any:
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ModuleNotFoundError:
@@ -35,5 +50,4 @@ def expand(seed: bytes, ring: Ring) -> Words:
     if len(seed) != SEED_BYTES:
         raise FederationError(f"the seed of a share must have {SEED_BYTES} bytes, but has {len(seed)}.")
     # a key is used for one vector only, so the counter may begin at 0
-    stream = Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()
-    return ring.unpack(stream.update(bytes(ring.message_bytes)))
+    return Cipher(algorithms.AES256(seed), modes.CTR(bytes(16))).encryptor()

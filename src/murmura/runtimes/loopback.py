@@ -13,7 +13,7 @@ import re
 import shutil
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
@@ -22,6 +22,7 @@ import numpy as np
 
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import Preset
+from murmura.channel import signing
 from murmura.channel.shares import Entropy
 from murmura.core.codec import decode
 from murmura.core.consent import Permission
@@ -40,7 +41,9 @@ from murmura.runtimes.http.device.simulated import SimulatedDevices, register_de
 from murmura.runtimes.http.device.storage import InMemoryStorage
 from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.transport import HttpReply
 
 COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
@@ -90,10 +93,12 @@ class Servers:
     clock: VirtualClock
     entropy: Entropy = os.urandom
     aggregators: dict[Role, Aggregator] = field(default_factory=dict)
+    admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # who invites
     coordinator: Coordinator = field(init=False)
     _stores: list[ServerDatabase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        self.setup = replace(self.setup, admitter=self.admitter.public.hex())
         self.start_coordinator()
         if self.setup.channel.channel == "secure-sum":
             self.start_aggregator("seed")
@@ -112,6 +117,15 @@ class Servers:
         self.aggregators[role] = made
         self.network.machines[f"http://{role}"] = partial(respond, made, endpoints.AGGREGATOR)
         return made
+
+    async def agree(self) -> None:
+        """Let the machines agree on the terms: nobody can join before that."""
+        while self.coordinator.rounds.keeper.terms is None:
+            await self.turn()
+
+    def admission(self, client: int) -> OwnAdmission:
+        """A new invitation's admission, for any client."""
+        return OwnAdmission.create(self.admitter, self.coordinator.rounds.store.federation)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -178,9 +192,15 @@ class _RunningFederation:
         self.servers = Servers(folder, setup, self._network, clock)
         weakref.finalize(self, self.servers.close)
         with ALGORITHMS.also(name, self._preset):
-            joining = register_devices(_devices(plan), self._network, os.urandom, clock, clock.sleep)
-            self._devices: list[Device] = asyncio.run(joining)
+            self._devices: list[Device] = asyncio.run(self._join(_devices(plan)))
         self.servers.coordinator.order("start")
+
+    async def _join(self, simulated: SimulatedDevices) -> list[Device]:
+        """Every client becomes a device, by an invitation of its own."""
+        await self.servers.agree()
+        invited = replace(simulated, admission=self.servers.admission)
+        clock = self.servers.clock
+        return await register_devices(invited, self._network, os.urandom, clock, clock.sleep)
 
     def run(self, rounds: range) -> None:
         """Exchanges until these rounds are done."""

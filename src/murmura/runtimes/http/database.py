@@ -6,7 +6,7 @@ Every change goes through `ServerDatabase.write`: one call is one transaction, t
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,43 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 
 Statement = tuple[str, Sequence[Any]]
 
-# What makes each version of a database from the one before, the first from nothing. A released step is never
-# changed: a new version is one step more. The file says its version (PRAGMA user_version); one that has tables
-# and says none is of version 1.
+# What makes each version of a database from the one before. A released step is never changed: a new version is
+# one step more. The file says its version (PRAGMA user_version). Version 1 belonged to wire version 1: nothing
+# of it can go on.
+OLDEST = 2
 STEPS: dict[str, tuple[str, ...]] = {
     "coordinator": (
         """
         CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
-        CREATE TABLE devices (slot INTEGER PRIMARY KEY, token BLOB NOT NULL UNIQUE, joined REAL NOT NULL);
+        CREATE TABLE devices (
+            slot INTEGER PRIMARY KEY, token BLOB NOT NULL UNIQUE, admission BLOB UNIQUE,
+            joined REAL NOT NULL, missed INTEGER NOT NULL);
         CREATE TABLE blobs (hash BLOB PRIMARY KEY, content BLOB NOT NULL);
         CREATE TABLE rounds (
-            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, envelope BLOB NOT NULL, called BLOB NOT NULL,
-            state TEXT NOT NULL, reports INTEGER, ended REAL, reason TEXT);
-        CREATE TABLE tickets (
-            serial INTEGER NOT NULL, slot INTEGER NOT NULL, report BLOB NOT NULL, PRIMARY KEY (serial, slot));
+            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, manifest BLOB NOT NULL, envelope BLOB,
+            called BLOB NOT NULL, state TEXT NOT NULL, reports INTEGER, ended REAL, reason TEXT);
+        CREATE TABLE log (place INTEGER PRIMARY KEY, entry BLOB NOT NULL);
+        CREATE TABLE models (serial INTEGER PRIMARY KEY, done INTEGER NOT NULL, state BLOB NOT NULL);
+        CREATE TABLE revoked (admission BLOB PRIMARY KEY)
         """,
     ),
     "aggregator": (
         """
         CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
         CREATE TABLE rounds (
-            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state TEXT NOT NULL, ids BLOB, total BLOB);
+            serial INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, state TEXT NOT NULL, phase TEXT NOT NULL,
+            opened_in INTEGER NOT NULL, ids BLOB, total BLOB);
+        CREATE TABLE log (place INTEGER PRIMARY KEY, leaf BLOB NOT NULL);
+        CREATE TABLE counted (phase TEXT NOT NULL, counted_in INTEGER NOT NULL, admission BLOB NOT NULL);
+        CREATE TABLE revoked (admission BLOB PRIMARY KEY)
+        """,
+    ),
+    "admitter": (
+        """
+        CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+        CREATE TABLE invitations (
+            number INTEGER PRIMARY KEY, admission BLOB NOT NULL UNIQUE, label TEXT NOT NULL, created REAL NOT NULL,
+            expires INTEGER NOT NULL, revoked REAL)
         """,
     ),
 }
@@ -52,6 +68,7 @@ class ServerDatabase:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             path.chmod(0o600)
             self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA secure_delete=ON")  # what is deleted is overwritten
             self._migrate(role, version)
         except (sqlite3.Error, OSError) as error:
             raise RunError(
@@ -60,20 +77,26 @@ class ServerDatabase:
 
     def _migrate(self, role: str, version: int) -> None:
         """Make it the newest version, completely or not at all."""
-        steps = [sql for step in STEPS[role][version:] for sql in step.split(";") if sql.strip()]
-        stamp = f"PRAGMA user_version={len(STEPS[role])}"
+        done = 0 if version == 0 else version - OLDEST + 1
+        steps = [sql for step in STEPS[role][done:] for sql in step.split(";") if sql.strip()]
+        stamp = f"PRAGMA user_version={_newest(role)}"
         named = [] if version else [put_fact("role", role.encode())]
-        if self.row("PRAGMA user_version") != (len(STEPS[role]),):
+        if self.row("PRAGMA user_version") != (_newest(role),):
             self.write([*((sql, ()) for sql in steps), *named, (stamp, ())], durable=True)
 
-    def write(self, statements: Iterable[Statement], durable: bool = False) -> None:
-        """Make all these changes or none; a durable write is on the disk when this returns."""
+    def write(self, statements: Iterable[Statement], durable: bool = False, forget: bool = False) -> None:
+        """Make all these changes or none; a durable write is on the disk when this returns.
+
+        With `forget` nothing of what was there before stays in the write-ahead file either.
+        """
         try:
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             for sql, values in statements:
                 self._db.execute(sql, values)
             self._db.execute("COMMIT")
+            if forget:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -97,6 +120,14 @@ class ServerDatabase:
         found = self.row("SELECT value FROM facts WHERE name = ?", (name,))
         return None if found is None else bytes(found[0])
 
+    def fact_or(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """A named value, made and written down the first time."""
+        found = self.fact(name)
+        if found is None:
+            found = make()
+            self.write([put_fact(name, found)], durable=True)
+        return found
+
     def close(self) -> None:
         """Let go of the file."""
         self._db.close()
@@ -118,13 +149,22 @@ def _version(path: Path, role: str) -> int:
         db.close()
     if tables and facts.get("role") != role.encode():
         raise RunError(f"{path} must belong to a {role}, but was made by something else; choose another.")
-    newest = len(STEPS[role])
+    newest = _newest(role)
+    if tables and stated < OLDEST:
+        raise RunError(
+            f"{path} must be of version {OLDEST}, but was made by version 1, whose federations cannot go on; "
+            "begin a new federation in another folder."
+        )
     if stated > newest:
         raise RunError(
             f"{path} must be of version {newest} or older, but a newer Murmura made it version {stated}; "
             "start that one, or choose another folder."
         )
-    return int(stated or bool(tables))
+    return int(stated)
+
+
+def _newest(role: str) -> int:
+    return OLDEST - 1 + len(STEPS[role])
 
 
 def put_fact(name: str, value: bytes) -> Statement:

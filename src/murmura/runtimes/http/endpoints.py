@@ -15,7 +15,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import HASH_BYTES
 
 Method = Literal["GET", "POST", "DELETE"]
-Guard = Literal["none", "device", "operator", "coordinator"]
+Guard = Literal["none", "device", "operator", "coordinator", "admitter"]
 BINARY, JSON, TEXT, HTML, EVENTS = (
     "application/octet-stream",
     "application/json",
@@ -24,7 +24,9 @@ BINARY, JSON, TEXT, HTML, EVENTS = (
     "text/event-stream",
 )
 SMALL = 4096  # bytes of a body that has no exact length
-ROUND_BYTES = 64 << 20  # of a signed manifest with the description of a large catalogue
+MANIFEST_BYTES = 1 << 17  # of a signed manifest or of signed terms
+LOG_BYTES = 1 << 20  # of entries of the log that come at once
+REVOKED_BYTES = 1 << 16
 ASK_AGAIN, IMMUTABLE = "no-cache", "public, max-age=31536000, immutable"  # how long an answer may be kept
 
 
@@ -81,11 +83,11 @@ class Endpoint(Generic[M]):
 
 
 def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
-    fields = "joining takes a JSON object with at most a 'slot' and a 'token'."
+    fields = "joining takes a JSON object with at most a 'slot', a 'token', an 'admission' and its 'proof'."
     read = json_object(request.body or b"{}", fields)
-    if set(read) - {"slot", "token"}:
+    if set(read) - {"slot", "token", "admission", "proof"}:
         raise RefusedError("malformed", fields)
-    return coordinator.register(read.get("slot"), read.get("token"))
+    return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
 
 
 def _operator(
@@ -105,10 +107,49 @@ SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
     Endpoint("healthz", "GET", "/healthz", "Whether it works.", lambda m, r: {"ok": True}),
     Endpoint("metrics", "GET", "/metrics", "Counters for Prometheus.", lambda m, r: m.metrics(), TEXT),
     Endpoint("openapi", "GET", "/openapi.json", "This list.", None),
+    Endpoint(
+        "revoke",
+        "POST",
+        "/revocations",
+        "Invitations that no longer count, signed by the admitter.",
+        lambda m, r: {"revoked": m.revoke(r.body)},
+        guard="admitter",
+        takes=BINARY,
+        largest=REVOKED_BYTES,
+    ),
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     Endpoint("about", "GET", "/federation", "What anyone may know before joining.", lambda c, r: c.about()),
     Endpoint("register", "POST", "/devices", "Join: a random token.", _register, takes=JSON, largest=SMALL),
+    Endpoint(
+        "terms",
+        "GET",
+        "/terms",
+        "What the federation is, signed by its three machines.",
+        lambda c, r: c.terms(),
+        BINARY,
+        cache=ASK_AGAIN,
+    ),
+    Endpoint(
+        "log_head", "GET", "/log", "The newest signed head of the log.", lambda c, r: c.log_head(), BINARY
+    ),
+    Endpoint(
+        "log_entries",
+        "GET",
+        "/log/entries/{start}",
+        "Entries of the public log from a place on.",
+        lambda c, r: c.log_entries(r.params["start"]),
+        BINARY,
+    ),
+    Endpoint(
+        "log_consistency",
+        "GET",
+        "/log/consistency/{first}/{size}",
+        "The proof that the log of one size begins with the log of another.",
+        lambda c, r: c.log_consistency(r.params["first"], r.params["size"]),
+        BINARY,
+        cache=IMMUTABLE,
+    ),
     Endpoint(
         "leave",
         "DELETE",
@@ -179,6 +220,16 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     _operator("status", "GET", "/status", "Where the federation stands.", lambda c, r: c.status()),
     _operator("history", "GET", "/rounds", "The last rounds.", lambda c, r: {"rounds": c.history()}),
     _operator(
+        "remove", "DELETE", "/devices/{slot}", "Free a place.", lambda c, r: c.remove(r.params["slot"])
+    ),
+    _operator(
+        "rollback",
+        "POST",
+        "/rollback/{done}",
+        "Go back to the model after so many rounds.",
+        lambda c, r: c.rollback(r.params["done"]),
+    ),
+    _operator(
         "order", "POST", "/orders/{what}", "start, pause or stop.", lambda c, r: c.order(r.params["what"])
     ),
     Endpoint("page", "GET", "/", "The operator's page; it asks for the token.", None, HTML),
@@ -186,15 +237,54 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
 )
 AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
     Endpoint(
-        "open_round",
+        "agree",
         "POST",
-        "/rounds",
-        "A signed manifest: open it.",
-        lambda a, r: {"key": a.open_round(r.body).hex()},
+        "/terms",
+        "Signed terms: agree to them.",
+        lambda a, r: a.agreement.agree(r.body),
         JSON,
         "coordinator",
         BINARY,
-        ROUND_BYTES,
+        MANIFEST_BYTES,
+    ),
+    Endpoint(
+        "describe",
+        "POST",
+        "/m/{name}",
+        "The description that the terms name.",
+        lambda a, r: a.agreement.take_description(r.name, r.body) or {"ok": True},
+        JSON,
+        takes=BINARY,
+        largest=lambda a: a.agreement.description_bytes,
+    ),
+    Endpoint(
+        "log_size",
+        "GET",
+        "/log",
+        "How many entries of the log are known here.",
+        lambda a, r: {"size": len(a.witness.tree)},
+    ),
+    Endpoint(
+        "append_log",
+        "POST",
+        "/log",
+        "New entries of the log: the signature of its head.",
+        lambda a, r: a.append_log(r.body),
+        BINARY,
+        "coordinator",
+        BINARY,
+        LOG_BYTES,
+    ),
+    Endpoint(
+        "open_round",
+        "POST",
+        "/rounds",
+        "A signed manifest: open it, and sign it.",
+        lambda a, r: a.open_round(r.body),
+        BINARY,
+        "coordinator",
+        BINARY,
+        MANIFEST_BYTES,
     ),
     Endpoint(
         "count",
@@ -224,6 +314,17 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         "coordinator",
         BINARY,
         lambda a: a.release_bytes,
+    ),
+    Endpoint(
+        "forget",
+        "POST",
+        "/rounds/{name}/forget",
+        "The sum is committed: forget which reports it is of.",
+        lambda a, r: a.forget(r.name, r.body) or {"ok": True},
+        JSON,
+        "coordinator",
+        BINARY,
+        SMALL,
     ),
     Endpoint(
         "report",

@@ -1,17 +1,21 @@
-"""One of the two aggregators: it adds up shares and releases one sum per round, of enough devices, once.
+"""One of the two aggregators: it takes shares, adds them up, and releases one sum per round.
 
-The seed aggregator keeps 32 bytes per report and answers with a signed receipt. The vector aggregator takes a
-share only together with that receipt, so every share it adds has its twin and none has to be kept: it holds a
-sum. When the round is closed it names its reports; the seed aggregator expands exactly those seeds, and a seed
-without a twin is left out.
+It agrees once to the terms of a federation and signs what it agreed to: the terms, every manifest it opens, and
+every head of the public log. It learns nothing from a share, and it checks by itself who was admitted, that a
+round is in the log, and that a sum is of at least the minimum. The seed aggregator hears of a report first and
+signs a receipt; the vector aggregator takes no vector without that receipt. Both release a sum only over a list
+of reports that the other has signed: the vector aggregator cannot take a vector back out of its running sum, so
+it names its reports; the seed aggregator expands exactly those seeds, and a seed without a twin is left out.
 
 Shares live in memory only. A restart during a round loses them: the round is answered "lost", and the
-coordinator gives it up. What has been released is written down first and is final.
+coordinator gives it up. What has been released is written down first and is final; once the coordinator has
+it, nothing of the round stays but its number and its hash.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -19,19 +23,26 @@ from typing import Literal
 import numpy as np
 
 from murmura.channel.ring import Ring
-from murmura.channel.shares import SEED_BYTES, expand
+from murmura.channel.shares import SEED_BYTES, expanded_sum
+from murmura.core.contract import FederationInfo, Phase
 from murmura.core.rng import Words
 from murmura.runtimes.http.acceptance import AcceptedReports
-from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.admissions import AdmissionDesk
+from murmura.runtimes.http.aggregator.agreement import Agreement
+from murmura.runtimes.http.aggregator.witness import LogWitness
+from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
-from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest, open_manifest
+from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
+from murmura.runtimes.http.protocol.log import unpack_entries
+from murmura.runtimes.http.protocol.manifest import LARGEST, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.wire import SEED, VECTOR, ShareMessage
+from murmura.runtimes.http.protocol.terms import FederationTerms
+from murmura.runtimes.http.protocol.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
 Clock = Callable[[], float]
 Role = Literal["seed", "vector"]
-KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers the reports of
+KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers
+KEPT_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
 
 
 @dataclass
@@ -39,98 +50,136 @@ class _Open:
     """The round that is being collected, in memory."""
 
     manifest: Manifest
+    phase: Phase
     ring: Ring
     accepted: AcceptedReports
     seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
+    admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
     total: Words = field(init=False)  # the running sum (vector aggregator)
 
     def __post_init__(self) -> None:
         self.total = np.zeros(self.ring.words, np.uint32)
 
-    def add(self, share: ShareMessage) -> None:
+    def add(self, head: ShareHead, payload: bytes, admission: bytes) -> None:
         """One share: a seed is kept, a vector added to the sum."""
-        if share.kind == SEED:
-            self.seeds[share.report] = share.payload
+        if head.kind == SEED:
+            self.seeds[head.report] = payload
         else:
-            self.total += self.ring.unpack(share.payload)  # modulo 2**32, of which 2**24 is a divisor
+            self.total += self.ring.unpack(payload)  # modulo 2**32, of which 2**24 is a divisor
+        if admission:
+            self.admitted[admission] = head.report
 
 
 class Aggregator:
     """The state machine of one aggregator."""
 
     def __init__(
-        self, role: Role, store: ServerDatabase, clock: Clock, minimum: int, coordinator: bytes | None
+        self,
+        role: Role,
+        store: ServerDatabase,
+        clock: Clock,
+        minimum: int,
+        coordinator: bytes | None,
+        admitter: bytes | None = None,
+        accept: bytes | None = None,
     ) -> None:
         self.role, self.minimum = role, minimum
-        self.key = ServerKey.load_or_create(store)
-        self._store, self._clock = store, clock
-        pinned = store.fact("coordinator")
-        if pinned is not None and coordinator is not None and pinned != coordinator:
-            raise RefusedError(
-                "forged", "the coordinator's key must be the one this aggregator knows, but is not."
-            )
-        self.coordinator = pinned or coordinator
+        self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
+        self._store, self._clock, self._admitter = store, clock, admitter
+        self.agreement = Agreement(role, store, self.key, self.sealing_key, minimum, coordinator, accept)
+        self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
+        self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
         self._open: _Open | None = None
         self._before: AcceptedReports | None = None  # in the last round that was released
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
 
-    def pin(self, coordinator: bytes) -> None:
-        """Trust this coordinator from now on; another one never."""
-        if self.coordinator is None:
-            self._store.write([put_fact("coordinator", coordinator)], durable=True)
-            self.coordinator = coordinator
+    @property
+    def terms(self) -> FederationTerms:
+        """What was agreed; refuses to do anything before that."""
+        return self.agreement.terms
 
     def identity(self) -> dict[str, str]:
-        """Who this is."""
-        return {"key": self.key.public.hex(), "role": self.role}
+        """Who this is, and who admits devices if its operator does."""
+        admits = {} if self._admitter is None else {"admitter": self._admitter.hex()}
+        keys = {"key": self.key.public.hex(), "sealing_key": self.sealing_key.public.hex()}
+        return {**keys, "role": self.role, **admits}
 
     def metrics(self) -> dict[str, float]:
         """How many shares were taken and refused since this process started."""
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
+    def append_log(self, message: bytes) -> bytes:
+        """The coordinator's signature, the place of the first entry (8), entries; answers with a signed head."""
+        signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
+        check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
+        start = int.from_bytes(content[:8], "little")
+        self.witness.append(self.terms, start, unpack_entries(content[8:]))
+        return self.witness.sign(self.terms.federation, self.key)
+
     def open_round(self, message: bytes) -> bytes:
-        """A signed manifest and the description it names; answers with this aggregator's key."""
-        envelope, described = unpack_pair(message)
-        manifest = self._verified(envelope)
+        """The coordinator's signature and a manifest; answers with this aggregator's signature of it."""
+        if not SIGNATURE_BYTES < len(message) <= SIGNATURE_BYTES + LARGEST:
+            raise RefusedError("malformed", f"a signed manifest must not have {len(message)} bytes.")
+        signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
+        check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
+        manifest = Manifest.decode(content)
+        signed = self.key.sign("manifest", content)
         if self._open is not None and self._open.manifest.hash == manifest.hash:
-            return self.key.public
+            return signed
         known = self._store.row("SELECT hash, state FROM rounds WHERE serial = ?", (manifest.serial,))
         if known is not None:
             self._refuse_again(manifest, *known)
-            return self.key.public
+            return signed
         last = self._store.row("SELECT max(serial) FROM rounds")
         if last is not None and last[0] is not None and manifest.serial < last[0]:
             raise RefusedError(
                 "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
             )
-        if hashlib.sha256(described).hexdigest() != manifest.description:
-            raise RefusedError("forged", "the description must be the one the manifest names, but is not.")
-        ring = manifest.chain(FederationDescription.decode(described).info).ring
-        row = (manifest.serial, manifest.hash, "open", None, None)
+        if not self.witness.has(content):
+            raise RefusedError("forged", "a manifest must be in the public log before it is opened, but is not.")
+        info = self.agreement.info
+        phase = self.terms.phase(manifest.phase, info)
+        self._check_window(manifest, phase)
+        self._begin(manifest, phase, info)
+        return signed
+
+    def _begin(self, manifest: Manifest, phase: Phase, info: FederationInfo) -> None:
+        ring = self.terms.chain(manifest.phase, info, manifest.largest).ring
+        row = (manifest.serial, manifest.hash, "open", manifest.phase, manifest.window, None, None)
         self._store.write(
             [
                 ("UPDATE rounds SET state = 'dropped' WHERE state = 'open'", ()),
-                ("UPDATE rounds SET total = NULL WHERE total IS NOT NULL", ()),
-                ("DELETE FROM rounds WHERE serial < ?", (manifest.serial - KEPT_ROUNDS,)),
-                ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?)", row),
+                ("UPDATE rounds SET ids = NULL, total = NULL WHERE total IS NOT NULL", ()),
+                (
+                    "DELETE FROM rounds WHERE serial < ? AND opened_in < ?",
+                    (manifest.serial - KEPT_ROUNDS, manifest.window),
+                ),
+                ("INSERT INTO rounds VALUES (?, ?, ?, ?, ?, ?, ?)", row),
             ],
             durable=True,
+            forget=True,
         )
         share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else ring.message_bytes)
         duplicate = "another share was accepted under this report id before."
-        self._open = _Open(manifest, ring, AcceptedReports(manifest, share_bytes, "share", duplicate))
-        return self.key.public
+        self._open = _Open(manifest, phase, ring, AcceptedReports(manifest, share_bytes, "share", duplicate))
 
-    def _verified(self, envelope: bytes) -> Manifest:
-        manifest = open_manifest(envelope, self._coordinator_key())
-        mine = manifest.seed_aggregator if self.role == "seed" else manifest.vector_aggregator
-        if mine is None or mine.key != self.key.public.hex():
+    def _check_window(self, manifest: Manifest, phase: Phase) -> None:
+        """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
+        windows = self.terms.windows
+        if not windows.is_at(manifest.window, self._clock()):
+            raise RefusedError("forged", f"a round must lie in the window of its time, but says {manifest.window}.")
+        if phase.repeat is None:
+            return
+        counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
+        found = self._store.row(counted, (phase.name, manifest.window))
+        if found is not None and found[0] >= phase.repeat:
             raise RefusedError(
-                "forged", f"the manifest must name this machine as its {self.role} aggregator, but does not."
+                "released",
+                f"phase '{phase.name}' has been released in window {manifest.window}; two sums would differ by "
+                "whoever came between: wait for the next window.",
             )
-        return manifest
 
     def _refuse_again(self, manifest: Manifest, known: bytes, state: str) -> None:
         if known != manifest.hash:
@@ -166,42 +215,72 @@ class Aggregator:
         self.accepted += 1
         return receipt
 
-    def _take(self, message: bytes) -> bytes:
+    @property
+    def _kind(self) -> int:
+        return SEED if self.role == "seed" else VECTOR
+
+    def admit(self, prelude: bytes) -> tuple[SharePass, bytes]:
+        """Who a share counts for, from its first bytes: checked before its payload is read."""
+        if prelude in self._passes:
+            return self._passes[prelude]
+        head = ShareHead.decode(prelude, self._kind)
         o, before = self._open, self._before
         if o is None and before is None:
             raise RefusedError("paused", "no round is open here.")
-        now = o if o is not None and wire.share_manifest(message) == o.manifest.hash else None
-        any_length = max(len(message), wire.SHARE_HEADER)  # a share of another round is never added up
-        length = any_length if now is None else now.accepted.largest
-        kind = SEED if self.role == "seed" else VECTOR
-        share = ShareMessage.decode(message, kind, length - wire.SHARE_HEADER)
-        if before is not None and share.manifest == before.manifest and before.repeats(share.report, message):
-            return self._receipt(share)
-        if o is None:
-            raise RefusedError("late", "no round is open here; the share was not counted.")
-        if now is None:
-            raise RefusedError("replay", "a share must be of the open round's manifest, but is of another.")
-        if not now.accepted.repeats(share.report, message):
-            now.accepted.check_new(share.report, self._clock())
-            self._check(share, now)
-            now.add(share)
-            now.accepted.accept(share.report, message)
-        return self._receipt(share)
-
-    def _check(self, share: ShareMessage, o: _Open) -> None:
-        name = share.manifest + share.report
-        check_signature(self._coordinator_key(), "ticket", name, share.ticket)
+        names = {one for one in (o and o.manifest.hash, before and before.manifest) if one}
+        if head.manifest not in names:
+            code = "late" if o is None else "replay"
+            raise RefusedError(code, "a share must be of the open round's manifest, but is of another.")
+        shown = SharePass.decode(self.sealing_key.unseal(wire.sealed_pass(prelude), head.info("pass")))
+        check_signature(bytes.fromhex(self.terms.coordinator), "ticket", head.signed, shown.ticket)
         if self.role == "vector":
-            twin = o.manifest.seed_aggregator
-            assert twin is not None
-            if share.receipt == wire.NO_RECEIPT:
-                raise RefusedError(
-                    "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
-                )
-            check_signature(bytes.fromhex(twin.key), "receipt", name, share.receipt)
+            self._check_twin(head, shown)
+        admission = self._desk.check(self.terms, head, shown, self._clock())
+        if o is not None and head.manifest == o.manifest.hash:
+            self._check_first(o, head, admission)
+        self._passes[prelude] = shown, admission
+        if len(self._passes) > KEPT_PASSES:
+            self._passes.popitem(last=False)
+        return shown, admission
 
-    def _receipt(self, share: ShareMessage) -> bytes:
-        return self.key.sign("receipt", share.manifest + share.report)
+    def _check_twin(self, head: ShareHead, shown: SharePass) -> None:
+        twin = self.terms.seed_aggregator
+        assert twin is not None
+        if shown.receipt == wire.NO_RECEIPT:
+            raise RefusedError(
+                "no-twin", "a vector share must carry the seed aggregator's receipt, but has none."
+            )
+        check_signature(bytes.fromhex(twin.key), "receipt", head.signed + shown.mark, shown.receipt)
+
+    def _check_first(self, o: _Open, head: ShareHead, admission: bytes) -> None:
+        """Refuse a second report of one admission, and who was not counted where that is asked."""
+        if admission and o.admitted.get(admission, head.report) != head.report:
+            raise RefusedError("duplicate", "another report was accepted for this invitation in this round.")
+        if admission and o.phase.follows:
+            self._desk.check_counted(o.phase.follows, o.manifest.window, admission)
+
+    def _take(self, message: bytes) -> bytes:
+        prelude = message[: wire.SHARE_PRELUDE]
+        shown, admission = self.admit(prelude)
+        self._passes.pop(prelude, None)
+        head, o, before = ShareHead.decode(prelude, self._kind), self._open, self._before
+        sealed = wire.sealed_payload(message)
+        if wire.digest(sealed) != shown.payload:
+            raise RefusedError("forged", "the payload of a share must be the one its sender named, but is not.")
+        now = o if o is not None and head.manifest == o.manifest.hash else None
+        if now is not None:
+            wire.check_length(message, now.accepted.largest, "share")
+        payload = self.sealing_key.unseal(sealed, head.info("payload"))
+        content = payload + shown.mark
+        if now is None:
+            if before is None or head.manifest != before.manifest or not before.repeats(head.report, content):
+                raise RefusedError("late", "the round of this share is over; it was not counted.")
+        elif not now.accepted.repeats(head.report, content):
+            now.accepted.check_new(head.report, self._clock())
+            self._check_first(now, head, admission)
+            now.add(head, payload, admission)
+            now.accepted.accept(head.report, content)
+        return self.key.sign("receipt", head.signed + shown.mark)
 
     def count(self, name: bytes) -> int:
         """How many reports of this manifest have been taken."""
@@ -232,7 +311,7 @@ class Aggregator:
                 )
             return self._signed_total(name, *released)
         o = self._collecting(name)
-        twin = o.manifest.vector_aggregator if self.role == "seed" else o.manifest.seed_aggregator
+        twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
         packed = o.ring.pack(self._sum(o, wire.unpack_ids(ids)))
@@ -240,11 +319,28 @@ class Aggregator:
             [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
             durable=True,
         )
+        if any(phase.follows == o.phase.name for phase in self.terms.algorithm().phases(self.agreement.info)):
+            listed = set(wire.unpack_ids(ids))
+            counted = [admission for admission, report in o.admitted.items() if report in listed]
+            self._desk.keep_counted(o.phase.name, o.manifest.window, counted)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
+    def forget(self, name: bytes, command: bytes) -> None:
+        """The coordinator has the sum: its list of reports and the sum itself need not stay."""
+        self._check_command("forget", name, command)
+        self._store.write(
+            [("UPDATE rounds SET ids = NULL, total = NULL WHERE hash = ? AND state = 'released'", (name,))],
+            durable=True,
+            forget=True,
+        )
+
+    def revoke(self, message: bytes) -> int:
+        """Admissions that the admitter takes back; how many."""
+        return len(self._desk.revoke(self.terms, message))
+
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:
-        least = max(self.minimum, o.manifest.minimum)
+        least = max(self.minimum, self.terms.minimum)
         if len(ids) < least:
             raise RefusedError(
                 "too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}."
@@ -254,7 +350,7 @@ class Aggregator:
             missing = [report for report in ids if report not in o.seeds]
             if missing:
                 raise RefusedError("no-twin", f"{len(missing)} reports of the list have no share here.")
-            return o.ring.add_up(expand(o.seeds[report], o.ring) for report in ids)
+            return expanded_sum((o.seeds[report] for report in ids), o.ring)
         if set(ids) != o.accepted.reports or not o.accepted.closed:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
         return o.ring.wrap(o.total.astype(np.int64))
@@ -289,22 +385,4 @@ class Aggregator:
         return RefusedError("lost", "the shares of this round are lost; give the round up.")
 
     def _check_command(self, what: str, name: bytes, signature: bytes) -> None:
-        check_signature(self._coordinator_key(), what, name, signature)
-
-    def _coordinator_key(self) -> bytes:
-        if self.coordinator is None:
-            raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
-        return self.coordinator
-
-
-def pack_pair(first: bytes, second: bytes) -> bytes:
-    """Two messages as one: length of the first (4 bytes), first, second."""
-    return len(first).to_bytes(4, "little") + first + second
-
-
-def unpack_pair(message: bytes) -> tuple[bytes, bytes]:
-    """The opposite."""
-    length = int.from_bytes(message[:4], "little")
-    if len(message) < 4 + length:
-        raise RefusedError("malformed", "two messages in one must be as long as they claim, but are not.")
-    return message[4 : 4 + length], message[4 + length :]
+        check_signature(bytes.fromhex(self.terms.coordinator), what, name, signature)

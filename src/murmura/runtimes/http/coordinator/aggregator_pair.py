@@ -1,75 +1,155 @@
-"""The coordinator's side of the two aggregators: open, count, agree, release."""
+"""The coordinator's side of the two aggregators: agree, log, open, count, release, forget."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from murmura.channel.ring import Ring
 from murmura.core.rng import Words
-from murmura.runtimes.http.aggregator.aggregator import pack_pair
+from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
-from murmura.runtimes.http.protocol.manifest import AggregatorAddress, Manifest
+from murmura.runtimes.http.protocol.log import LogHead, head_content, unpack_entries
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import AggregatorAddress, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
+
+LARGEST_SUM = 1 << 31  # bytes of a reply that holds a sum or a list of reports; the exact length is checked
 
 
 @dataclass(frozen=True)
 class AggregatorPair:
     """Two aggregators, run by two operators; the coordinator is neither."""
 
+    terms: FederationTerms
     seed: AggregatorAddress
     vector: AggregatorAddress
     key: ServerKey  # the coordinator's
+    _logged: dict[str, int] = field(default_factory=dict)  # how much of the log each has, by address
 
-    async def open_round(self, send: Transport, envelope: bytes, description: bytes) -> None:
-        """Both must have opened the round before a device hears of it."""
+    @staticmethod
+    def of(terms: FederationTerms, key: ServerKey) -> AggregatorPair | None:
+        """The pair that the terms name; None in readable mode."""
+        if terms.seed_aggregator is None or terms.vector_aggregator is None:
+            return None
+        return AggregatorPair(terms, terms.seed_aggregator, terms.vector_aggregator, key)
+
+    async def agree(self, send: Transport, description: bytes) -> tuple[bytes, bytes]:
+        """Both signatures of the terms; each gets the description once."""
+        content = self.terms.encode()
+        signed = self.key.sign("terms", content) + content
+        signatures = []
         for address in (self.seed, self.vector):
-            await ask(send, "POST", f"{address.url}/rounds", pack_pair(envelope, description))
+            said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
+            if "needs" in said:
+                await ask(send, "POST", f"{address.url}/m/{said['needs']}", description)
+                said = (await ask(send, "POST", f"{address.url}/terms", signed)).json()
+            signature = _bytes(said.get("signature"))
+            check_signature(bytes.fromhex(address.key), "terms", content, signature)
+            signatures.append(signature)
+        return signatures[0], signatures[1]
 
-    async def count(self, send: Transport, manifest: Manifest) -> int:
+    async def sign_head(self, send: Transport, log: PublicLog, head: LogHead) -> tuple[bytes, bytes]:
+        """Both signatures of a head, after each has taken over the entries it lacks."""
+        found = []
+        for address in (self.seed, self.vector):
+            found.append(await self._sign_head(send, address, log, head))
+        return found[0], found[1]
+
+    async def _sign_head(
+        self, send: Transport, address: AggregatorAddress, log: PublicLog, head: LogHead
+    ) -> bytes:
+        content = head_content(self.terms.federation, head.size, head.root)
+        if address.url not in self._logged:
+            said = (await ask(send, "GET", f"{address.url}/log")).json()
+            self._logged[address.url] = min(int(said.get("size", 0)), head.size)
+        signature = b""
+        while not signature or self._logged[address.url] < head.size:
+            start = self._logged.pop(address.url)
+            page = log.page(start, head.size)
+            message = start.to_bytes(8, "little") + page
+            signed = self.key.sign("log", message) + message
+            signature = (await ask(send, "POST", f"{address.url}/log", signed)).body
+            self._logged[address.url] = start + len(unpack_entries(page))
+        check_signature(bytes.fromhex(address.key), "head", content, signature)
+        return signature
+
+    async def open_round(self, send: Transport, content: bytes) -> tuple[bytes, bytes]:
+        """Both signatures of a manifest: both must have opened the round before a device hears of it."""
+        signed = self.key.sign("manifest", content) + content
+        found = []
+        for address in (self.seed, self.vector):
+            signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body
+            check_signature(bytes.fromhex(address.key), "manifest", content, signature)
+            found.append(signature)
+        return found[0], found[1]
+
+    async def count(self, send: Transport, name: bytes) -> int:
         """How many reports have arrived complete."""
-        reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{manifest.hash.hex()}")).json()
+        reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
         return int(reply.get("reports", 0))
 
-    async def total(self, send: Transport, manifest: Manifest, ring: Ring) -> tuple[Words, int]:
+    async def total(self, send: Transport, name: bytes, ring: Ring) -> tuple[Words, int]:
         """The sum over the reports both agree on, and how many they are."""
-        name = manifest.hash
         at = f"{self.vector.url}/rounds/{name.hex()}"
-        listed = (await ask(send, "POST", f"{at}/close", self.key.sign("close", name))).body
+        command = self.key.sign("close", name)
+        listed = (await ask(send, "POST", f"{at}/close", command, largest=LARGEST_SUM)).body
         ids = listed[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
         count = len(wire.unpack_ids(ids))
-        if count < manifest.minimum:
+        if count < self.terms.minimum:
             raise RefusedError(
-                "too-few", f"a sum must be of at least {manifest.minimum} reports, but only {count} arrived."
+                "too-few",
+                f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
             )
-        signed, first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids)
-        _, second = await self._release(send, self.vector, name, signed, ids)
+        most = 2 * SIGNATURE_BYTES + ring.message_bytes
+        signed, first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
+        _, second = await self._release(send, self.vector, name, signed, ids, most)
         return ring.add_up([ring.unpack(first), ring.unpack(second)]), count
 
     async def _release(
-        self, send: Transport, address: AggregatorAddress, name: bytes, agreed: bytes, ids: bytes
+        self, send: Transport, address: AggregatorAddress, name: bytes, agreed: bytes, ids: bytes, most: int
     ) -> tuple[bytes, bytes]:
         """(its signature of the list, its sum)."""
         message = self.key.sign("release", name) + agreed + ids
-        body = (await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/release", message)).body
+        at = f"{address.url}/rounds/{name.hex()}/release"
+        body = (await ask(send, "POST", at, message, largest=most)).body
         signed, proof, total = body[:64], body[64:128], body[128:]
         key = bytes.fromhex(address.key)
         check_signature(key, "reports", name + ids, signed)
         check_signature(key, "sum", name + hashlib.sha256(ids).digest() + total, proof)
         return signed, total
 
+    async def forget(self, send: Transport, name: bytes) -> None:
+        """The sum is committed: nobody needs to keep which reports it is of."""
+        command = self.key.sign("forget", name)
+        for address in (self.seed, self.vector):
+            await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/forget", command)
 
-async def fetch_key(send: Transport, url: str) -> bytes:
-    """The public key a server shows."""
+
+@dataclass(frozen=True)
+class ServerIdentity:
+    """What a server shows of itself before anything is agreed."""
+
+    key: bytes
+    sealing_key: bytes = b""
+    admitter: bytes = b""
+
+
+async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
+    """The public keys a server shows."""
     reply = (await ask(send, "GET", f"{url}/key")).json()
+    key, sealing, admitter = (_bytes(reply.get(name, "")) for name in ("key", "sealing_key", "admitter"))
+    if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
+        raise RefusedError("malformed", f"{url}/key must show public keys of 32 bytes, but does not.")
+    return ServerIdentity(key, sealing, admitter)
+
+
+def _bytes(text: object) -> bytes:
     try:
-        key = bytes.fromhex(str(reply["key"]))
-    except (KeyError, ValueError):
-        key = b""
-    if len(key) != 32:
-        raise RefusedError("malformed", f"{url}/key must show a public key of 32 bytes, but does not.")
-    return key
+        return bytes.fromhex(str(text))
+    except ValueError:
+        return b""
+

@@ -11,9 +11,11 @@ import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
+from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.coordinator.rounds import Clock, RoundRunner
 from murmura.runtimes.http.coordinator.setup import FederationSetup
-from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.protocol.admission import Admission, check_join
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length
@@ -28,22 +30,24 @@ class Coordinator:
         setup.remember(store)
         self.key = ServerKey.load_or_create(store)
         self._store, self._clock, self._entropy = store, clock, entropy
-        self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
-        operator = store.fact("operator")
-        if operator is None:
-            operator = entropy(32).hex().encode()
-            store.write([put_fact("operator", operator)], durable=True)
-        self.operator_token = operator.decode()
+        self.rounds, self._desk = RoundRunner(setup, store, self.key, clock, entropy), AdmissionDesk(store)
+        self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
 
-    def register(self, wanted: object = None, own: object = None) -> dict[str, Any]:
+    def register(
+        self, wanted: object = None, own: object = None, admission: object = None, proof: object = None
+    ) -> dict[str, Any]:
         """A new device: its token, and the lowest free slot or the one it asks for.
 
         A device that brings a random token of its own can ask again when the answer was lost: it gets the place
-        it has.
+        it has. Where devices are invited, an admission gives one place.
         """
         places = self.rounds.itinerary.info.clients
         token = self._entropy(32).hex() if own is None else _checked_token(own)
+        admitted = self._admitted(token, admission, proof)
         known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
+        if known is None and admitted is not None:
+            if self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,)) is not None:
+                raise RefusedError("duplicate", "this invitation has been used by another device; ask for one.")
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise RefusedError(
@@ -53,9 +57,37 @@ class Coordinator:
         if taken if known is None else known[0] != slot:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
         if known is None:
-            row = (slot, _hashed(token), self._clock())
-            self._store.write([("INSERT INTO devices VALUES (?, ?, ?)", row)])
+            row = (slot, _hashed(token), admitted, self._clock(), 0)
+            self._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row)])
         return {"token": token, "slot": slot, "federation": self.rounds.store.federation}
+
+    def _admitted(self, token: str, admission: object, proof: object) -> bytes | None:
+        """The public key of an admission, None in an open federation; refuses who was not invited."""
+        terms = self.rounds.terms
+        if terms.admission == "open":
+            return None
+        if admission is None:
+            raise RefusedError(
+                "unauthorised", "this federation is for invited devices; join with an invitation (murmura://…)."
+            )
+        shown = Admission.decode(_hexadecimal(admission))
+        self._desk.check_valid(shown)
+        check_join(shown, terms, token, _hexadecimal(proof), self._clock())
+        return shown.public
+
+    def revoke(self, message: bytes) -> int:
+        """Admissions that the admitter takes back lose their places; how many were named."""
+        keys = self._desk.revoke(self.rounds.terms, message)
+        self._store.write([("DELETE FROM devices WHERE admission = ?", (key,)) for key in keys], forget=True)
+        return len(keys)
+
+    def remove(self, slot: str) -> dict[str, Any]:
+        """Free a place, by the operator."""
+        number = int(slot) if slot.isascii() and slot.isdigit() and len(slot) < 10 else -1
+        if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (number,)) is None:
+            raise RefusedError("unknown", f"there is no device in place {slot[:20]}.")
+        self._store.write([("DELETE FROM devices WHERE slot = ?", (number,))], forget=True)
+        return {"removed": number}
 
     def _free_slot(self, places: int) -> int:
         """The first slot nobody has: by a query, as there may be many devices."""
@@ -71,7 +103,7 @@ class Coordinator:
 
     def leave(self, token: str) -> dict[str, Any]:
         """Forget a device."""
-        self._store.write([("DELETE FROM devices WHERE slot = ?", (self.slot(token),))])
+        self._store.write([("DELETE FROM devices WHERE slot = ?", (self.slot(token),))], forget=True)
         return {"left": True}
 
     def slot(self, token: str) -> int:
@@ -90,15 +122,12 @@ class Coordinator:
             raise RefusedError("late", "a ticket must be for the open round, but is for another.")
         if slot not in live.called:
             raise RefusedError("not-called", "this device is not called in this round.")
-        given = self._store.row(
-            "SELECT report FROM tickets WHERE serial = ? AND slot = ?", (live.manifest.serial, slot)
-        )
+        given = live.tickets.get(slot)
         if given is None:
             if self._clock() > live.manifest.deadline:
                 raise RefusedError("late", f"round {live.manifest.round} is over.")
-            row = (live.manifest.serial, slot, report)
-            self._store.write([("INSERT INTO tickets VALUES (?, ?, ?)", row)])
-        elif bytes(given[0]) != report:
+            live.tickets[slot] = report
+        elif given != report:
             raise RefusedError("duplicate", "this device has a ticket for another report of this round.")
         return self.key.sign("ticket", name + report)
 
@@ -130,6 +159,31 @@ class Coordinator:
         if found is None:
             raise RefusedError("unknown", "no round has been completed here yet.")
         return found
+
+    def terms(self) -> bytes:
+        """The terms with the signatures of everybody who agreed to them."""
+        return self.rounds.keeper.signed()
+
+    def log_head(self) -> bytes:
+        """The newest head of the public log that everybody has signed."""
+        found = self.rounds.store.log.head
+        if found is None:
+            raise RefusedError("unknown", "no head of the log has been signed here yet.")
+        return found.encode()
+
+    def log_entries(self, start: str) -> bytes:
+        """Entries of the public log from a place on, as many as fit into one answer."""
+        head = self.rounds.store.log.head
+        return self.rounds.store.log.page(_number(start), 0 if head is None else head.size)
+
+    def log_consistency(self, first: str, size: str) -> bytes:
+        """The proof that the log of one size begins with the log of another."""
+        return b"".join(self.rounds.store.log.consistency(_number(first), _number(size)))
+
+    def rollback(self, done: str) -> dict[str, Any]:
+        """Go back to the model after so many rounds, by the operator."""
+        self.rounds.rollback(_number(done))
+        return self.status()
 
     def blob(self, name: bytes) -> bytes:
         """A public model or the description, by its hash."""
@@ -166,7 +220,8 @@ class Coordinator:
             "protocol": PROTOCOL,
             "federation": self.rounds.store.federation,
             "key": self.key.public.hex(),
-            "description": self.rounds.store.description_hash,
+            "terms": "" if self.rounds.keeper.terms is None else self.rounds.terms.hash.hex(),
+            "admission": self.rounds.setup.admission,
             **status,
         }
 
@@ -194,6 +249,19 @@ class Coordinator:
     def history(self, last: int = 100) -> list[dict[str, Any]]:
         """The last rounds, newest first."""
         return self.rounds.store.history(last)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise RefusedError("malformed", "the path must name a number, but does not.")
+    return int(text)
+
+
+def _hexadecimal(text: object) -> bytes:
+    try:
+        return bytes.fromhex(str(text)[:1024])
+    except ValueError:
+        raise RefusedError("malformed", "an admission must be hexadecimal, but is not.") from None
 
 
 def _checked_token(own: object) -> str:

@@ -16,16 +16,18 @@ from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import REPORT_HEADER, IndividualReport
 
 
 class IndividualReports:
     """The updates of one round: added up in the ring, or each for itself."""
 
-    def __init__(self, manifest: Manifest, info: FederationInfo) -> None:
+    def __init__(self, terms: FederationTerms, manifest: Manifest, info: FederationInfo) -> None:
         self._manifest = manifest
-        self._phase, self._algorithm = manifest.exchange(info), manifest.algorithm()
-        self._chain = manifest.chain(info) if manifest.combine == "sum" else None
+        self._phase, self._algorithm = terms.phase(manifest.phase, info), terms.algorithm()
+        summed = self._phase.combine == "sum"
+        self._chain = terms.chain(manifest.phase, info, manifest.largest) if summed else None
         self._total = np.zeros(self._chain.words if self._chain else 0, np.uint32)
         rows = {table.name: table.rows for table in self._phase.sends.tables}
         longest = self._chain.ring.message_bytes if self._chain else self._phase.sends.message_bytes(rows)
@@ -52,7 +54,8 @@ class IndividualReports:
         check_signature(key.public, "ticket", upload.manifest + upload.report, upload.ticket)
         if slot is None:
             raise RefusedError("late", "the ticket of this update is no longer known.")
-        if self.accepted.repeats(upload.report, upload.update):
+        content = upload.update + upload.mark
+        if self.accepted.repeats(upload.report, content):
             return
         self.accepted.check_new(upload.report, now, slot)
         try:
@@ -63,7 +66,7 @@ class IndividualReports:
             self.unreadable[slot] = str(error)
             raise RefusedError("malformed", str(error)) from None
         self.unreadable.pop(slot, None)
-        self.accepted.accept(upload.report, upload.update, slot, self.left_out.get(slot))
+        self.accepted.accept(upload.report, content, slot, self.left_out.get(slot))
 
     def _add(self, slot: int, content: bytes) -> None:
         if self._chain is not None:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from murmura.channel.chain import Chain
 from murmura.channel.shares import Entropy
 from murmura.core.channel import READABLE
 from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
-from murmura.core.errors import FederationError, MurmuraError
+from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.rng import Words
-from murmura.core.settings import as_dict
 from murmura.engine.federation import server_step
 from murmura.runtimes.http.acceptance import AcceptedReports
-from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, fetch_key
+from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair
+from murmura.runtimes.http.coordinator.agreement import TermsKeeper
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
 from murmura.runtimes.http.coordinator.setup import FederationSetup
-from murmura.runtimes.http.coordinator.store import CoordinatorStore
+from murmura.runtimes.http.coordinator.store import CoordinatorStore, Presence
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.manifest import AggregatorAddress, Manifest
+from murmura.runtimes.http.protocol.log import LogHead
+from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport
 from murmura.runtimes.http.protocol.wire import PROTOCOL, REPORT_HEADER
 
@@ -38,11 +41,21 @@ class OpenRound:
 
     manifest: Manifest
     hash: bytes
-    envelope: bytes
     called: frozenset[int]
+    envelope: bytes = b""  # as devices get it, once everybody has signed
     published: bool = False
     reports: int = 0
+    tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
     individual_reports: IndividualReports | None = None  # in readable mode only
+
+    def holder(self, report: bytes) -> int | None:
+        """Whose report id this is."""
+        return next((slot for slot, given in self.tickets.items() if given == report), None)
+
+    @property
+    def presence(self) -> Presence:
+        """Who came of those who were called; nobody is missed in a round that was never published."""
+        return frozenset(self.tickets), self.called if self.published else frozenset()
 
 
 @dataclass
@@ -62,10 +75,12 @@ class RoundRunner:
         self.setup, self.itinerary = setup, setup.itinerary()
         self.store = CoordinatorStore(setup, self.itinerary, store, entropy)
         self._key, self._clock, self._entropy = key, clock, entropy
+        self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
         self._pair: AggregatorPair | None = None
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
 
@@ -73,11 +88,16 @@ class RoundRunner:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
         found = self.store.opened()
         if found is not None:
-            envelope, called = found
-            manifest = Manifest.decode(envelope[wire.SIGNATURE_BYTES :])
-            self.live = OpenRound(manifest, manifest.hash, envelope, frozenset(called.tolist()))
-            if manifest.mode == "readable":
+            self.live = OpenRound(found.manifest, found.manifest.hash, frozenset(found.called.tolist()))
+            if self.terms.readable:
                 self._abandon("the coordinator was restarted, and updates are kept in memory only")
+
+    @property
+    def terms(self) -> FederationTerms:
+        """What was agreed; refuses to do anything before that."""
+        if self.keeper.terms is None:
+            raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")
+        return self.keeper.terms
 
     @property
     def published(self) -> OpenRound | None:
@@ -94,12 +114,17 @@ class RoundRunner:
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
         try:
+            if not self.keeper.confirmed:
+                await self.keeper.agree(send, self.store.federation, self.store.description)
+                self._pair = AggregatorPair.of(self.terms, self._key)
             if self.live is None:
                 await self._begin_round(send)
             elif not self.live.published:
                 await self._publish(self.live, send)
             else:
                 await self._collect(self.live, send)
+        except SettingError:
+            raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
@@ -114,70 +139,83 @@ class RoundRunner:
                 self._abandon(why)
 
     async def _begin_round(self, send: Transport) -> None:
-        if self.state != "running" or self.itinerary.finished(self.now.position):
+        at = self.now.position
+        if self.state != "running" or self.itinerary.finished(at):
+            await self._sign_head(send)
             return
         registered = self.store.registered()
-        awaited = self.setup.wait_for if self.now.position.serial == 0 else 0
-        if len(registered) < max(self.setup.channel.minimum_cohort, awaited):
+        awaited = self.setup.wait_for if at.serial == 0 else 0
+        if len(registered) < max(self.setup.channel.minimum_cohort, awaited) or self._waits():
             return
-        if self.setup.channel.channel == "secure-sum" and self._pair is None:
-            urls = self.setup.aggregators
-            keys = [(await fetch_key(send, url)).hex() for url in urls]
-            self._pair = AggregatorPair(
-                AggregatorAddress(urls[0], keys[0]), AggregatorAddress(urls[1], keys[1]), self._key
-            )
         previous, before = self.store.last_round()
-        called = self.itinerary.cohort(self.now.position, registered, self.setup.server_secret, before)
+        called = self.itinerary.cohort(at, registered, self.setup.server_secret, before)
         manifest = self._manifest(len(called), previous)
-        content = manifest.encode()
-        envelope = self._key.sign("manifest", content) + content
-        self.store.open_round(manifest, envelope, called)
-        self.live = OpenRound(manifest, manifest.hash, envelope, frozenset(called.tolist()))
+        self.store.open_round(manifest, called)
+        self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
         await self._publish(self.live, send)
+
+    def _waits(self) -> bool:
+        """An exchange of the opening that devices have heard of waits for the next window to be done again."""
+        phase, windows = self.itinerary.phase(self.now.position), self.terms.windows
+        window = windows.at(self._clock())
+        asked = 0 if phase.repeat is None else self.store.attempts(phase.name, window)
+        self.waits_until = windows.ends(window) if phase.repeat is not None and asked >= phase.repeat else 0.0
+        return self.waits_until > 0
 
     def _manifest(self, called: int, previous: str) -> Manifest:
         at, setup, now = self.now.position, self.setup, round(self._clock(), 3)
         phase = self.itinerary.phase(at)
         return Manifest(
             protocol=PROTOCOL,
+            terms=self.terms.hash.hex(),
             federation=self.store.federation,
             serial=at.serial,
             round=at.round,
+            window=self.terms.windows.at(now),
             nonce=self._entropy(16).hex(),
             previous=previous,
-            preset=setup.preset.name,
-            settings=as_dict(self.itinerary.algorithm),
             phase=phase.name,
-            combine=phase.combine,
-            mode="readable" if setup.channel.channel == "readable" else "secure-sum",
-            description=self.store.description_hash,
-            model=self.now.model,
+            part=phase.part,
+            part_seed=self.itinerary.part_seed(at, setup.server_secret).hex() if phase.part < 1 else "",
+            model=Download(self.now.model, self.now.model_bytes),
+            changes=list(self.now.changes),
             shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
             answers=bool(self.now.answers),
             called=called,
             largest=self.itinerary.called(at),
-            minimum=setup.channel.minimum_cohort,
             opened=now,
             deadline=now + setup.timing.round,
             hold=setup.timing.hold,
             spread=setup.timing.spread,
-            channel=as_dict(setup.channel),
-            seed_aggregator=self._pair.seed if self._pair else None,
-            vector_aggregator=self._pair.vector if self._pair else None,
         )
 
     async def _publish(self, live: OpenRound, send: Transport) -> None:
-        """Devices hear of a round when both aggregators are ready for it."""
-        if live.manifest.mode == "readable":
-            live.individual_reports = IndividualReports(live.manifest, self.itinerary.info)
+        """Devices hear of a round when it is in the log and both aggregators are ready for it."""
+        m, content = live.manifest, live.manifest.encode()
+        seed = vector = wire.NO_SIGNATURE
+        head = await self._sign_head(send)
+        if self._pair is not None:
+            seed, vector = await self._pair.open_round(send, content)
         else:
-            await self._helpers(live.manifest).open_round(send, live.envelope, self.store.description)
+            live.individual_reports = IndividualReports(self.terms, m, self.itinerary.info)
+        proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
+        signed = SignedManifest(content, self._key.sign("manifest", content), seed, vector, proof)
+        live.envelope = signed.encode()
+        self.store.publish(m, live.envelope, self.itinerary.phase(self.now.position).repeat is not None)
         live.published = True
 
-    def _helpers(self, manifest: Manifest) -> AggregatorPair:
-        assert manifest.seed_aggregator is not None
-        assert manifest.vector_aggregator is not None
-        return AggregatorPair(manifest.seed_aggregator, manifest.vector_aggregator, self._key)
+    async def _sign_head(self, send: Transport) -> LogHead:
+        """The newest head with everybody's signature."""
+        log, known = self.store.log, self.store.log.head
+        if known is not None and known.size == len(log):
+            return known
+        head = log.unsigned_head()
+        own = head.sign(self.store.federation, self._key)
+        seed = vector = wire.NO_SIGNATURE
+        if self._pair is not None:
+            seed, vector = await self._pair.sign_head(send, log, head)
+        log.keep_head(made := replace(head, coordinator=own, seed=seed, vector=vector))
+        return made
 
     async def _collect(self, live: OpenRound, send: Transport) -> None:
         """Wait for everyone called or for the deadline, then finish."""
@@ -185,25 +223,26 @@ class RoundRunner:
         if live.individual_reports is not None:
             live.reports = live.individual_reports.count
             if live.reports >= m.called or self._clock() > m.deadline:
-                if live.individual_reports.used < m.minimum:
-                    raise RefusedError(
-                        "too-few",
-                        f"a round needs {m.minimum} updates, but only {live.individual_reports.used} arrived.",
-                    )
+                used, least = live.individual_reports.used, self.terms.minimum
+                if used < least:
+                    raise RefusedError("too-few", f"a round needs {least} updates, but only {used} arrived.")
                 without = {**live.individual_reports.unreadable, **live.individual_reports.left_out}
                 self._commit(live, live.individual_reports.received(), live.individual_reports.used, without)
             return
-        pair = self._helpers(m)
+        pair = self._pair
+        assert pair is not None
         try:
-            live.reports = await pair.count(send, m)
+            live.reports = await pair.count(send, m.hash)
         except RefusedError as error:
             if error.code != "released":  # it was released before this coordinator was restarted
                 raise
             live.reports = m.called
         if live.reports >= m.called or self._clock() > m.deadline:
-            chain = m.chain(self.itinerary.info)
-            total, count = await pair.total(send, m, chain.ring)
+            chain = self.terms.chain(m.phase, self.itinerary.info, m.largest)
+            total, count = await pair.total(send, m.hash, chain.ring)
             self._commit(live, _decoded(chain, total, m.round, count), count)
+            with contextlib.suppress(MurmuraError):  # it forgets the round at the latest when the next one opens
+                await pair.forget(send, m.hash)
 
     def _commit(
         self, live: OpenRound, received: Total | IndividualUpdates, count: int, left_out: Mapping[int, str] = {}
@@ -214,7 +253,8 @@ class RoundRunner:
         server, answers = self._step(live.manifest, received)
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
-        self.store.commit(live.manifest.serial, position, server, answers, count, self._clock(), said)
+        serial, ended = live.manifest.serial, self._clock()
+        self.store.commit(serial, position, server, answers, count, ended, said, live.presence)
         self.counters.committed += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live, self.now = None, self.store.federation_state()
@@ -233,9 +273,17 @@ class RoundRunner:
         if live is None:
             return
         position = self.itinerary.after_failure(self.now.position)
-        self.store.abandon(live.manifest.serial, position, live.reports, self._clock(), why)
+        serial, ended = live.manifest.serial, self._clock()
+        self.store.abandon(serial, position, live.reports, ended, why, live.presence)
         self.live, self.now = None, self.store.federation_state()
         self.counters.abandoned += 1
+
+    def rollback(self, done: int) -> None:
+        """Go back to the model after so many rounds; the federation must be paused and no round open."""
+        if self.state == "running" or self.live is not None:
+            raise RefusedError("released", "a rollback needs a paused federation without an open round; pause it.")
+        self.store.rollback(done, self.now.position)
+        self.now = self.store.federation_state()
 
     @property
     def individual_report_bytes(self) -> int:
@@ -251,14 +299,14 @@ class RoundRunner:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
-            if not before.repeats(upload.report, upload.update):
+            if not before.repeats(upload.report, upload.update + upload.mark):
                 raise RefusedError("late", "the round of this update is over; it was not counted.")
         elif live is None or live.individual_reports is None:
             raise RefusedError("paused", "no round is open here.")
         else:
-            slot = self.store.ticket_holder(live.manifest.serial, upload.report)
+            slot = live.holder(upload.report)
             live.individual_reports.take(upload, slot, self._key, self._clock())
-        return self._key.sign("receipt", upload.manifest + upload.report)
+        return self._key.sign("receipt", upload.manifest + upload.report + upload.mark)
 
     def answer(self, slot: int) -> bytes:
         """What the last exchange told this device alone."""
@@ -279,6 +327,8 @@ class RoundRunner:
             "rounds_done": self.now.position.done,
             "rounds_in_all": self.itinerary.rounds,
             "model": self.now.model,
+            "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
+            "waits_until": self.waits_until,
             "open": None,
         }
         if live is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -13,13 +13,24 @@ from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
+from murmura.core.feature_codec import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
 from murmura.engine.itinerary import Itinerary
 from murmura.runtimes.http.database import ServerDatabase, put_fact
-from murmura.runtimes.http.protocol.manifest import ChannelMode, FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.terms import (
+    AggregatorAddress,
+    CatalogueRule,
+    FederationTerms,
+    NoiseTerms,
+    ReleaseWindows,
+)
+from murmura.runtimes.http.protocol.wire import PROTOCOL
 
-Seconds = Annotated[float, Field(ge=0, le=10**6)]
+ChannelMode = Literal["secure-sum", "readable"]
+
+Seconds = Annotated[float, Field(ge=0, le=10**8)]
 
 
 @settings
@@ -29,6 +40,7 @@ class RoundTiming:
     round: Annotated[float, Field(gt=0, le=10**6)] = 60.0  # from the opening of a round to its deadline
     hold: Seconds = 5.0  # a device sends no earlier than this after it heard of the round
     spread: Seconds = 20.0  # and at a time drawn from a window this wide, before it trains
+    window: Seconds = 86400.0  # in one release window no exchange of the opening is answered twice; 0: never again
 
     def check(self) -> None:
         """Refuse a window that ends after the deadline."""
@@ -50,6 +62,9 @@ class FederationSetup:
     seed: int
     aggregators: tuple[str, ...] = ()  # addresses: the seed aggregator's, the vector aggregator's
     wait_for: int = 0  # devices that must have joined before the first round
+    admission: Literal["invited", "open"] = "invited"  # who may take part
+    admitter: str = ""  # the key that signs invitations; "": that of an aggregator's operator
+    expire: int = 20  # rounds a device may miss before its place is free again
 
     @property
     def server_secret(self) -> Words:
@@ -83,6 +98,34 @@ class FederationSetup:
         itinerary = Itinerary(method, info, self.preset.schedule())
         self.channel.check_cohort(itinerary.cohort_size)
         return itinerary
+
+    def terms(
+        self, federation: str, coordinator: bytes, pair: tuple[AggregatorAddress, ...], admitter: str, start: float
+    ) -> FederationTerms:
+        """What its devices pin."""
+        described, features = self.description.encode(), self.description.info.features
+        seed, vector = pair or (None, None)
+        return FederationTerms(
+            protocol=PROTOCOL,
+            federation=federation,
+            coordinator=coordinator.hex(),
+            seed_aggregator=seed,
+            vector_aggregator=vector,
+            admission=self.admission,
+            admitter=admitter if self.admission == "invited" else "",
+            method=self.preset.name,
+            settings=as_dict(self.preset.algorithm()),
+            schedule=as_dict(self.preset.schedule()),
+            catalogue=CatalogueRule(
+                "fixed",
+                hashlib.sha256(described).hexdigest(),
+                len(described),
+                0 if features is None else len(encode_features(features)),
+            ),
+            channel=as_dict(self.channel),
+            windows=ReleaseWindows(start, self.timing.window),
+            noise=NoiseTerms(),
+        )
 
     def remember(self, store: ServerDatabase) -> None:
         """Write this down at the first start; refuses to go on with the store of another federation."""

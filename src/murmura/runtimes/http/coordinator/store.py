@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
-from murmura.core.codec import encode_model
+from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import Answers, ServerState
 from murmura.core.feature_codec import encode_features
 from murmura.core.rng import Rng
 from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
+from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.manifest import Manifest
+from murmura.runtimes.http.protocol.log import manifest_entry, model_entry
+from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
+from murmura.runtimes.http.protocol.refusals import RefusedError
 
+Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
 LONGEST = 500  # characters kept of what is said of a round
+KEPT_MODELS = 5  # server states that a rollback can go back to
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,17 @@ class FederationState:
     server: ServerState
     answers: Answers  # what the last exchange told single devices, by slot
     model: str  # hash of the public model
+    model_bytes: int  # its length
+    changes: tuple[Download, ...] = ()  # shorter ways to it
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedRound:
+    """What is written down of a round that is open."""
+
+    manifest: Manifest
+    envelope: bytes  # as devices get it; b"" before both aggregators have signed
+    called: Ints
 
 
 class CoordinatorStore:
@@ -41,6 +58,7 @@ class CoordinatorStore:
         self, setup: FederationSetup, itinerary: Itinerary, store: ServerDatabase, entropy: Entropy
     ) -> None:
         self._setup, self._itinerary, self._store = setup, itinerary, store
+        self.log = PublicLog(store)
         self.description = setup.description.encode()
         self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
@@ -75,29 +93,68 @@ class CoordinatorStore:
         )
         answers = answers_of(wire.unpack_arrays(self._fact("answers")))
         position = Position.decode(self._fact("progress"))
-        return FederationState(position, server, answers, self._fact("model").hex())
+        name = self._fact("model")
+        found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
+        assert found is not None
+        return FederationState(position, server, answers, name.hex(), int(found[0]), self._shorter())
+
+    def _shorter(self) -> tuple[Download, ...]:
+        kept = self._store.fact("changes") or b""
+        base, name = kept[: wire.HASH_BYTES], kept[wire.HASH_BYTES :]
+        found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
+        return () if found is None else (Download(name.hex(), int(found[0]), base.hex()),)
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
         found = self._store.rows("SELECT slot FROM devices ORDER BY slot")
         return np.array([slot for (slot,) in found], np.int32)
 
-    def open_round(self, manifest: Manifest, envelope: bytes, called: Ints) -> None:
-        """A round begins."""
-        row = (manifest.serial, manifest.hash, envelope, called.astype("<i4").tobytes())
-        self._store.write(
-            [("INSERT INTO rounds VALUES (?, ?, ?, ?, 'open', NULL, NULL, NULL)", row)], durable=True
-        )
+    def open_round(self, manifest: Manifest, called: Ints) -> None:
+        """A round begins: it is in the log before anybody hears of it."""
+        content = manifest.encode()
+        row = (manifest.serial, manifest.hash, content, called.astype("<i4").tobytes())
+        entries = [manifest_entry(content)]
+        opened = ("INSERT INTO rounds VALUES (?, ?, ?, NULL, ?, 'open', NULL, NULL, NULL)", row)
+        # who was called before is needed once more where this exchange calls the same devices
+        forgotten = ("UPDATE rounds SET called = x'' WHERE serial < ?", (manifest.serial,))
+        self._store.write([opened, forgotten, *self.log.appended(entries)], durable=True, forget=True)
+        self.log.grown(entries)
 
-    def opened(self) -> tuple[bytes, Ints] | None:
-        """The signed manifest and the cohort of the round that is open, if one is."""
-        found = self._store.row("SELECT envelope, called FROM rounds WHERE state = 'open'")
-        return None if found is None else (bytes(found[0]), slots(found[1]))
+    def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
+        """Everybody has signed it; an exchange of the opening counts in its window from now on."""
+        said = {} if not opening else self._attempts(manifest.window)
+        said[manifest.phase] = said.get(manifest.phase, 0) + 1
+        counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
+        published = ("UPDATE rounds SET envelope = ? WHERE serial = ?", (envelope, manifest.serial))
+        self._store.write([published, *(counted if opening else [])], durable=True)
+
+    def attempts(self, phase: str, window: int) -> int:
+        """How often devices have heard of this exchange of the opening in this window."""
+        return self._attempts(window).get(phase, 0)
+
+    def _attempts(self, window: int) -> dict[str, int]:
+        found = json.loads(self._store.fact("attempts") or b'{"window": -1}')
+        return dict(found["phases"]) if found["window"] == window else {}
+
+    def opened(self) -> OpenedRound | None:
+        """The round that is open, if one is."""
+        found = self._store.row("SELECT manifest, envelope, called FROM rounds WHERE state = 'open'")
+        if found is None:
+            return None
+        return OpenedRound(Manifest.decode(bytes(found[0])), bytes(found[1] or b""), slots(found[2]))
 
     def last_committed(self) -> bytes | None:
         """The signed manifest of the newest round that was committed."""
         found = self._store.row("SELECT envelope FROM rounds WHERE state = 'committed' ORDER BY serial DESC")
         return None if found is None else bytes(found[0])
+
+    def published_size(self, serial: int) -> int:
+        """How long the log was in the newest manifest before this one that devices have heard of."""
+        found = self._store.row(
+            "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL ORDER BY serial DESC LIMIT 1",
+            (serial,),
+        )
+        return 0 if found is None else SignedManifest.decode(bytes(found[0])).proof.head.size
 
     def last_round(self) -> tuple[str, Ints]:
         """Hash and cohort of the newest round; "" and nobody before the first."""
@@ -113,57 +170,133 @@ class CoordinatorStore:
         count: int,
         now: float,
         said: str,
+        present: Presence,
     ) -> None:
         """The next model, the new position and the end of the round in one transaction."""
-        self._end(serial, "committed", count, now, said, self._now(position, server, answers))
+        changes = self._now(position, server, answers)
+        entries = [model_entry(serial, self._named(server)[0])]
+        kept = [
+            ("INSERT INTO models VALUES (?, ?, ?)", (serial, position.done, _packed(server, answers))),
+            (
+                "DELETE FROM models WHERE serial NOT IN (SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
+                (KEPT_MODELS,),
+            ),
+        ]
+        changes += [*kept, *self.log.appended(entries)]
+        self._end(serial, position, "committed", count, now, said, changes, present)
+        self.log.grown(entries)
 
-    def abandon(self, serial: int, position: Position, count: int, now: float, why: str) -> None:
+    def abandon(
+        self, serial: int, position: Position, count: int, now: float, why: str, present: Presence
+    ) -> None:
         """The round is given up; the model stays."""
-        self._end(serial, "abandoned", count, now, why, [put_fact("progress", position.encode())])
+        changes = [put_fact("progress", position.encode())]
+        self._end(serial, position, "abandoned", count, now, why, changes, present)
 
     def _end(
-        self, serial: int, state: str, count: int, now: float, said: str, changes: list[Statement]
+        self,
+        serial: int,
+        position: Position,
+        state: str,
+        count: int,
+        now: float,
+        said: str,
+        changes: list[Statement],
+        present: Presence,
     ) -> None:
+        """Whom the round called is forgotten with it, unless the next exchange calls the same devices."""
         ended = "UPDATE rounds SET state = ?, reports = ?, ended = ?, reason = ? WHERE serial = ?"
         row = (state, count, now, said[:LONGEST] or None, serial)
-        tickets = ("DELETE FROM tickets WHERE serial = ?", (serial,))
-        self._store.write([*changes, (ended, row), tickets], durable=True)
+        forgotten = [] if position.step else [("UPDATE rounds SET called = x''", ())]
+        places = _places(present, self._setup.expire)
+        self._store.write([*changes, (ended, row), *forgotten, *places], durable=True, forget=True)
 
-    def ticket_holder(self, serial: int, report: bytes) -> int | None:
-        """Whose report id this is."""
-        found = self._store.row("SELECT slot FROM tickets WHERE serial = ? AND report = ?", (serial, report))
-        return None if found is None else int(found[0])
+    def rollback(self, done: int, now: Position) -> Position:
+        """Go back to the model after so many rounds; numbers of rounds and manifests go on."""
+        kept = self._store.rows("SELECT serial, done, state FROM models ORDER BY serial DESC")
+        found = next((row for row in kept if row[1] == done), None)
+        if found is None:
+            there = ", ".join(str(row[1]) for row in kept) or "none"
+            raise RefusedError("unknown", f"the models kept are those after {there} rounds, not after {done}.")
+        server, answers = _unpacked(bytes(found[2]))
+        position = replace(now, done=done, step=0)
+        entries = [model_entry(int(found[0]), self._named(server)[0])]
+        changes = [*self._now(position, server, answers), *self.log.appended(entries)]
+        self._store.write([*changes, ("DELETE FROM models WHERE done > ?", (done,))], durable=True)
+        self.log.grown(entries)
+        return position
 
     def history(self, last: int) -> list[dict[str, Any]]:
         """The last rounds, newest first."""
         found = self._store.rows(
-            "SELECT envelope, state, reports, ended, reason FROM rounds ORDER BY serial DESC LIMIT ?", (last,)
+            "SELECT manifest, state, reports, ended, reason FROM rounds ORDER BY serial DESC LIMIT ?", (last,)
         )
         rows = []
-        for envelope, state, reports, ended, reason in found:
-            m = Manifest.decode(bytes(envelope)[wire.SIGNATURE_BYTES :])
-            row = {name: getattr(m, name) for name in ("serial", "round", "phase", "mode", "called")}
+        for content, state, reports, ended, reason in found:
+            m = Manifest.decode(bytes(content))
+            row = {name: getattr(m, name) for name in ("serial", "round", "phase", "window", "called")}
             seconds = None if ended is None else round(ended - m.opened, 3)
             rows.append(row | {"state": state, "reports": reports, "seconds": seconds, "reason": reason})
         return rows
 
     def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
-        info = self._itinerary.info
-        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
-        content = encode_model(server.model, downloads, info.listed)
-        name, described = hashlib.sha256(content).digest(), bytes.fromhex(self.description_hash)
+        name, content = self._named(server)
+        described = bytes.fromhex(self.description_hash)
         features = bytes.fromhex(self._setup.description.feature_hash)
         before = self._store.fact("model") or name
+        changes = self._changes(before, server, len(content)) if before != name else b""
+        shorter = hashlib.sha256(changes).digest() if changes else b""
+        kept = (described, features, before, name, shorter)
+        published = [(name, content), *([(shorter, changes)] if changes else [])]
         return [
-            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?)", (described, features, before, name)),
-            ("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (name, content)),
+            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?, ?)", kept),
+            *(("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blob) for blob in published),
             put_fact("model", name),
+            put_fact("changes", before + shorter if changes else b""),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
             put_fact("answers", wire.pack_arrays(flat_answers(answers))),
             put_fact("progress", position.encode()),
         ]
+
+    def _changes(self, before: bytes, server: ServerState, whole: int) -> bytes:
+        """What leads from the model before to this one, if that is shorter than the whole."""
+        info = self._itinerary.info
+        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
+        base = wire.unpack_arrays(self._fact("server"))
+        changes = encode_changes(base, server.model, downloads, info.listed)
+        return changes if len(changes) < whole else b""
+
+    def _named(self, server: ServerState) -> tuple[bytes, bytes]:
+        """Hash and bytes of a public model."""
+        info = self._itinerary.info
+        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
+        content = encode_model(server.model, downloads, info.listed)
+        return hashlib.sha256(content).digest(), content
+
+
+def _places(present: Presence, expire: int) -> list[Statement]:
+    """Who came misses nothing; who stays away too often loses the place."""
+    came, called = present
+    return [
+        *(("UPDATE devices SET missed = missed + 1 WHERE slot = ?", (slot,)) for slot in sorted(called - came)),
+        *(("UPDATE devices SET missed = 0 WHERE slot = ? AND missed > 0", (slot,)) for slot in sorted(came)),
+        ("DELETE FROM devices WHERE missed >= ?", (expire,)),
+    ]
+
+
+def _packed(server: ServerState, answers: Answers) -> bytes:
+    parts = (server.model, server.private, flat_answers(answers))
+    model, private, told = (wire.pack_arrays(part) for part in parts)
+    return wire.pack_pair(model, wire.pack_pair(private, told))
+
+
+def _unpacked(content: bytes) -> tuple[ServerState, Answers]:
+    model, rest = wire.unpack_pair(content)
+    private, told = wire.unpack_pair(rest)
+    server = ServerState(wire.unpack_arrays(model), wire.unpack_arrays(private))
+    return server, answers_of(wire.unpack_arrays(told))
 
 
 def slots(packed: bytes) -> Ints:

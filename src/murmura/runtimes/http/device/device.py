@@ -2,7 +2,8 @@
 
 The order of things in a round is the promise. The sending time is drawn before training starts. What is sent
 has one length for everyone. The journal has the upload before the first byte leaves, and consent is asked
-before every one. After a crash the same bytes are sent again or none.
+before every one. After a crash the same update is sent again or none. Nothing is believed that is not under the
+pinned terms, signed by all machines they name, and in the public log.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from murmura.channel.chain import Chain
 from murmura.channel.consent import StickyRecord, client_consent
 from murmura.channel.journal import JournalEntry
+from murmura.channel.sealing import seal
 from murmura.channel.shares import SEED_BYTES, Entropy, split
 from murmura.core.codec import encode
 from murmura.core.consent import Permission
@@ -25,25 +27,30 @@ from murmura.core.contract import FederationInfo, History, Phase, RoundContext, 
 from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
+from murmura.engine.itinerary import public_part
 from murmura.engine.visit import Visit, visit
 from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.places import register
+from murmura.runtimes.http.device.receipts import Receipt, mark
 from murmura.runtimes.http.device.storage import (
-    DeviceMemory,
     DeviceStorage,
     Identity,
     PendingUpload,
 )
+from murmura.runtimes.http.device.trust import last_verified, verified
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.manifest import Manifest, open_manifest
+from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.http.protocol.terms import AggregatorAddress
 from murmura.runtimes.http.protocol.transport import HttpReply, Transport, ask, bearer
-from murmura.runtimes.http.protocol.wire import ID_BYTES, IndividualReport, ShareMessage
+from murmura.runtimes.http.protocol.wire import ID_BYTES, IndividualReport, ShareHead, SharePass
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 RETRY = 0.5  # seconds between attempts while a machine does not answer
 Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
+SALT_BYTES = 32
 REMEMBERED = 64  # exchanges a device remembers, to answer none twice
 
 
@@ -76,12 +83,26 @@ class _Work:
     permission: Permission  # what this upload is made under; a change cancels it
 
 
+@dataclass(frozen=True)
+class _Message:
+    """One message of an upload, before it is sealed."""
+
+    url: str
+    payload: bytes
+    aggregator: AggregatorAddress | None = None  # None: the coordinator, in readable mode
+
+    @property
+    def bytes(self) -> int:
+        """How long it is on the way."""
+        return len(self.payload) + (wire.REPORT_HEADER if self.aggregator is None else wire.SHARE_HEADER)
+
+
 @dataclass(frozen=True, eq=False)
 class _Result:
     """What training gave: what stays, what leaves, and what that discloses."""
 
     state: Arrays
-    messages: tuple[tuple[str, bytes], ...]  # (address, body) in the order of sending
+    messages: tuple[_Message, ...]  # in the order of sending
     rows: int
     joined: tuple[int, ...]
     sent: tuple[int, ...]
@@ -89,11 +110,11 @@ class _Result:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(b"".join(body for _, body in self.messages)).hexdigest()
+        return hashlib.sha256(b"".join(one.payload for one in self.messages)).hexdigest()
 
     @property
     def bytes(self) -> int:
-        return sum(len(body) for _, body in self.messages)
+        return sum(one.bytes for one in self.messages)
 
 
 class Device:
@@ -119,7 +140,9 @@ class Device:
         """Look at the coordinator once, and take part if there is something to take part in."""
         try:
             known = {"if-none-match": self._etag} if self._etag else {}
-            reply = await ask(self.send, "GET", f"{self.identity.url}/round", headers=known)
+            reply = await ask(
+                self.send, "GET", f"{self.identity.url}/round", headers=known, largest=LARGEST_ENVELOPE
+            )
         except RefusedError as error:
             if error.code in ("paused", "finished"):
                 return VisitOutcome("idle" if error.code == "paused" else "finished", why=str(error))
@@ -128,9 +151,12 @@ class Device:
 
     async def take_part(self, reply: HttpReply) -> VisitOutcome:
         """Deal with a manifest that was fetched."""
-        manifest = open_manifest(reply.body, self.identity.key)
-        self.manifest = manifest
+        own, memory = self.identity, self.storage.memory
+        signed = await verified(reply.body, own.terms, memory.head, self.send, own.url)
+        self.manifest = manifest = signed.manifest
         if self._is_new(manifest):
+            head = signed.proof.head
+            self.storage.keep(replace(memory, log=(head.size, head.root.hex())))
             why = self._objection(manifest)
             if why is not None:
                 return self._done(manifest, "declined", why)
@@ -143,10 +169,6 @@ class Device:
     def _is_new(self, manifest: Manifest) -> bool:
         """Whether there is still something to do; refuses a coordinator that says two different things."""
         memory, name = self.storage.memory, manifest.hash.hex()
-        if manifest.federation != self.identity.federation:
-            raise RefusedError(
-                "forged", "the manifest must be of the federation this device joined, but is not."
-            )
         if manifest.serial < memory.serial:
             raise RefusedError(
                 "replay", f"manifest {manifest.serial} comes after {memory.serial}; take no part."
@@ -166,18 +188,38 @@ class Device:
             raise RefusedError(
                 "replay", "this exchange was answered before under another manifest; take no part."
             )
+        if not self.identity.terms.windows.is_at(manifest.window, self._clock()):
+            raise RefusedError(
+                "forged", f"window {manifest.window} must be that of the time, but is not; take no part."
+            )
         return True
 
     def _objection(self, manifest: Manifest) -> str | None:
         """Why the owner of this device would not want to take part."""
         own = self.identity
-        if min(manifest.minimum, manifest.called) < own.minimum:
-            return (
-                f"the round may release a sum of {min(manifest.minimum, manifest.called)} devices, "
-                f"but this one wants at least {own.minimum}"
-            )
-        if manifest.mode == "readable" and not own.readable:
+        least = min(own.terms.minimum, manifest.called)
+        if least < own.minimum:
+            return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
+        if own.terms.readable and not own.readable:
             return "the server can read each update, and this device does not allow that"
+        return None
+
+    def _unasked(self, manifest: Manifest, phase: Phase) -> tuple[Kind, str] | None:
+        """Why this exchange is not for this device now: it has answered, or is not in the part that is asked."""
+        memory, window = self.storage.memory, manifest.window
+        again = memory.pending is not None and memory.pending.manifest == manifest.hash.hex()
+        if phase.repeat is not None and memory.answers(phase.name, window) >= phase.repeat + again:
+            return "declined", (
+                f"phase '{phase.name}' was answered in window {window}; a second answer would show what this device "
+                "adds to a sum"
+            )
+        if phase.follows and not memory.answers(phase.follows, window):
+            return "declined", f"this device was not counted in phase '{phase.follows}'"
+        if (manifest.part, manifest.part_seed != "") != (phase.part, phase.part < 1):
+            raise RefusedError("malformed", "a manifest must ask the part of the devices its phase declares.")
+        place = self.identity.place
+        if phase.part < 1 and not public_part(bytes.fromhex(manifest.part_seed), place + 1, phase.part)[place]:
+            return "not-called", "another part of the devices is asked"
         return None
 
     def _done(self, manifest: Manifest, kind: Kind, why: str) -> VisitOutcome:
@@ -185,23 +227,27 @@ class Device:
         return VisitOutcome(kind, manifest.round, manifest.phase, why)
 
     async def _answer(self, manifest: Manifest) -> VisitOutcome:
-        described = await self.cache.description(manifest.description)
-        phase, m = manifest.exchange(described.info), manifest
+        info = (await self.cache.description()).info
+        phase, m = self.identity.terms.phase(manifest.phase, info), manifest
         allowed, before = self.storage.permission(), self.storage.memory
         if not allowed.permits(phase.asks):
             return self._done(m, "declined", f"no consent to {phase.asks}")
+        if (unasked := self._unasked(m, phase)) is not None:
+            return self._done(m, *unasked)
         again = before.pending if before.pending and before.pending.manifest == m.hash.hex() else None
         report = self._report(m)
         try:
-            ticket = (await self._patiently("POST", f"{self.identity.url}/tickets", m.hash + report, m)).body
+            ticket = await self._ticket(m, report)
             # before training, so that it tells nothing about how long that takes
             draw = int.from_bytes(self._entropy(4), "little") / 2**32
             send_at = self._clock() + m.hold + m.spread * draw
-            work = _Work(m, described.info, phase, ticket, report, send_at, allowed)
-            result = await self._train(work, bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES))
+            work = _Work(m, info, phase, ticket, report, send_at, allowed)
+            seed = bytes.fromhex(again.seed) if again else self._entropy(SEED_BYTES)
+            salt = bytes.fromhex(again.salt) if again else self._entropy(SALT_BYTES)
+            result = await self._train(work, seed)
             if again is not None and again.digest != result.digest:
                 raise RefusedError("duplicate", "what would be sent is not what was prepared before the crash.")
-            return await self._upload(work, result)
+            return await self._upload(work, result, PendingUpload(m.hash.hex(), seed.hex(), salt.hex(), result.digest))
         except NoReceiptError as error:  # perhaps it was counted: what it would show counts as shown
             return self._done(m, "refused", str(error))
         except RefusedError as error:
@@ -214,6 +260,19 @@ class Device:
             # consent was taken back, this history cannot be trained on, or nothing can be written down
             return self._done(m, "declined", str(error))
 
+    async def _ticket(self, manifest: Manifest, report: bytes) -> bytes:
+        """The right to report in this round; a place that was lost by staying away is taken anew."""
+        url, body = f"{self.identity.url}/tickets", manifest.hash + report
+        try:
+            return (await self._patiently("POST", url, body, manifest)).body
+        except RefusedError as error:
+            if error.code != "unauthorised" or self.identity.admission is None:
+                raise
+        own = self.identity
+        place = await register(self.send, own.url, own.terms, own.admission, token=own.token)
+        self.identity = replace(own, place=place.slot)
+        return (await self._patiently("POST", url, body, manifest)).body
+
     def _report(self, manifest: Manifest) -> bytes:
         """The id of this device's one report in a round: the same after a crash, random to the aggregators."""
         named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
@@ -224,13 +283,15 @@ class Device:
         m, memory, secret = work.manifest, self.storage.memory, self.identity.secret
         model = await self.cache.model(m)
         answer = await self.own_answer() if m.answers else None
-        algorithm, rng = m.algorithm(), Rng(secret, m.round)
+        terms = self.identity.terms
+        algorithm, rng = terms.algorithm(), Rng(secret, m.round)
         history, joined = self.history(work.info, work.permission, m.round)
         state = memory.state or algorithm.client_init(
             work.info, self.history(work.info, work.permission, 0)[0], Rng(secret)
         )
         context = RoundContext(work.info, m.phase, m.round, model, answer)
-        chain = m.chain(work.info) if m.combine == "sum" else None
+        summed = work.phase.combine == "sum"
+        chain = terms.chain(m.phase, work.info, m.largest) if summed else None
         made = visit(algorithm, work.phase, context, state, history, rng, chain)
         sent = tuple(sorted({*memory.sent, *history.item[made.shown].tolist()}))
         messages, rows = self._messages(work, made, chain, seed)
@@ -260,34 +321,28 @@ class Device:
 
     def _messages(
         self, work: _Work, made: Visit, chain: Chain | None, seed: bytes
-    ) -> tuple[tuple[tuple[str, bytes], ...], int]:
+    ) -> tuple[tuple[_Message, ...], int]:
         """What leaves, for whom; of one length for everyone unless the server needs each update."""
-        m, vector = work.manifest, made.vector
+        vector, terms, letters = made.vector, self.identity.terms, f"{self.identity.url}/letters"
         if chain is None or vector is None:
-            body, rows = encode(made.update, work.phase.sends), sum(map(len, made.update.tables.values()))
-            upload = IndividualReport(m.hash, work.report, work.ticket, body)
-            return ((f"{self.identity.url}/letters", upload.encode()),), rows
-        rows = chain.rows
-        if m.seed_aggregator is None or m.vector_aggregator is None:
-            upload = IndividualReport(m.hash, work.report, work.ticket, chain.ring.pack(vector))
-            return ((f"{self.identity.url}/letters", upload.encode()),), rows
+            rows = sum(map(len, made.update.tables.values()))
+            return (_Message(letters, encode(made.update, work.phase.sends)),), rows
+        first, second = terms.seed_aggregator, terms.vector_aggregator
+        if first is None or second is None:
+            return (_Message(letters, chain.ring.pack(vector)),), chain.rows
         seed, other = split(vector, chain.ring, lambda _: seed)
-        first = ShareMessage(wire.SEED, m.hash, work.report, work.ticket, wire.NO_RECEIPT, seed)
-        second = replace(first, kind=wire.VECTOR, payload=chain.ring.pack(other))
         return (
-            (f"{m.seed_aggregator.url}/reports", first.encode()),
-            (f"{m.vector_aggregator.url}/reports", second.encode()),
-        ), rows
+            _Message(f"{first.url}/reports", seed, first),
+            _Message(f"{second.url}/reports", chain.ring.pack(other), second),
+        ), chain.rows
 
-    async def _upload(self, work: _Work, result: _Result) -> VisitOutcome:
+    async def _upload(self, work: _Work, result: _Result, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
-        name = m.hash.hex()
-        seed = result.messages[0][1][wire.SHARE_HEADER :].hex() if m.mode == "secure-sum" else ""
         exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
-        pending = PendingUpload(name, seed, result.digest)
-        prepared = replace(memory, pending=pending, exchanges=exchanges)
-        self.storage.keep(replace(prepared, joined=result.joined, sent=result.sent))
+        if memory.pending != pending:
+            memory = replace(memory, pending=pending, exchanges=exchanges, joined=result.joined, sent=result.sent)
+            self.storage.keep(memory if work.phase.repeat is None else memory.answering(m.phase, m.window))
         send_at = work.send_at
         while m.hold > 0 and send_at < self._clock():
             send_at += m.hold  # training took longer than it should: tell no more than that
@@ -296,23 +351,42 @@ class Device:
             self._require_consent(work)
         self._require_consent(work)
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        self.storage.note(
-            JournalEntry(now, m.round, m.phase, name, result.bytes, result.rows, result.disclosed)
+        noted = JournalEntry(
+            now, m.round, m.phase, pending.manifest, result.bytes, result.rows, result.disclosed
         )
-        receipt = wire.NO_RECEIPT
-        for place, (address, body) in enumerate(result.messages):
-            body = wire.with_receipt(body, receipt) if place else body
-            receipt = (await self._patiently("POST", address, body, m, work)).body
-            self._check_receipt(work, place, receipt)
-        learned = DeviceMemory(result.state, m.serial, name, exchanges, result.joined, result.sent)
-        self.storage.keep(learned)
+        head, salt = self.storage.note(noted), bytes.fromhex(pending.salt)
+        receipts = await self._send(work, result, mark(salt, head))
+        signed = tuple(receipt.hex() for receipt in receipts)
+        self.storage.keep_receipt(Receipt(pending.manifest, work.report.hex(), head, pending.salt, signed))
+        learned = replace(self.storage.memory, state=result.state, exchanges=exchanges)
+        self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.bytes, result.disclosed)
 
-    def _check_receipt(self, work: _Work, place: int, receipt: bytes) -> None:
-        m = work.manifest
-        signer = (m.seed_aggregator, m.vector_aggregator)[place]
-        key = self.identity.key if signer is None else bytes.fromhex(signer.key)
-        check_signature(key, "receipt", m.hash + work.report, receipt)
+    async def _send(self, work: _Work, result: _Result, marked: bytes) -> list[bytes]:
+        """Every message in its order, each with the receipt of the one before; their receipts."""
+        m, receipts = work.manifest, [wire.NO_RECEIPT]
+        for kind, message in enumerate(result.messages):
+            body = self._sealed(work, kind, message, marked, receipts[-1])
+            receipt = (await self._patiently("POST", message.url, body, m, work)).body
+            key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
+            check_signature(bytes.fromhex(key), "receipt", m.hash + work.report + marked, receipt)
+            receipts.append(receipt)
+        return receipts[1:]
+
+    def _sealed(self, work: _Work, kind: int, message: _Message, marked: bytes, receipt: bytes) -> bytes:
+        """A message as it travels: for an aggregator sealed to its key, under this device's admission."""
+        if message.aggregator is None:
+            report = IndividualReport(work.manifest.hash, work.report, work.ticket, marked, message.payload)
+            return report.encode()
+        head, key = ShareHead(kind, work.manifest.hash, work.report), bytes.fromhex(message.aggregator.sealing_key)
+        payload = seal(message.payload, key, head.info("payload"))
+        named, own = wire.digest(payload), self.identity.admission
+        shown, signature = wire.NO_ADMISSION, wire.NO_SIGNATURE
+        if own is not None:
+            shown = own.shown.encode()
+            signature = own.key.sign("report", wire.report_content(head, named))
+        passed = SharePass(work.ticket, receipt, marked, shown, named, signature)
+        return head.encode() + seal(passed.encode(), key, head.info("pass")) + payload
 
     def _require_consent(self, work: _Work) -> None:
         if self.storage.permission() != work.permission:
@@ -322,16 +396,9 @@ class Device:
         """The last one seen, or that of the last completed round for someone who came later."""
         if self.manifest is not None:
             return self.manifest
-        found = await self._look_up("/round/last")
-        if found is None:
-            return None
-        manifest = open_manifest(found, self.identity.key)
-        if manifest.federation != self.identity.federation:
-            raise RefusedError(
-                "forged",
-                "the last manifest must be of the federation this device joined, but is not; do not use it.",
-            )
-        return manifest
+        own = self.identity
+        found = await last_verified(self.send, own.url, own.terms, self.storage.memory.head)
+        return None if found is None else found.manifest
 
     async def own_answer(self) -> Arrays | None:
         """What the last exchange told this device alone."""

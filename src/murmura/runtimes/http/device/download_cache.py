@@ -8,13 +8,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from murmura.core.channel import ChannelSettings
-from murmura.core.codec import decode_model
+from murmura.core.codec import decode_changes, decode_model, encode_model
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError
-from murmura.core.settings import from_dict
-from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest
+from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
 
 Model = dict[str, NDArray[Any]]
@@ -23,33 +23,46 @@ Model = dict[str, NDArray[Any]]
 class DownloadCache:
     """The description and the newest model; devices of one process can share it."""
 
-    def __init__(self, url: str, send: Transport) -> None:
-        self._url, self._send = url, send
-        self._described: tuple[str, FederationDescription] | None = None
+    def __init__(self, url: str, send: Transport, terms: FederationTerms) -> None:
+        self._url, self._send, self._terms = url, send, terms
+        self._described: FederationDescription | None = None
         self._model: tuple[str, Model] | None = None
         self._fetching = asyncio.Lock()
         self.bytes_down = 0
 
-    async def description(self, name: str) -> FederationDescription:
-        """The public description of that hash."""
+    async def description(self) -> FederationDescription:
+        """The public description that the terms name."""
         async with self._fetching:
-            if self._described is None or self._described[0] != name:
-                described = FederationDescription.decode(await self._fetch(name))
+            if self._described is None:
+                catalogue = self._terms.catalogue
+                content = await self._fetch(catalogue.description, catalogue.bytes)
+                described = FederationDescription.decode(content)
                 if described.feature_hash:
-                    described = described.with_features(await self._fetch(described.feature_hash))
-                self._described = name, described
-            return self._described[1]
+                    features = await self._fetch(described.feature_hash, catalogue.features_bytes)
+                    described = described.with_features(features)
+                self._described = described
+            return self._described
 
-    async def model(self, manifest: Manifest) -> Model:
+    async def model(self, wanted: Manifest) -> Model:
         """The public model of a round, in the algorithm's own types and shapes."""
-        info = (await self.description(manifest.description)).info
+        info = (await self.description()).info
         async with self._fetching:
-            if self._model is None or self._model[0] != manifest.model:
-                self._model = manifest.model, _read(await self._fetch(manifest.model), manifest, info)
+            if self._model is None or self._model[0] != wanted.model.hash:
+                self._model = wanted.model.hash, await self._newest(wanted, info)
             return self._model[1]
 
-    async def _fetch(self, name: str) -> bytes:
-        content = (await ask(self._send, "GET", f"{self._url}/m/{name}")).body
+    async def _newest(self, wanted: Manifest, info: FederationInfo) -> Model:
+        """The whole model, or what changed since the one that is here."""
+        known = self._model
+        short = [] if known is None else [one for one in wanted.changes if one.base == known[0]]
+        if known is not None and short and short[0].bytes < wanted.model.bytes:
+            content = await self._fetch(short[0].hash, short[0].bytes)
+            return self._read(content, wanted, info, known[1])
+        content = await self._fetch(wanted.model.hash, wanted.model.bytes)
+        return self._read(content, wanted, info)
+
+    async def _fetch(self, name: str, length: int) -> bytes:
+        content = (await ask(self._send, "GET", f"{self._url}/m/{name}", largest=length)).body
         if hashlib.sha256(content).hexdigest() != name:
             raise RefusedError(
                 "forged", "what is published under a hash must have it, but has another; take no part."
@@ -57,23 +70,29 @@ class DownloadCache:
         self.bytes_down += len(content)
         return content
 
-
-def _read(content: bytes, manifest: Manifest, info: FederationInfo) -> Model:
-    algorithm = manifest.algorithm()
-    if algorithm.uses_features and info.features is None:
-        raise RefusedError(
-            "malformed", f"{manifest.preset} needs item features, but the description names none; take no part."
-        )
-    publishes = algorithm.publishes(info)
-    channel = from_dict(ChannelSettings, dict(manifest.channel))
-    kinds = {table.name: table.dtype for table in publishes.tables}
-    try:
-        tables = decode_model(content, channel.downloads(publishes), info.listed)
-        model: Model = {
-            name: values.astype(kinds[name]).reshape(manifest.shapes[name]) for name, values in tables.items()
-        }
-    except (FederationError, KeyError, ValueError) as error:
-        raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
-    for values in model.values():
-        values.flags.writeable = False
-    return model
+    def _read(self, content: bytes, wanted: Manifest, info: FederationInfo, base: Model | None = None) -> Model:
+        algorithm = self._terms.algorithm()
+        if algorithm.uses_features and info.features is None:
+            raise RefusedError(
+                "malformed",
+                f"{self._terms.method} needs item features, but the description names none; take no part.",
+            )
+        publishes = algorithm.publishes(info)
+        downloads = self._terms.channel_settings.downloads(publishes)
+        kinds = {table.name: table.dtype for table in publishes.tables}
+        try:
+            if base is None:
+                tables = decode_model(content, downloads, info.listed)
+            else:
+                tables = decode_changes(content, base, downloads, info.listed)
+                whole = encode_model(tables, downloads, info.listed)
+                if hashlib.sha256(whole).hexdigest() != wanted.model.hash:
+                    raise FederationError("what changed must lead to the model of the round, but leads elsewhere.")
+            model: Model = {
+                name: values.astype(kinds[name]).reshape(wanted.shapes[name]) for name, values in tables.items()
+            }
+        except (FederationError, KeyError, ValueError) as error:
+            raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
+        for values in model.values():
+            values.flags.writeable = False
+        return model

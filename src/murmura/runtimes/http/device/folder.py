@@ -1,7 +1,8 @@
 """A device's own folder: only its owner can read it, and every file in it is whole or absent.
 
-device.json (who it is), history.json (what its owner likes), permission.json (what she allows), memory.bin
-(what was learned), journal.jsonl (what left).
+device.json (who it is and the terms it joined under), history.json (what its owner likes), permission.json (what
+she allows), memory.bin (what was learned), journal.jsonl (what left), receipts.jsonl (who countersigned it),
+offered-terms.json (other terms that its owner has not agreed to).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,20 @@ from murmura.channel import journal
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.core.consent import Permission
 from murmura.core.contract import History
-from murmura.core.errors import RunError
+from murmura.core.errors import DataError, RunError
 from murmura.core.files import write_whole
 from murmura.core.settings import as_dict, from_dict
+from murmura.runtimes.http.device import receipts
+from murmura.runtimes.http.device.receipts import Receipt, append_receipt, check_receipts, read_receipts
 from murmura.runtimes.http.device.storage import DeviceMemory, Identity
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.terms import FederationTerms
 
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
+OFFERED = "offered-terms.json"
 JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
-VERSION = 1  # of the folder's files; device.json says it, one that says none is of version 1
+VERSION = 2  # of the folder's files, as device.json says; version 1 belonged to wire version 1
 
 
 @dataclass(frozen=True)
@@ -59,13 +65,7 @@ class DeviceFolder:
         self._write(HISTORY, json.dumps([vars(like) for like in likes]).encode())
         self.allow(permission)
         self.keep(DeviceMemory())
-        plain = {
-            "version": VERSION,
-            **vars(identity),
-            "key": identity.key.hex(),
-            "secret": [int(word) for word in identity.secret],
-        }
-        self._write(DEVICE, json.dumps(plain).encode())
+        self._write_identity(identity)
         (self.path / JOINING).unlink(missing_ok=True)
 
     def wanted_token(self) -> str:
@@ -77,8 +77,19 @@ class DeviceFolder:
             self._write(JOINING, secrets.token_hex(32).encode())
         return path.read_text("ascii")
 
+    def _write_identity(self, identity: Identity) -> None:
+        own = identity.admission
+        plain = {
+            "version": VERSION,
+            **vars(identity),
+            "terms": identity.terms.encode().decode(),
+            "secret": [int(word) for word in identity.secret],
+            "admission": None if own is None else own.encode().hex(),
+        }
+        self._write(DEVICE, json.dumps(plain).encode())
+
     def identity(self) -> Identity:
-        """Who it is; refuses a folder that a newer Murmura has made."""
+        """Who it is; refuses a folder of another version."""
         read = self._json(DEVICE)
         version = read.pop("version", 1)
         if version > VERSION:
@@ -86,10 +97,35 @@ class DeviceFolder:
                 f"{self.path} must be of version {VERSION}, but a newer Murmura made it version {version}; "
                 "start that one, or join in another folder."
             )
-        secret = np.array(read["secret"], np.uint32)
+        if version < VERSION:
+            raise RunError(
+                f"{self.path} must be of version {VERSION}, but was made by version 1, whose federations cannot go "
+                "on; join anew in another folder."
+            )
+        own = read["admission"]
         return Identity(
-            **read | {"key": bytes.fromhex(read["key"]), "secret": secret, "people": tuple(read["people"])}
+            **read
+            | {
+                "terms": FederationTerms.decode(read["terms"].encode()),
+                "secret": np.array(read["secret"], np.uint32),
+                "admission": None if own is None else OwnAdmission.decode(bytes.fromhex(own)),
+                "people": tuple(read["people"]),
+            }
         )
+
+    def offer(self, terms: FederationTerms) -> None:
+        """Keep other terms until the owner agrees to them."""
+        self._write(OFFERED, terms.encode())
+
+    def offered(self) -> FederationTerms | None:
+        """Terms that the owner has not agreed to, if there are any."""
+        path = self.path / OFFERED
+        return FederationTerms.decode(path.read_bytes()) if path.exists() else None
+
+    def accept(self, terms: FederationTerms) -> None:
+        """The owner agrees: from now on these terms count, and no others."""
+        self._write_identity(replace(self.identity(), terms=terms))
+        (self.path / OFFERED).unlink(missing_ok=True)
 
     def likes(self) -> list[LikedItem]:
         """Everything its owner likes."""
@@ -127,17 +163,38 @@ class DeviceFolder:
         """What left."""
         return Journal(self.path / journal.NAME)
 
-    def note(self, entry: JournalEntry) -> None:
+    def note(self, entry: JournalEntry) -> str:
         """Write an upload down before it leaves; the same upload sent again is one upload."""
         past = self.journal.verify()
-        if not past.entries or past.entries[-1].manifest != entry.manifest:
-            self.journal.append(entry, past)
-            for path in self.path.glob("journal.*"):
-                path.chmod(OWN)
+        if past.entries and past.entries[-1].manifest == entry.manifest:
+            return past.head
+        head = self.journal.append(entry, past)
+        for path in self.path.glob("journal.*"):
+            path.chmod(OWN)
+        return head
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep what the machines that took an upload signed."""
+        append_receipt(self.path / receipts.NAME, receipt)
+        (self.path / receipts.NAME).chmod(OWN)
+
+    def check_evidence(self, copy: Path | None = None) -> int:
+        """Check the journal against every receipt, also those of a copy kept elsewhere; how many there are."""
+        found = read_receipts(self.path / receipts.NAME) + ([] if copy is None else read_receipts(copy))
+        past = self.journal.verify()
+        check_receipts(found, self.identity().terms, frozenset(past.heads))
+        told = {(entry.round, entry.phase) for entry in past.entries}
+        missing = [one for one in self.memory.exchanges if one not in told]
+        if missing:
+            raise DataError(
+                f"{self.journal.path} must have a line for round {missing[0][0]} ({missing[0][1]}), in which this "
+                "device took part, but has none: its past was rewritten."
+            )
+        return len(found)
 
     def delete(self) -> None:
         """Remove every file of the device, its identity first, and the folder if nothing else is in it."""
-        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING):
+        for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING, OFFERED, receipts.NAME):
             (self.path / name).unlink(missing_ok=True)
         for path in self.path.glob("journal.*"):
             path.unlink()

@@ -19,7 +19,7 @@ from murmura.data.graphs.own_features import FeatureFiles, with_features
 from murmura.data.sources.registry import load
 from murmura.engine.plan import federation_info, with_used_features
 from murmura.engine.protocol import prepare, protocol, with_item_features
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.simulation import FederatedMethod
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -15,15 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.core.consent import DisclosureMode, Permission
-from murmura.core.errors import DataError, FederationError
+from murmura.core.errors import DataError
 from murmura.core.rng import Words
 from murmura.core.settings import changed
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
+from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity
+from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask, bearer
 from murmura.runtimes.http.protocol.wire import check_version
@@ -49,7 +51,8 @@ class JoinRequest:
     person: NDArray[Any] | None = None  # (rows,) whose row, by the place in `people`
     people: tuple[str, ...] = ()  # the names of a household; empty: one owner
     slot: int | None = None
-    key: bytes | None = None  # the coordinator's public key, when its owner has it from elsewhere
+    fingerprint: bytes | None = None  # hash of the terms, from an invitation; None: whoever answers is believed
+    admission: OwnAdmission | None = None
 
 
 async def about(send: Transport, url: str) -> dict[str, Any]:
@@ -61,23 +64,22 @@ async def about(send: Transport, url: str) -> dict[str, Any]:
 
 async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
     """Register and make the device's folder; how many rows are of items the federation does not have."""
-    federation = await about(send, request.url)
-    key = bytes.fromhex(str(federation["key"]))
-    if request.key is not None and request.key != key:
-        raise FederationError(
-            f"the coordinator at {request.url} must have the key that was given, but has another; do not join "
-            f"it."
-        )
-    described = await DownloadCache(request.url, send).description(str(federation["description"]))
+    terms = await fetch_terms(send, request.url, request.fingerprint)
+    described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
-    over = federation["state"] in OVER
+    over = (await about(send, request.url))["state"] in OVER
+    token = folder.wanted_token()
+    place = Place("", -1)
+    if not over:
+        place = await register(send, request.url, terms, request.admission, token, request.slot)
     identity = Identity(
         request.url,
-        key,
-        str(federation["federation"]),
-        "" if over else await register(send, request.url, token=folder.wanted_token(), slot=request.slot),
+        terms,
+        place.token,
         request.secret,
+        place.slot,
+        request.admission,
         request.minimum,
         request.readable,
         request.disclosure,
@@ -85,13 +87,6 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     )
     folder.create(identity, likes, changed(request.permission, never=never))
     return foreign
-
-
-async def register(send: Transport, url: str, **wanted: object) -> str:
-    """Take a place, under the token or in the slot that is wanted: the token that stands for it."""
-    named = {name: value for name, value in wanted.items() if value is not None}
-    reply = (await ask(send, "POST", f"{url}/devices", json.dumps(named).encode())).json()
-    return str(reply["token"])
 
 
 def known_likes(described: FederationDescription, request: JoinRequest) -> tuple[list[LikedItem], int]:
@@ -170,6 +165,8 @@ async def stay(
             away = True
         except RefusedError as error:
             outcome = VisitOutcome("refused", why=str(error))
+            if isinstance(error, TermsChangedError) and isinstance(device.storage, DeviceFolder):
+                device.storage.offer(error.offered)
             if error.code in ("unauthorised", "version", "forged"):
                 raise
         if outcome.kind != "idle":

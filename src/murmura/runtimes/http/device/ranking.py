@@ -10,9 +10,11 @@ from murmura.core.rng import Rng, Words
 from murmura.core.update import Arrays
 from murmura.engine.reasons import sentence, term_reasons
 from murmura.runtimes.http.protocol.manifest import Manifest
+from murmura.runtimes.http.protocol.terms import FederationTerms
 
 
 def recommend(
+    terms: FederationTerms,
     manifest: Manifest,
     info: FederationInfo,
     model: Arrays,
@@ -28,7 +30,7 @@ def recommend(
     A device that has learned nothing yet is someone who comes later: her part is made from the model as it
     stands. Ties go to the lower number.
     """
-    algorithm, context, ready = _ready(manifest, info, model, state, history, secret, answer)
+    algorithm, context, ready = _ready(terms, manifest, info, model, state, history, secret, answer)
     scores = np.asarray(algorithm.client_score(context, ready, history), np.float64)
     whose = np.zeros(len(history), np.int32) if history.person is None else history.person
     best = []
@@ -40,6 +42,7 @@ def recommend(
 
 
 def explain(
+    terms: FederationTerms,
     manifest: Manifest,
     info: FederationInfo,
     model: Arrays,
@@ -49,7 +52,7 @@ def explain(
     shown: Ints,
 ) -> list[str]:
     """Why each of the shown items, the list of a device's one owner; nothing where scores are no sums."""
-    algorithm, context, ready = _ready(manifest, info, model, state, history, secret)
+    algorithm, context, ready = _ready(terms, manifest, info, model, state, history, secret)
     terms = algorithm.client_terms(context, ready, history)
     if terms is None:
         return []
@@ -59,6 +62,7 @@ def explain(
 
 
 def _ready(
+    terms: FederationTerms,
     manifest: Manifest,
     info: FederationInfo,
     model: Arrays,
@@ -68,7 +72,7 @@ def _ready(
     answer: Arrays | None = None,
 ) -> tuple[Algorithm, RoundContext, ClientState]:
     """What a device ranks with."""
-    algorithm, rng = manifest.algorithm(), Rng(secret, manifest.round + 1)
+    algorithm, rng = terms.algorithm(), Rng(secret, manifest.round + 1)
     context = RoundContext(info, "ready", manifest.round + 1, model, answer)
     if state:
         return algorithm, context, algorithm.client_ready(context, state, history, rng)

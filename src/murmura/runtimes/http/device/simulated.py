@@ -20,8 +20,12 @@ from murmura.core.population import group_means, member_places
 from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.joining import ManifestEvents, about, register
+from murmura.runtimes.http.device.joining import ManifestEvents
+from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
+from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask
 
@@ -40,6 +44,8 @@ class SimulatedDevices:
     disclosure: DisclosureMode = "sticky"
     readable: bool = False
     groups: Ints | None = None  # the device of every user, -1 where somebody has none
+    admission: Callable[[int], OwnAdmission] | None = None  # of each device, where they are invited
+    fingerprint: bytes | None = None  # hash of the terms; None: whoever answers is believed
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,11 @@ async def register_devices(
     sleep: Sleep = asyncio.sleep,
 ) -> list[Device]:
     """Register the devices, each in its slot."""
-    federation = await about(send, simulated.url)
-    cache = DownloadCache(simulated.url, send)
+    terms = await fetch_terms(send, simulated.url, simulated.fingerprint)
+    cache = DownloadCache(simulated.url, send, terms)
     devices = simulated.data.n_users if simulated.groups is None else int(simulated.groups.max()) + 1
     secrets = client_secrets(simulated.seed, devices)
-    described = await cache.description(str(federation["description"]))
+    described = await cache.description()
     items = np.arange(simulated.data.n_items, dtype=np.int32)  # of samples: their owners' own numbers
     if described.info.task is None:
         items = described.items.index(simulated.data.items.labels.tolist(), "item")
@@ -75,14 +81,16 @@ async def register_devices(
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(client: int) -> Device:
+        admission = None if simulated.admission is None else simulated.admission(client)
         async with gate:
-            token = await register(send, simulated.url, slot=client)
+            place = await register(send, simulated.url, terms, admission, entropy(32).hex(), client)
         identity = Identity(
             simulated.url,
-            bytes.fromhex(str(federation["key"])),
-            str(federation["federation"]),
-            token,
+            terms,
+            place.token,
             secrets[client],
+            place.slot,
+            admission,
             minimum=1,
             readable=simulated.readable,
             disclosure=simulated.disclosure,
@@ -123,7 +131,8 @@ async def run_devices(
     url, etag, cache = devices[0].identity.url, "", devices[0].cache
     while True:
         try:
-            reply = await ask(send, "GET", f"{url}/round", headers={"if-none-match": etag} if etag else {})
+            known = {"if-none-match": etag} if etag else {}
+            reply = await ask(send, "GET", f"{url}/round", headers=known, largest=LARGEST_ENVELOPE)
             if reply.status != 304:
                 etag, started = reply.headers.get("etag", ""), time.monotonic()
                 before = sum(_sent(device) for device in devices), cache.bytes_down

@@ -6,23 +6,27 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
-from murmura.channel.journal import JournalEntry
+from murmura.channel.journal import START, JournalEntry
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
-from murmura.runtimes.http.aggregator.aggregator import pack_pair, unpack_pair
-from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
+from murmura.runtimes.http.device.receipts import Receipt
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.log import LogHead
+from murmura.runtimes.http.protocol.terms import FederationTerms
+from murmura.runtimes.http.protocol.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
 
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """Who a device is to the coordinator, and what it draws its randomness with; nobody else has it."""
+    """Who a device is, what it pinned when it joined, and what it draws its randomness with; nobody else has it."""
 
     url: str  # of the coordinator
-    key: bytes  # the coordinator's public key, known since joining
-    federation: str
+    terms: FederationTerms  # no others are taken part under
     token: str
     secret: Words  # (2,)
+    place: int = -1  # its number in the federation
+    admission: OwnAdmission | None = None  # None in an open federation
     minimum: int = 100  # takes no part in a round that releases sums of fewer
     readable: bool = False  # whether its owner allows the server to read its updates
     disclosure: DisclosureMode = "sticky"
@@ -31,11 +35,12 @@ class Identity:
 
 @dataclass(frozen=True)
 class PendingUpload:
-    """An upload that has been prepared: enough to send the same bytes again, not the update itself."""
+    """An upload that has been prepared: enough to send the same again, not the update itself."""
 
     manifest: str
     seed: str  # of the share that is one; fresh system randomness
-    digest: str  # of everything that is sent
+    salt: str  # of the mark that its receipts countersign
+    digest: str  # of everything that is sent, before it is sealed
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +54,22 @@ class DeviceMemory:
     joined: tuple[int, ...] = ()  # items in the shared set, in the order they joined
     sent: tuple[int, ...] = ()  # items ever disclosed
     pending: PendingUpload | None = None
+    log: tuple[int, str] = (0, "")  # size and root of the newest head of the log that was seen
+    answered: tuple[tuple[str, int, int], ...] = ()  # (phase, window, how often) of exchanges of the opening
+
+    @property
+    def head(self) -> LogHead | None:
+        """The newest head of the log that was seen."""
+        return LogHead(self.log[0], bytes.fromhex(self.log[1])) if self.log[1] else None
+
+    def answers(self, phase: str, window: int) -> int:
+        """How often an exchange of the opening was answered in a window."""
+        return next((n for name, at, n in self.answered if (name, at) == (phase, window)), 0)
+
+    def answering(self, phase: str, window: int) -> DeviceMemory:
+        """It is answered once more; what was answered in earlier windows is of no use."""
+        others = tuple(one for one in self.answered if one[0] != phase)
+        return replace(self, answered=(*others, (phase, window, self.answers(phase, window) + 1)))
 
     def dealt_with(self, serial: int, manifest: str) -> DeviceMemory:
         """This manifest needs nothing more."""
@@ -66,7 +87,8 @@ class DeviceMemory:
         text, arrays = unpack_pair(content)
         plain = json.loads(text)
         plain |= {name: tuple(plain[name]) for name in ("joined", "sent")}
-        plain["exchanges"] = tuple(map(tuple, plain["exchanges"]))
+        plain |= {name: tuple(map(tuple, plain[name])) for name in ("exchanges", "answered")}
+        plain["log"] = tuple(plain["log"])
         plain["pending"] = None if plain["pending"] is None else PendingUpload(**plain["pending"])
         return DeviceMemory(unpack_arrays(arrays), **plain)
 
@@ -84,8 +106,11 @@ class DeviceStorage(Protocol):
     def permission(self) -> Permission:
         """What the owner allows at this moment."""
 
-    def note(self, entry: JournalEntry) -> None:
-        """Write down an upload before it leaves, once per manifest."""
+    def note(self, entry: JournalEntry) -> str:
+        """Write down an upload before it leaves, once per manifest; the head of the journal then."""
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep what the machines that took an upload signed."""
 
 
 @dataclass(eq=False)
@@ -97,6 +122,7 @@ class InMemoryStorage:
     notes: int = 0
     bytes_up: int = 0
     last: JournalEntry | None = None
+    receipt: Receipt | None = None  # the last one
 
     def keep(self, memory: DeviceMemory) -> None:
         """Replace it."""
@@ -106,7 +132,12 @@ class InMemoryStorage:
         """Always the same."""
         return self.allowed
 
-    def note(self, entry: JournalEntry) -> None:
+    def note(self, entry: JournalEntry) -> str:
         """Count it."""
         if self.last is None or entry.manifest != self.last.manifest:
             self.last, self.notes, self.bytes_up = entry, self.notes + 1, self.bytes_up + entry.bytes
+        return START
+
+    def keep_receipt(self, receipt: Receipt) -> None:
+        """Replace it."""
+        self.receipt = receipt

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from murmura.channel import signing
+from murmura.channel import sealing, signing
 from murmura.core.errors import FederationError
-from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol.refusals import RefusedError
 
 
@@ -32,11 +32,31 @@ class ServerKey:
     @staticmethod
     def load_or_create(store: ServerDatabase) -> ServerKey:
         """The server's key, made at its first start."""
-        private = store.fact("key")
-        if private is None:
-            private = signing.new_key()
-            store.write([put_fact("key", private)], durable=True)
-        return ServerKey(private)
+        return ServerKey(store.fact_or("key", signing.new_key))
+
+
+@dataclass(frozen=True)
+class SealingKey:
+    """The private key that shares for one aggregator are sealed to."""
+
+    private: bytes
+
+    @cached_property
+    def public(self) -> bytes:
+        """What devices seal to."""
+        return sealing.public_key(self.private)
+
+    def unseal(self, sealed: bytes, info: bytes) -> bytes:
+        """What was sealed to this key for this purpose; refuses anything else."""
+        try:
+            return sealing.unseal(sealed, self.private, info)
+        except FederationError as error:
+            raise RefusedError("forged", str(error)) from None
+
+    @staticmethod
+    def load_or_create(store: ServerDatabase) -> SealingKey:
+        """The aggregator's key, made at its first start."""
+        return SealingKey(store.fact_or("sealing key", sealing.new_key))
 
 
 def check_signature(public: bytes, purpose: str, content: bytes, signature: bytes) -> None:

@@ -1,15 +1,18 @@
 """The binary messages of docs/wire.md: fixed headers, little-endian, lengths known before anything is read.
 
-share   'm' 's' version kind | manifest hash (32) | report id (16) | ticket (64) | receipt (64) | payload
-letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | an update or a ring vector
+share   'm' 's' version kind | manifest hash (32) | report id (16) | sealed pass | sealed payload
+pass    ticket (64) | receipt (64) | mark (32) | admission (104) | SHA-256 of the sealed payload (32) | signature (64)
+letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | mark (32) | update or ring vector
 arrays  'm' 'a' version 0    | length of a JSON list of [name, type, shape] (4) | that list | the values
 
-Kind 0 is the share that is a seed (its receipt is zeros), kind 1 the share that is a ring vector. Every share
-of a kind and a round has the same length, whoever sends it.
+Kind 0 is the share that is a seed (the receipt in its pass is zeros), kind 1 the share that is a ring vector.
+Pass and payload are sealed to the aggregator the share is for, each for this manifest, kind and report: an
+aggregator reads who may report before it reads on. Every share of a kind and a round has the same length.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import struct
@@ -21,58 +24,106 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.channel import sealing
 from murmura.core.update import Arrays
 from murmura.runtimes.http.protocol.refusals import RefusedError
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 SUPPORTED: Final = frozenset({PROTOCOL})
 SEED, VECTOR = 0, 1
 HASH_BYTES, ID_BYTES, SIGNATURE_BYTES = 32, 16, 64
-NO_RECEIPT = bytes(SIGNATURE_BYTES)
-_SHARE = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s")
-_REPORT = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s")
+MARK_BYTES, ADMISSION_BYTES = 32, 104
+NO_RECEIPT = NO_SIGNATURE = bytes(SIGNATURE_BYTES)
+NO_ADMISSION = bytes(ADMISSION_BYTES)  # where everyone may take part
+_SHARE = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s")
+_PASS = struct.Struct(
+    f"<{SIGNATURE_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s{ADMISSION_BYTES}s{HASH_BYTES}s{SIGNATURE_BYTES}s"
+)
+_REPORT = struct.Struct(f"<2sBB{HASH_BYTES}s{ID_BYTES}s{SIGNATURE_BYTES}s{MARK_BYTES}s")
 _ARRAYS = struct.Struct("<2sBBI")
-SHARE_HEADER, REPORT_HEADER = _SHARE.size, _REPORT.size
+REPORT_HEADER = _REPORT.size
+SHARE_PRELUDE = _SHARE.size + _PASS.size + sealing.OVERHEAD  # what is read before the payload
+SHARE_HEADER = SHARE_PRELUDE + sealing.OVERHEAD  # what a share is longer than its payload
 TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<i4", "<i8", "|u1", "|b1"})
 
 
 @dataclass(frozen=True)
-class ShareMessage:
-    """One of the two halves of a report."""
+class SharePass:
+    """Why a share is to be counted: what its aggregator checks before it reads the payload."""
+
+    ticket: bytes  # (64,) the coordinator's signature: the device is called
+    receipt: bytes  # (64,) the seed aggregator's signature; zeros on the seed itself
+    mark: bytes  # (32,) of the device's own journal: the receipt countersigns it
+    admission: bytes  # (104,) who admitted the device; zeros where everyone may take part
+    payload: bytes  # (32,) SHA-256 of the sealed payload
+    signature: bytes  # (64,) by the admission's key over manifest, report, kind and this hash
+
+    def encode(self) -> bytes:
+        """As it is sealed."""
+        return _PASS.pack(
+            self.ticket, self.receipt, self.mark, self.admission, self.payload, self.signature
+        )
+
+    @staticmethod
+    def decode(content: bytes) -> SharePass:
+        """From its 360 bytes."""
+        check_length(content, _PASS.size, "pass of a share")
+        return SharePass(*_PASS.unpack(content))
+
+
+@dataclass(frozen=True)
+class ShareHead:
+    """Whose share it is said to be, and of which round: readable by everyone on the way."""
 
     kind: int
     manifest: bytes  # (32,) hash
     report: bytes  # (16,)
-    ticket: bytes  # (64,) the coordinator's signature
-    receipt: bytes  # (64,) the seed aggregator's signature; zeros on the seed itself
-    payload: bytes
 
     def encode(self) -> bytes:
-        """As it travels."""
-        head = _SHARE.pack(b"ms", PROTOCOL, self.kind, self.manifest, self.report, self.ticket, self.receipt)
-        return head + self.payload
+        """As it travels, before the sealed parts."""
+        return _SHARE.pack(b"ms", PROTOCOL, self.kind, self.manifest, self.report)
 
     @staticmethod
-    def decode(message: bytes, kind: int, payload_bytes: int) -> ShareMessage:
-        """The share in a message of exactly the right length."""
-        check_length(message, SHARE_HEADER + payload_bytes, "share")
-        magic, version, sent, manifest, report, ticket, receipt = _SHARE.unpack_from(message)
+    def decode(message: bytes, kind: int) -> ShareHead:
+        """The head of a share of this kind."""
+        if len(message) < SHARE_HEADER - sealing.OVERHEAD:
+            check_length(message, SHARE_HEADER, "share, without its payload,")
+        magic, version, sent, manifest, report = _SHARE.unpack_from(message)
         check_head(magic, version, b"ms", "share")
         if sent != kind:
             raise RefusedError(
                 "malformed", f"this aggregator takes shares of kind {kind}, but this one is of {sent}."
             )
-        return ShareMessage(kind, manifest, report, ticket, receipt, message[SHARE_HEADER:])
+        return ShareHead(kind, manifest, report)
+
+    @property
+    def signed(self) -> bytes:
+        """What receipts and signatures of devices begin with."""
+        return self.manifest + self.report
+
+    def info(self, part: str) -> bytes:
+        """What one of the two sealed parts is for: 'pass' or 'payload'."""
+        return b"murmura " + part.encode() + b"\0" + self.manifest + bytes([self.kind]) + self.report
 
 
-def share_manifest(message: bytes) -> bytes:
-    """The hash of the manifest a share names, before the rest of it is read."""
-    return message[4 : 4 + HASH_BYTES]
+def sealed_pass(message: bytes) -> bytes:
+    """The sealed pass in the first bytes of a share."""
+    return message[_SHARE.size : SHARE_PRELUDE]
 
 
-def with_receipt(message: bytes, receipt: bytes) -> bytes:
-    """The share with the receipt of its twin in its place."""
-    return message[: SHARE_HEADER - SIGNATURE_BYTES] + receipt + message[SHARE_HEADER:]
+def sealed_payload(message: bytes) -> bytes:
+    """The sealed payload of a share."""
+    return message[SHARE_PRELUDE:]
+
+
+def report_content(head: ShareHead, payload: bytes) -> bytes:
+    """What a device signs with its admission's key; `payload` is the SHA-256 of the sealed payload."""
+    return head.signed + bytes([head.kind]) + payload
+
+
+def digest(content: bytes) -> bytes:
+    """SHA-256."""
+    return hashlib.sha256(content).digest()
 
 
 @dataclass(frozen=True)
@@ -82,20 +133,22 @@ class IndividualReport:
     manifest: bytes
     report: bytes
     ticket: bytes
+    mark: bytes
     update: bytes
 
     def encode(self) -> bytes:
         """As it travels."""
-        return _REPORT.pack(b"ml", PROTOCOL, 0, self.manifest, self.report, self.ticket) + self.update
+        head = _REPORT.pack(b"ml", PROTOCOL, 0, self.manifest, self.report, self.ticket, self.mark)
+        return head + self.update
 
     @staticmethod
     def decode(message: bytes) -> IndividualReport:
         """The individual report in a message."""
         if len(message) < REPORT_HEADER:
             check_length(message, REPORT_HEADER, "letter")
-        magic, version, _, manifest, report, ticket = _REPORT.unpack_from(message)
+        magic, version, _, manifest, report, ticket, mark = _REPORT.unpack_from(message)
         check_head(magic, version, b"ml", "letter")
-        return IndividualReport(manifest, report, ticket, message[REPORT_HEADER:])
+        return IndividualReport(manifest, report, ticket, mark, message[REPORT_HEADER:])
 
 
 def check_length(message: bytes, needed: int, what: str) -> None:
@@ -119,6 +172,19 @@ def check_version(version: object) -> None:
             f"the protocol's version must be one of {sorted(SUPPORTED)}, but it is {str(version)[:20]}; "
             "install the same version of Murmura on both sides.",
         )
+
+
+def pack_pair(first: bytes, second: bytes) -> bytes:
+    """Two messages as one: length of the first (4 bytes), first, second."""
+    return len(first).to_bytes(4, "little") + first + second
+
+
+def unpack_pair(message: bytes) -> tuple[bytes, bytes]:
+    """The opposite."""
+    length = int.from_bytes(message[:4], "little")
+    if len(message) < 4 + length:
+        raise RefusedError("malformed", "two messages in one must be as long as they claim, but are not.")
+    return message[4 : 4 + length], message[4 + length :]
 
 
 def pack_ids(ids: Iterable[bytes]) -> bytes:

@@ -1,0 +1,62 @@
+"""Hybrid public key encryption (RFC 9180): what is sealed to a key, only the owner of that key can read.
+
+DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM in base mode, one context per message. What a message is
+for goes into the context as `info`: opened for anything else, it does not open.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from murmura.core.errors import FederationError, MissingExtraError
+
+KEY_BYTES = 32
+OVERHEAD = 32 + 16  # the encapsulated key before, the tag after
+
+
+def new_key() -> bytes:
+    """A new private key from the system's randomness."""
+    return bytes(_x25519().X25519PrivateKey.generate().private_bytes_raw())
+
+
+def public_key(private: bytes) -> bytes:
+    """The key to seal to."""
+    return bytes(_x25519().X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw())
+
+
+def seal(content: bytes, public: bytes, info: bytes) -> bytes:
+    """Encapsulated key (32), ciphertext, tag (16); fresh randomness of the system each time."""
+    try:
+        key = _x25519().X25519PublicKey.from_public_bytes(public)
+        return bytes(_suite().encrypt(content, key, info=info))
+    except ValueError:
+        raise FederationError("a key to seal to must be a point of X25519, but is not; take no part.") from None
+
+
+def unseal(sealed: bytes, private: bytes, info: bytes) -> bytes:
+    """What was sealed for this purpose to this key; refuses anything else."""
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        if len(sealed) < OVERHEAD:
+            raise ValueError
+        key = _x25519().X25519PrivateKey.from_private_bytes(private)
+        return bytes(_suite().decrypt(sealed, key, info=info))
+    except (InvalidTag, ValueError):
+        raise FederationError(
+            "a sealed message must be sealed to this machine's key for this round, but is not."
+        ) from None
+
+
+def _suite() -> Any:
+    from cryptography.hazmat.primitives import hpke
+
+    return hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
+
+
+def _x25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import x25519
+    except ModuleNotFoundError:
+        raise MissingExtraError("encrypted shares", "serve") from None
+    return x25519

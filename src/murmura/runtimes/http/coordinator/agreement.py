@@ -1,0 +1,72 @@
+"""How a federation comes by its terms: the coordinator writes them, both aggregators sign them, the log begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from murmura.core.errors import SettingError
+from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, fetch_identity
+from murmura.runtimes.http.coordinator.public_log import PublicLog
+from murmura.runtimes.http.coordinator.setup import FederationSetup
+from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.log import terms_entry
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import AggregatorAddress, FederationTerms
+from murmura.runtimes.http.protocol.transport import Transport
+from murmura.runtimes.http.protocol.wire import NO_SIGNATURE
+
+Clock = Callable[[], float]
+
+
+class TermsKeeper:
+    """The terms of one federation, once they are agreed."""
+
+    def __init__(
+        self, setup: FederationSetup, store: ServerDatabase, log: PublicLog, key: ServerKey, clock: Clock
+    ) -> None:
+        self._setup, self._store, self._log, self._key, self._clock = setup, store, log, key, clock
+        kept = store.fact("terms")
+        self.terms = None if kept is None else FederationTerms.decode(kept)
+        self.confirmed = self.terms is not None and self.terms.readable  # by the aggregators, in this process
+
+    async def agree(self, send: Transport, federation: str, description: bytes) -> None:
+        """Make the terms and have them signed; anew where an aggregator has another key or address."""
+        pair, admitter = await self._aggregators(send)
+        before = self.terms
+        start = float(int(self._clock())) if before is None else float(before.windows.start)
+        offered = self._setup.terms(federation, self._key.public, pair, admitter, start)
+        offered.check()
+        both = AggregatorPair.of(offered, self._key)
+        signatures = (NO_SIGNATURE, NO_SIGNATURE) if both is None else await both.agree(send, description)
+        if before is None or before.hash != offered.hash:
+            self._keep(offered, signatures)
+        self.terms, self.confirmed = offered, True
+
+    async def _aggregators(self, send: Transport) -> tuple[tuple[AggregatorAddress, ...], str]:
+        """Both addresses with their keys, and whose key admits."""
+        found = [(url, await fetch_identity(send, url)) for url in self._setup.aggregators]
+        admitters = [self._setup.admitter, *(one.admitter.hex() for _, one in found)]
+        admitter = next((one for one in admitters if one), "")
+        if self._setup.admission == "invited" and not admitter:
+            raise SettingError(
+                "an invited federation needs somebody who admits, but neither aggregator shows a key for that; "
+                "give --admitter KEY (`murmura invite key`), or --admission open."
+            )
+        pair = tuple(AggregatorAddress(url, one.key.hex(), one.sealing_key.hex()) for url, one in found)
+        return pair, admitter
+
+    def _keep(self, terms: FederationTerms, signatures: tuple[bytes, bytes]) -> None:
+        content = terms.encode()
+        signed = self._key.sign("terms", content) + b"".join(signatures)
+        entries = [terms_entry(content)]
+        facts = [put_fact("terms", content), put_fact("terms signatures", signed)]
+        self._store.write([*facts, *self._log.appended(entries)], durable=True)
+        self._log.grown(entries)
+
+    def signed(self) -> bytes:
+        """The signatures of all three machines (64 each, zeros where there is none), then the terms."""
+        signatures = self._store.fact("terms signatures")
+        if self.terms is None or signatures is None:
+            raise RefusedError("paused", "the terms of this federation are not agreed yet; try again later.")
+        return signatures + self.terms.encode()

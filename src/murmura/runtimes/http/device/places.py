@@ -1,0 +1,43 @@
+"""A device's place in a federation: taken under a token of its own, by whoever was admitted."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from murmura.runtimes.http.protocol.admission import OwnAdmission, join_proof
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import FederationTerms
+from murmura.runtimes.http.protocol.transport import Transport, ask
+
+
+@dataclass(frozen=True)
+class Place:
+    """What stands for a device at the coordinator."""
+
+    token: str
+    slot: int
+
+
+async def register(
+    send: Transport,
+    url: str,
+    terms: FederationTerms,
+    admission: OwnAdmission | None,
+    token: str,
+    slot: int | None = None,
+) -> Place:
+    """Take a place under this token, in the slot that is wanted; asked again, it is the same place."""
+    wanted: dict[str, object] = {"token": token} if slot is None else {"token": token, "slot": slot}
+    if terms.admission == "invited":
+        if admission is None:
+            raise RefusedError(
+                "unauthorised", "this federation is for invited devices; join with an invitation (murmura://…)."
+            )
+        proof = join_proof(admission, terms.federation, token)
+        wanted |= {"admission": admission.shown.encode().hex(), "proof": proof.hex()}
+    reply = (await ask(send, "POST", f"{url}/devices", json.dumps(wanted).encode())).json()
+    try:
+        return Place(str(reply["token"]), int(reply["slot"]))
+    except (KeyError, TypeError, ValueError):
+        raise RefusedError("malformed", "a place must have a token and a number, but has not.") from None

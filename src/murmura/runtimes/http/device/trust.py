@@ -1,0 +1,86 @@
+"""What a device believes: the terms it pinned when it joined, and a log that only ever grows."""
+
+from __future__ import annotations
+
+from murmura.runtimes.http.protocol.keys import check_signature
+from murmura.runtimes.http.protocol.log import LogHead, unpack_hashes
+from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, SignedManifest
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
+from murmura.runtimes.http.protocol.transport import Transport, ask
+from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
+
+OFFER = 3 * SIGNATURE_BYTES + LARGEST  # bytes of signed terms
+
+
+class TermsChangedError(RefusedError):
+    """The federation goes on under other terms than those this device joined with."""
+
+    def __init__(self, offered: FederationTerms, changes: list[str]) -> None:
+        super().__init__(
+            "forged",
+            f"the federation's terms must stay as they were joined, but changed ({'; '.join(changes)}); nothing is "
+            "sent: `murmura consent --accept` agrees to them, `murmura leave` leaves.",
+        )
+        self.offered = offered
+
+
+async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:
+    """What a federation is; refuses terms of another fingerprint, or that one of its machines has not signed."""
+    message = (await ask(send, "GET", f"{url}/terms", largest=OFFER)).body
+    content = message[3 * SIGNATURE_BYTES :]
+    terms = FederationTerms.decode(content)
+    if fingerprint is not None and terms.hash != fingerprint:
+        raise RefusedError(
+            "forged",
+            f"the federation at {url} must be the one of the invitation, but has other terms "
+            f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it.",
+        )
+    signers = [terms.coordinator, *(a.key for a in (terms.seed_aggregator, terms.vector_aggregator) if a)]
+    for place, key in enumerate(signers):
+        signature = message[place * SIGNATURE_BYTES : (place + 1) * SIGNATURE_BYTES]
+        check_signature(bytes.fromhex(key), "terms", content, signature)
+    return terms
+
+
+async def verified(
+    message: bytes, terms: FederationTerms, before: LogHead | None, send: Transport, url: str
+) -> SignedManifest:
+    """A manifest that everybody is shown: under the pinned terms, signed by all, in a log that extends `before`."""
+    signed = SignedManifest.decode(message)
+    if signed.manifest.terms != terms.hash.hex():
+        offered = await fetch_terms(send, url, bytes.fromhex(signed.manifest.terms))
+        raise TermsChangedError(offered, terms.differences(offered))
+    signed.check(terms)
+    if signed.manifest.federation != terms.federation:
+        raise RefusedError("forged", "the manifest must be of the federation this device joined, but is not.")
+    if before is not None:
+        await _check_extends(signed, before, send, url)
+    return signed
+
+
+async def _check_extends(signed: SignedManifest, before: LogHead, send: Transport, url: str) -> None:
+    head, proof = signed.proof.head, signed.proof.consistency
+    if before.size not in (signed.proof.before, head.size) and before.size < head.size:
+        at = f"{url}/log/consistency/{before.size}/{head.size}"
+        proof = unpack_hashes((await ask(send, "GET", at)).body)
+    head.check_extends(before, () if before.size == head.size else proof)
+
+
+async def last_verified(
+    send: Transport, url: str, terms: FederationTerms, before: LogHead | None
+) -> SignedManifest | None:
+    """The last round that was completed, for someone who came later; None before the first."""
+    try:
+        message = (await ask(send, "GET", f"{url}/round/last", largest=LARGEST_ENVELOPE)).body
+    except RefusedError as error:
+        if error.code == "unknown":
+            return None
+        raise
+    signed = SignedManifest.decode(message)
+    if before is not None and signed.proof.head.size < before.size:
+        signed.check(terms)
+        at = f"{url}/log/consistency/{signed.proof.head.size}/{before.size}"
+        before.check_extends(signed.proof.head, unpack_hashes((await ask(send, "GET", at)).body))
+        return signed
+    return await verified(message, terms, before, send, url)
