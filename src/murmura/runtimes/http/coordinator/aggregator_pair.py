@@ -12,7 +12,7 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.manifest import AggregatorAddress, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import Transport, ask
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, Transport, ask
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 
 
@@ -38,7 +38,8 @@ class AggregatorPair:
         """The sum over the reports both agree on, and how many they are."""
         name = manifest.hash
         at = f"{self.vector.url}/rounds/{name.hex()}"
-        listed = (await ask(send, "POST", f"{at}/close", self.key.sign("close", name))).body
+        closing = self.key.sign("close", name)
+        listed = (await ask(send, "POST", f"{at}/close", closing, largest=DOWNLOAD_BYTES)).body
         ids = listed[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
         count = len(wire.unpack_ids(ids))
@@ -55,7 +56,8 @@ class AggregatorPair:
     ) -> tuple[bytes, bytes]:
         """(its signature of the list, its sum)."""
         message = self.key.sign("release", name) + agreed + ids
-        body = (await ask(send, "POST", f"{address.url}/rounds/{name.hex()}/release", message)).body
+        at = f"{address.url}/rounds/{name.hex()}/release"
+        body = (await ask(send, "POST", at, message, largest=DOWNLOAD_BYTES)).body
         signed, proof, total = body[:64], body[64:128], body[128:]
         key = bytes.fromhex(address.key)
         check_signature(key, "reports", name + ids, signed)

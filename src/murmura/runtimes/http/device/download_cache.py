@@ -15,7 +15,7 @@ from murmura.core.errors import FederationError
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import Transport, ask
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, Transport, ask
 
 Model = dict[str, NDArray[Any]]
 
@@ -49,7 +49,7 @@ class DownloadCache:
             return self._model[1]
 
     async def _fetch(self, name: str) -> bytes:
-        content = (await ask(self._send, "GET", f"{self._url}/m/{name}")).body
+        content = (await ask(self._send, "GET", f"{self._url}/m/{name}", largest=DOWNLOAD_BYTES)).body
         if hashlib.sha256(content).hexdigest() != name:
             raise RefusedError(
                 "forged", "what is published under a hash must have it, but has another; take no part."
