@@ -16,6 +16,7 @@ from murmura.runtimes.http.protocol.wire import HASH_BYTES
 
 Method = Literal["GET", "POST", "DELETE"]
 Guard = Literal["none", "device", "operator", "coordinator"]
+Rate = Literal["requests", "registrations"]  # which requests of an address are counted together
 BINARY, JSON, TEXT, HTML, EVENTS = (
     "application/octet-stream",
     "application/json",
@@ -74,6 +75,14 @@ class Endpoint(Generic[M]):
     largest: int | Callable[[M], int] = 0  # bytes of its body
     cache: str = ""  # how long its answer may be kept, "" for unsaid
     tagged: bool = False  # the call returns a hash too: whoever knows the hash gets nothing else
+    rate: Rate = "requests"
+    # (bytes, check): once so many bytes of a body are there, the check, which sees only these, refuses the
+    # request or lets the rest be read; the call checks again, and is alone with a shorter body
+    prelude: tuple[int, Callable[[M, HttpRequest], None]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.prelude is not None and not 0 < self.prelude[0] <= SMALL:
+            raise ValueError(f"{self.name} must be checked by 1 to {SMALL} bytes, not by {self.prelude[0]}.")
 
     def limit(self, machine: M) -> int:
         """How many bytes of a body are read."""
@@ -108,7 +117,16 @@ SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     Endpoint("about", "GET", "/federation", "What anyone may know before joining.", lambda c, r: c.about()),
-    Endpoint("register", "POST", "/devices", "Join: a random token.", _register, takes=JSON, largest=SMALL),
+    Endpoint(
+        "register",
+        "POST",
+        "/devices",
+        "Join: a random token.",
+        _register,
+        takes=JSON,
+        largest=SMALL,
+        rate="registrations",
+    ),
     Endpoint(
         "leave",
         "DELETE",
