@@ -81,6 +81,7 @@ class Servers:
         for name, value in chosen.items():
             words[0] += ["-S", f"{name}={value}"]
         words[0] += ["--interactions", str(20 * load.devices), "--wait-for", str(load.devices)]
+        words[0] += ["--registrations", "1000000"]
         words[0] += ["--round-seconds", "900", "--hold", "0", "--spread", "0"]
         self.processes = [
             subprocess.Popen(

@@ -100,12 +100,14 @@ def seconds_in(file: Path) -> float:
 
 def install_rate_clock(file: Path) -> None:
     """Requests are counted by the seconds in the file."""
-    from murmura.web.app import RateLimiter
+    from murmura.web.limits import RateLimiter
 
     real = RateLimiter.__init__
 
-    def counted(self: RateLimiter, rate: float, burst: float, clock: Callable[[], float]) -> None:
-        real(self, rate, burst, lambda: seconds_in(file))
+    def counted(
+        self: RateLimiter, rate: float, burst: float, clock: Callable[[], float], what: str = "requests"
+    ) -> None:
+        real(self, rate, burst, lambda: seconds_in(file), what)
 
     RateLimiter.__init__ = counted  # type: ignore[method-assign]
 

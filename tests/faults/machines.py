@@ -24,12 +24,13 @@ PRELOADED = [
     "murmura.runtimes.http.coordinator.coordinator",
     "murmura.runtimes.http.device.simulated",
     "murmura.web.app",
+    "murmura.web.connections",
     "murmura.web.serving",
     "httpx",
     "uvicorn",
     "uvicorn.lifespan.on",
     "uvicorn.loops.auto",
-    "uvicorn.protocols.http.auto",
+    "uvicorn.protocols.http.httptools_impl",
 ]
 MINIMUM = 7  # no sum of fewer
 SECONDS = 1200.0  # longer than anything here may take, however busy the machine
@@ -123,7 +124,7 @@ class Machines:
         shared = ["--minimum", str(self.minimum), "--rate", str(self.rate)]
         helpers = ["--aggregator", urls[1], "--aggregator", urls[2]]
         words = [
-            ["serve", *self.options, *helpers],
+            ["serve", *self.options, *helpers, "--registrations", str(self.rate)],
             ["aggregate", "seed", "--coordinator", urls[0]],
             ["aggregate", "vector", "--coordinator", urls[0]],
         ]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from tests.faults.canary import WINDOW, nothing_of_one_person
 from tests.faults.federation import LONG, PEOPLE, scene
 from tests.faults.machines import SECONDS
@@ -23,10 +23,12 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
     async def scenario() -> None:
         async with scene(tmp_path) as place:
 
-            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            async def recording(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
                 if url.endswith("/reports"):
                     sent.append(body[wire.SHARE_HEADER :])
-                return await place.send(method, url, body, headers)
+                return await place.send(method, url, body, headers, largest=largest)
 
             for device in place.crowd.devices.values():
                 device.send = recording

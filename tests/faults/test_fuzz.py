@@ -25,7 +25,7 @@ from murmura.runtimes.http.aggregator.aggregator import pack_pair
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.manifest import Manifest, canonical
 from murmura.runtimes.http.protocol.refusals import STATUS
-from murmura.runtimes.http.protocol.transport import HttpReply, bearer
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.machines import SECONDS
 from tests.faults.payloads import Payload, fuzzed
@@ -55,11 +55,13 @@ async def honest_messages(place: Scene) -> list[Payload]:
     good: list[Payload] = []
     names = {place.url(name): name for name in MACHINES}
 
-    async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def recording(
+        method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         host, path = re.fullmatch(r"(http://[^/]+)(/.*)", url).groups()  # type: ignore[union-attr]
         if method == "POST":
             good.append(Payload(names[host], method, path, body, dict(headers)))
-        return await place.send(method, url, body, headers)
+        return await place.send(method, url, body, headers, largest=largest)
 
     reply, device = await place.manifest(), place.crowd.devices[0]
     device.send = recording

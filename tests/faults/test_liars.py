@@ -16,7 +16,7 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import Manifest, canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import VERSION_HEADER, HttpReply, Transport
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, Scene, scene
 
 pytestmark = pytest.mark.process
@@ -39,8 +39,10 @@ def own_key(place: Scene) -> ServerKey:
 def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transport:
     """A network that changes what comes back."""
 
-    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
-        reply = await real(method, url, body, headers)
+    async def send(
+        method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
+        reply = await real(method, url, body, headers, largest=largest)
         return replace(reply, body=change(url, reply.body))
 
     return send
@@ -95,10 +97,12 @@ def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_pa
             alone = signed(replace(opened(shown), nonce="11" * 16), key)
             coordinator = place.crowd.url
 
-            async def complicit(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            async def complicit(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
                 if url == f"{coordinator}/tickets":  # a lying coordinator signs anything
                     return HttpReply(200, key.sign("ticket", body))
-                return await place.send(method, url, body, headers)
+                return await place.send(method, url, body, headers, largest=largest)
 
             place.crowd.devices[0].send = complicit
             await place.crowd.visit(0, alone)
@@ -149,9 +153,11 @@ def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_pa
             with pytest.raises(RefusedError, match="install the same version"):
                 await about(later, place.crowd.url)
 
-            async def skewed(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            async def skewed(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
                 changed = body[:2] + bytes([spoken]) + body[3:] if url.endswith("/reports") else body
-                return await place.send(method, url, changed, headers)
+                return await place.send(method, url, changed, headers, largest=largest)
 
             place.crowd.devices[0].send = skewed
             await place.crowd.visit(0, reply)

@@ -24,7 +24,7 @@ from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.joining import about
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.transport import HttpReply, ask
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, ask
 from tests.faults.machines import Machines
 
 pytestmark = pytest.mark.process
@@ -54,10 +54,12 @@ class Observer:
         self._real, self.clock = real, clock
         self.seen: list[tuple[float, int]] = []
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         if url.endswith("/reports"):
             self.seen.append((self.clock(), len(body) + sum(len(k) + len(v) for k, v in headers.items())))
-        return await self._real(method, url, body, headers)
+        return await self._real(method, url, body, headers, largest=largest)
 
 
 def options(folder: Path) -> list[str]:

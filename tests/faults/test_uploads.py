@@ -12,7 +12,7 @@ import pytest
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply, bearer
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
 
@@ -32,11 +32,13 @@ class Dropping:
     def __init__(self, real: HttpTransport, step: str, place: Scene) -> None:
         self._real, self._step, self._place = real, step, place
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         ticket, vector = url.endswith("/tickets"), url == f"{self._place.url('vector')}/reports"
         if (ticket and self._step == STEPS[0]) or (vector and self._step == STEPS[2]):
             raise DroppedError
-        reply = await self._real(method, url, body, headers)
+        reply = await self._real(method, url, body, headers, largest=largest)
         if (ticket and self._step == STEPS[1]) or (vector and self._step == STEPS[3]):
             raise DroppedError
         return reply
@@ -96,10 +98,12 @@ def test_a_straggler_is_told_so_keeps_its_state_and_is_welcome_again(tmp_path: P
             before = slow.storage.memory.state
             real = place.send
 
-            async def slowly(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            async def slowly(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
                 if url.endswith("/reports"):
                     place.machines.advance(LONG + 1)
-                return await real(method, url, body, headers)
+                return await real(method, url, body, headers, largest=largest)
 
             slow.send = slowly
             await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(1, PEOPLE)))
@@ -123,14 +127,20 @@ def test_the_same_upload_thrice_at_once_counts_once_and_gets_one_receipt(tmp_pat
             tripled: dict[str, list[HttpReply]] = {}
             refused: Counter[tuple[bool, str]] = Counter()  # other bytes under the same name: of a seed?, code
 
-            async def thrice(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+            async def thrice(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
                 if method == "GET":
-                    return await place.send(method, url, body, headers)
-                three = await asyncio.gather(*(place.send(method, url, body, headers) for _ in range(3)))
+                    return await place.send(method, url, body, headers, largest=largest)
+                three = await asyncio.gather(
+                    *(place.send(method, url, body, headers, largest=largest) for _ in range(3))
+                )
                 tripled.setdefault(url.rpartition("/")[2], []).extend(three)
                 assert len({(one.status, one.body) for one in three}) == 1
                 if url.endswith("/reports"):
-                    other = await place.send(method, url, body[:-1] + bytes([body[-1] ^ 1]), headers)
+                    other = await place.send(
+                        method, url, body[:-1] + bytes([body[-1] ^ 1]), headers, largest=largest
+                    )
                     refused[
                         url.startswith(place.url("seed")), RefusedError.read(other.status, other.body).code
                     ] += 1
@@ -161,8 +171,10 @@ def test_nothing_recorded_in_one_round_counts_in_another(tmp_path: Path) -> None
         async with scene(tmp_path) as place:
             recorded: list[tuple[str, bytes, Mapping[str, str], HttpReply]] = []
 
-            async def recording(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
-                reply = await place.send(method, url, body, headers)
+            async def recording(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
+                reply = await place.send(method, url, body, headers, largest=largest)
                 if method == "POST":
                     recorded.append((url, body, headers, reply))
                 return reply
@@ -238,8 +250,10 @@ def test_an_address_that_asks_too_often_gets_429_and_patient_devices_get_through
             assert RefusedError.read(429, refused.body).code == "rate"
             turned_away = asyncio.Event()
 
-            async def watched(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
-                reply = await place.send(method, url, body, headers)
+            async def watched(
+                method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+            ) -> HttpReply:
+                reply = await place.send(method, url, body, headers, largest=largest)
                 if url.startswith(place.url("seed")) and reply.status == 429:
                     turned_away.set()
                 return reply

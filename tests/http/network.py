@@ -24,7 +24,7 @@ from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.http.protocol.refusals import UnreachableError
-from murmura.runtimes.http.protocol.transport import HttpReply, ask
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, ask
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
 
 SEEDED = 11
@@ -54,13 +54,15 @@ class Faults(Network):
     log: list[tuple[str, str, bytes]] = field(default_factory=list)
     tamper: Callable[[str, str, bytes], bytes] = lambda method, url, body: body
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         host = next((host for host in self.down if url.startswith(host)), None)
         if host is not None:
             raise UnreachableError(f"{host} is down.")
         body = self.tamper(method, url, body)
         self.log.append((method, url, body))
-        return await super().__call__(method, url, body, headers)
+        return await super().__call__(method, url, body, headers, largest=largest)
 
 
 @dataclass

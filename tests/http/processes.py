@@ -95,7 +95,8 @@ def served(folder: Path, *options: object, minimum: int = 10) -> Iterator[Served
         for role, port in (("seed", ports[1]), ("vector", ports[2]))
     }
     helpers = ("--aggregator", urls[1], "--aggregator", urls[2])
-    serving = ("--state", folder / "coordinator", "--port", ports[0], "--minimum", minimum, "--rate", 100000)
+    many = ("--rate", 100000, "--registrations", 100000)
+    serving = ("--state", folder / "coordinator", "--port", ports[0], "--minimum", minimum, *many)
     arguments["coordinator"] = ("serve", *serving, *helpers, *options)
     try:
         for name, words in arguments.items():

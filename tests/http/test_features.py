@@ -17,7 +17,7 @@ from murmura.core.features import ItemFeatures
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.protocol.manifest import FederationDescription
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from murmura.testing import crowd
 from tests.http.wire_vectors import manifest
 
@@ -35,7 +35,9 @@ def name_of(content: bytes) -> str:
 def described(description: bytes, published: Mapping[str, bytes]) -> FederationDescription:
     """What a device makes of a coordinator that publishes this."""
 
-    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def send(
+        method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         return HttpReply(200, published[url.rpartition("/")[2]])
 
     published = {name_of(description): description, **published}
@@ -96,7 +98,9 @@ def test_a_method_of_features_without_any_is_refused_before_it_trains() -> None:
     asked = replace(manifest(), preset="kgflex", settings={"factors": 2}, description=name_of(bare.encode()))
     assert KGFlex.uses_features
 
-    async def send(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def send(
+        method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         return HttpReply(200, bare.encode())
 
     cache = DownloadCache("http://c", send)

@@ -13,7 +13,7 @@ import pytest
 from murmura.core.channel import ChannelSettings
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from murmura.runtimes.loopback import VECTOR
 from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings
@@ -37,8 +37,10 @@ class Losing:
     def __init__(self, world: World, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.world, self.lost, self.meanwhile = world, list[tuple[str, bytes]](), meanwhile
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
-        reply = await self.world.network(method, url, body, headers)
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
+        reply = await self.world.network(method, url, body, headers, largest=largest)
         last = url == f"{VECTOR}/reports" or url.endswith("/letters")
         if last and (url, body) not in self.lost:
             assert reply.status == 200, reply

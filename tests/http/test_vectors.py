@@ -21,7 +21,7 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import FederationDescription, open_manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from tests.http import wire_vectors
 
 VECTORS: dict[str, Any] = json.loads(
@@ -85,7 +85,9 @@ def test_tampered_messages_are_refused(case: dict[str, str], tmp_path: Path) -> 
     message = bytes.fromhex(case["bytes"])
 
     class Published:
-        async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+        async def __call__(
+            self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+        ) -> HttpReply:
             return HttpReply(200, message)
 
     def read() -> None:

@@ -20,7 +20,8 @@ from starlette.applications import Starlette
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
-from murmura.web.app import BodyBudget, EventStream, RateLimiter, RequestLimits, make_app
+from murmura.web.app import EventStream, make_app
+from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, RequestLimits
 from tests.http.network import World, people
 
 pytestmark = pytest.mark.anyio
@@ -180,7 +181,7 @@ async def test_bodies_are_not_read_beyond_their_limit(client: httpx.AsyncClient,
     reply = await client.post("/devices", content=endless())
     assert (reply.status_code, reply.json()["error"]) == (413, "oversize")
     with pytest.raises(RefusedError, match="at most 4096 bytes"):
-        await BodyBudget(1 << 20).read(endless(), None, 4096)
+        await BodyBudget(BodyLimits()).read(endless(), "a", None, 4096)
     assert read <= 10_000
     assert len(world.coordinator.rounds.store.registered()) == 0
 
@@ -274,7 +275,7 @@ async def test_the_round_has_an_etag(client: httpx.AsyncClient, world: World) ->
 
 
 async def test_events_announce_rounds(world: World) -> None:
-    events = EventStream(world.coordinator.news)
+    events = EventStream(world.coordinator.news, Places(1, 1))
     stream = events.stream()
     heard = [await anext(stream)]
     events.look()

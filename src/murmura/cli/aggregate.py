@@ -26,6 +26,8 @@ def aggregate(
     tls_cert: serving.Certificate = None,
     tls_key: serving.PrivateKey = None,
     authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    behind_proxy: serving.BehindProxy = [],  # noqa: B006
     rate: serving.RateLimit = 200.0,
 ) -> None:
     """Run an aggregator: it adds up shares, learns nothing from one, and releases one sum per round.
@@ -33,21 +35,20 @@ def aggregate(
     A federation needs two, meant for two operators: one with role seed, one with role vector.
     """
     key = serving.public_key("--coordinator-key", coordinator_key)
-    place = serving.address(host, port, tls_cert, tls_key)
+    place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     from murmura.runtimes.http.aggregator.aggregator import Aggregator
     from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import AGGREGATOR
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-    from murmura.web.app import RequestLimits, make_app
+    from murmura.web.app import make_app
     from murmura.web.serving import serve
 
+    transport = serving.Others(authority, insecure).way_to(coordinator)
     with locked(state):
         database = ServerDatabase(state / "aggregator.db", "aggregator")
         aggregator = Aggregator(role, database, time.time, minimum, key)
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
-        transport = HttpTransport(authority)
 
         async def find_coordinator() -> None:
             if aggregator.coordinator is None:
@@ -58,5 +59,5 @@ def aggregate(
                 aggregator.pin(found)
                 say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
 
-        limits = RequestLimits(rate, 10 * rate)
+        limits = serving.request_limits(rate, 1.0)  # nobody registers here
         serve(make_app(aggregator, AGGREGATOR, limits, find_coordinator, serving.TICK), place)

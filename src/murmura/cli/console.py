@@ -22,6 +22,7 @@ class Console:
     quiet: bool = False
     verbose: bool = False
     color: bool = True
+    insecure: bool = False  # plain HTTP beyond this machine is allowed: every line says so
 
 
 CONSOLE = Console()
@@ -30,13 +31,13 @@ CONSOLE = Console()
 def say(text: str, always: bool = False) -> None:
     """A message for the person, not part of the data."""
     if always or not CONSOLE.quiet:
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(f"{text}{' [insecure]' if CONSOLE.insecure else ''}\n")
 
 
 def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:
     """What has just become known: one JSON object on stdout, or a sentence for the person."""
     if as_json:
-        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.write(json.dumps({**line, "insecure": True} if CONSOLE.insecure else dict(line)) + "\n")
         sys.stdout.flush()
     else:
         say(sentence)

@@ -33,6 +33,8 @@ def devices(
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
     readable: serving.Readable = False,
     authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
     as_json: options.Json = False,
 ) -> None:
     """Run simulated devices until the federation is finished: their secrets come from (seed, number).
@@ -49,7 +51,8 @@ def devices(
 
     url = url.rstrip("/")
     rows = training_rows(data, protocol, data_dir, features)
-    method = str(serving.talk(authority, lambda send: about(send, url))["method"])
+    others = serving.Others(authority, insecure, proxy)
+    method = str(others.talk(lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)
     what, places = ("users", rows.n_users) if groups is None else ("groups", int(groups.max()) + 1)
@@ -73,7 +76,7 @@ def devices(
         finally:
             await events.close()
 
-    serving.talk(authority, take_part, connections=64, seconds=600)
+    others.talk(take_part, connections=64, seconds=600)
 
 
 def _sentence(report: RoundReport) -> str:

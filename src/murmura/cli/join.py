@@ -39,6 +39,8 @@ def join(
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
     key: Annotated[str, typer.Option("--key", help="The coordinator's public key, if you have it.")] = "",
     authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
     simulate: Simulate = "",
     as_json: options.Json = False,
 ) -> None:
@@ -75,9 +77,10 @@ def join(
     def listen(event: dict[str, object]) -> None:
         tell(event, joining.sentence(event), as_json)
 
+    others = serving.Others(authority, insecure, proxy)
     with locked(state):
         folder = DeviceFolder(state)
-        serving.talk(authority, lambda send: joining.take_part(send, url, folder, request, top, listen))
+        others.talk(lambda send: joining.take_part(send, url, folder, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:

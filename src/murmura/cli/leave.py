@@ -15,6 +15,8 @@ from murmura.core.locks import locked
 def leave(
     state: Annotated[Path, typer.Option("--state", help="The device's folder.")],
     authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
 ) -> None:
     """Leave a federation: delete the device's state, and say what cannot be recalled."""
     serving.need("leaving a federation")
@@ -25,7 +27,7 @@ def leave(
     folder.identity()  # refuses a folder that is none before anything is done
     entries = folder.journal.verify().entries
     with locked(state):
-        why = serving.talk(authority, lambda send: say_goodbye(folder, send))
+        why = serving.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))
     if why is not None:
         say(f"the coordinator could not be told ({why}) and may go on counting this device as absent.")
     say(f"deleted everything this device kept in {state}.")

@@ -19,11 +19,17 @@ Token = Annotated[
 
 @rounds_app.command("list")
 def list_rounds(
-    url: serving.Url, token_file: Token, authority: serving.Authority = None, as_json: options.Json = False
+    url: serving.Url,
+    token_file: Token,
+    authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
+    as_json: options.Json = False,
 ) -> None:
     """Show where a federation stands and its last rounds."""
-    status = _ask("GET", url, "/status", token_file, authority)
-    rounds = _ask("GET", url, "/rounds", token_file, authority)["rounds"]
+    others = serving.Others(authority, insecure, proxy)
+    status = _ask("GET", url, "/status", token_file, others)
+    rounds = _ask("GET", url, "/rounds", token_file, others)["rounds"]
     if as_json:
         typer.echo(json.dumps({**status, "rounds": rounds}))
         return
@@ -45,8 +51,15 @@ def _add_order(what: str, meaning: str) -> None:
     """The command that gives an order."""
 
     @rounds_app.command(what, help=meaning)
-    def order(url: serving.Url, token_file: Token, authority: serving.Authority = None) -> None:
-        typer.echo(_ask("POST", url, f"/orders/{what}", token_file, authority)["state"])
+    def order(
+        url: serving.Url,
+        token_file: Token,
+        authority: serving.Authority = None,
+        insecure: serving.Insecure = False,
+        proxy: serving.Proxy = "",
+    ) -> None:
+        others = serving.Others(authority, insecure, proxy)
+        typer.echo(_ask("POST", url, f"/orders/{what}", token_file, others)["state"])
 
 
 _add_order("start", "Open rounds from now on.")
@@ -54,7 +67,7 @@ _add_order("pause", "Open no new round; the open one goes on.")
 _add_order("stop", "End the federation for good; the open round is given up.")
 
 
-def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | None) -> dict[str, Any]:
+def _ask(method: str, url: str, path: str, token_file: Path, others: serving.Others) -> dict[str, Any]:
     serving.need("asking a coordinator")
     from murmura.core.errors import SettingError
     from murmura.runtimes.http.protocol.transport import ask, bearer
@@ -66,4 +79,4 @@ def _ask(method: str, url: str, path: str, token_file: Path, authority: Path | N
             f"{token_file} must hold the operator's token, but cannot be read ({error})."
         ) from None
     address = url.rstrip("/") + path
-    return serving.talk(authority, lambda send: ask(send, method, address, headers=bearer(token))).json()
+    return others.talk(lambda send: ask(send, method, address, headers=bearer(token))).json()

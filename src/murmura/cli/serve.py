@@ -56,7 +56,10 @@ def serve(
     tls_cert: serving.Certificate = None,
     tls_key: serving.PrivateKey = None,
     authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    behind_proxy: serving.BehindProxy = [],  # noqa: B006
     rate: serving.RateLimit = 200.0,
+    registrations: serving.Registrations = 1.0,
 ) -> None:
     """Run the coordinator: it publishes rounds, and turns the sum of a round into the next model.
 
@@ -73,7 +76,8 @@ def serve(
         "readable" if readable else "secure-sum",
         minimum,
     )
-    place = serving.address(host, port, tls_cert, tls_key)
+    place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    others, limits = serving.Others(authority, insecure), serving.request_limits(rate, registrations)
     with locked(state):
         kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
         described = (
@@ -90,22 +94,22 @@ def serve(
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,
         )
-        _coordinate(setup, state, place, rate, authority, start)
+        _coordinate(setup, state, place, limits, others, start)
 
 
 def _coordinate(
-    setup: FederationSetup, state: Path, place: Any, rate: float, authority: Path | None, start: bool
+    setup: FederationSetup, state: Path, place: Any, limits: Any, others: serving.Others, start: bool
 ) -> None:
     """Serve until interrupted."""
     from murmura.core.files import write_whole
     from murmura.runtimes.http.coordinator.coordinator import Coordinator
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import COORDINATOR
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
-    from murmura.web.app import RequestLimits, make_app
+    from murmura.web.app import make_app
     from murmura.web.serving import serve as listen
 
     _warn(setup)
+    transport = others.way_to(*setup.aggregators)
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
     )
@@ -113,7 +117,6 @@ def _coordinate(
     if start and coordinator.rounds.state == "paused":
         coordinator.order("start")
     say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
-    transport = HttpTransport(authority)
 
     async def move_on() -> None:
         before = coordinator.rounds.counters.abandoned
@@ -121,7 +124,7 @@ def _coordinate(
         if coordinator.rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
-    app = make_app(coordinator, COORDINATOR, RequestLimits(rate, 10 * rate), move_on, serving.TICK)
+    app = make_app(coordinator, COORDINATOR, limits, move_on, serving.TICK)
     listen(app, place)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
@@ -24,38 +26,100 @@ Host = Annotated[str, typer.Option("--host", help="The address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
 Certificate = Annotated[Path | None, typer.Option("--tls-cert", help="A certificate file: serve HTTPS.")]
 PrivateKey = Annotated[Path | None, typer.Option("--tls-key", help="The certificate's private key.")]
-Authority = Annotated[Path | None, typer.Option("--ca", help="A certificate file to trust in others.")]
+Authority = Annotated[Path | None, typer.Option("--ca", help="A certificate file: trust it alone in others.")]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Allow plain HTTP beyond this machine.")]
+Proxy = Annotated[str, typer.Option("--proxy", metavar="URL", help="An HTTP proxy to reach others through.")]
+BehindProxy = Annotated[
+    list[str],
+    typer.Option(
+        "--behind-proxy", metavar="ADDRESS", help="Believe X-Forwarded-For of this proxy; or say loopback."
+    ),
+]
 RateLimit = Annotated[float, typer.Option("--rate", min=1, help="Requests a second from one address.")]
+Registrations = Annotated[
+    float, typer.Option("--registrations", min=0.001, help="New devices a second from one address.")
+]
+BURST = 10  # seconds' worth of requests an address may save up
+NEW_DEVICES = 20  # seconds' worth of registrations
 TICK = 0.1  # seconds between two looks at whether a round can move on
 
 
 def need(what: str) -> None:
     """Refuse in one sentence when the extra is not installed."""
-    if any(find_spec(name) is None for name in ("cryptography", "httpx", "starlette", "uvicorn")):
+    if any(find_spec(name) is None for name in ("cryptography", "httptools", "httpx", "starlette", "uvicorn")):
         raise MissingExtraError(what, "serve")
 
 
-def talk(authority: Path | None, what: Callable[[HttpTransport], Coroutine[Any, Any, T]], **more: int) -> T:
-    """What comes of talking with other machines; `more` says how many connections, and how patient."""
-    import asyncio
+@dataclass(frozen=True)
+class Others:
+    """How other machines are reached, and whose certificates are trusted."""
 
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    authority: Path | None = None
+    insecure: bool = False
+    proxy: str = ""
 
-    async def connected() -> T:
-        async with HttpTransport(authority, **more) as send:
-            return await what(send)
+    def __post_init__(self) -> None:
+        warn_insecure(self.insecure)
 
-    return asyncio.run(connected())
+    def way_to(self, *urls: str) -> HttpTransport:
+        """The way to machines an operator has named; refuses addresses that are not for others' ears."""
+        from murmura.runtimes.http.protocol.refusals import RefusedError
+
+        made = self.transport()
+        try:
+            for url in urls:
+                made.check(url)
+        except RefusedError as error:
+            raise SettingError(str(error)) from None
+        return made
+
+    def transport(self, connections: int = 32, seconds: float = 30.0) -> HttpTransport:
+        """The way to them."""
+        from murmura.runtimes.http.protocol.http_transport import HttpTransport
+
+        return HttpTransport(self.authority, connections, seconds, insecure=self.insecure, proxy=self.proxy)
+
+    def talk(self, what: Callable[[HttpTransport], Coroutine[Any, Any, T]], **more: int) -> T:
+        """What comes of talking with them; `more` says how many connections, and how patient."""
+        import asyncio
+
+        async def connected() -> T:
+            async with self.transport(**more) as send:
+                return await what(send)
+
+        return asyncio.run(connected())
 
 
-def address(host: str, port: int, certificate: Path | None, private_key: Path | None) -> Any:
+def warn_insecure(insecure: bool) -> None:
+    """Say once that plain HTTP is allowed, and mark every line from now on."""
+    if insecure and not CONSOLE.insecure:
+        CONSOLE.insecure = True
+        say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
+
+
+def address(
+    host: str,
+    port: int,
+    certificate: Path | None,
+    private_key: Path | None,
+    insecure: bool,
+    behind_proxy: list[str],
+) -> Any:
     """Where to listen; refuses what cannot work."""
     need("a server")
-    from murmura.web.serving import ListenAddress
+    from murmura.web.serving import ListenAddress, proxy_networks
 
-    made = ListenAddress(host, port, certificate, private_key)
+    warn_insecure(insecure)
+    made = ListenAddress(host, port, certificate, private_key, insecure, proxy_networks(behind_proxy))
     made.check()
     return made
+
+
+def request_limits(rate: float, registrations: float) -> Any:
+    """What one address may ask for."""
+    from murmura.web.limits import RequestLimits
+
+    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * registrations)
 
 
 def public_key(flag: str, text: str) -> bytes | None:

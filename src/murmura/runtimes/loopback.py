@@ -44,7 +44,7 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
 
 COORDINATOR, SEED, VECTOR = "http://coordinator", "http://seed", "http://vector"
 AT_ONCE = RoundTiming(round=60, hold=0, spread=0)  # a device sends as soon as it has trained
@@ -74,13 +74,17 @@ class Network:
 
     machines: dict[str, Machine] = field(default_factory=dict)  # by address
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         """The reply of the machine at an address."""
         await asyncio.sleep(0)
         found = re.fullmatch(r"(http://\w+)(/.*)", url)
         if found is None or found[1] not in self.machines:
             raise FederationError(f"the in-memory network knows {', '.join(self.machines)}, but not {url}.")
-        return self.machines[found[1]](method, found[2], body, headers)
+        reply = self.machines[found[1]](method, found[2], body, headers)
+        check_length(url, len(reply.body), largest)
+        return reply
 
 
 @dataclass(eq=False)
@@ -308,8 +312,10 @@ class _UpdateLog(Network):
         super().__init__()
         self.updates: list[bytes] = []
 
-    async def __call__(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> HttpReply:
+    async def __call__(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
         """The reply of the machine at an address."""
         if url.endswith("/letters"):
             self.updates.append(body)
-        return await super().__call__(method, url, body, headers)
+        return await super().__call__(method, url, body, headers, largest=largest)

@@ -1,8 +1,8 @@
 """Starlette over a machine: a route per row of the endpoint table, and the loop that moves on.
 
-How much one address may ask for is limited: a token bucket each, and bodies that are never read beyond their
-limit. The stream of events looks once at what is new for all who listen. The OpenAPI description of a machine
-comes from the same table as its routes.
+How much one address may ask for is limited (`web.limits`), and a body is checked by its first bytes before the
+rest is read. The stream of events looks once at what is new for all who listen. The OpenAPI description of a
+machine comes from the same table as its routes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import contextlib
 import logging
 import re
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -24,17 +22,19 @@ from starlette.requests import ClientDisconnect
 from starlette.requests import Request as Incoming
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from murmura.core.version import __version__
 from murmura.runtimes.http import dispatch
-from murmura.runtimes.http.dispatch import Table, check_size, event
+from murmura.runtimes.http.dispatch import Table, event
 from murmura.runtimes.http.endpoints import EVENTS, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.web.limits import BodyBudget, First, Places, RateLimiter, RequestLimits, origin
 
 GUARDS = {"device": "the device's token", "operator": "the operator's token"}
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
-ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
+PIECE = 64 << 10  # bytes of a reply that are written at once: who does not read holds no more of it in memory
 M = TypeVar("M")
 Background = Callable[[], Awaitable[None]]
 Handler = Callable[[Incoming, bytes], Response]
@@ -94,10 +94,10 @@ _REFUSAL = {"$ref": "#/components/schemas/Refusal"}
 
 
 class EventStream:
-    """What is announced: `news` is asked once for all who listen."""
+    """What is announced: `news` is asked once for all who listen, who are as many as there are places."""
 
-    def __init__(self, news: Callable[[], str]) -> None:
-        self._news, self._last = news, ""
+    def __init__(self, news: Callable[[], str], places: Places) -> None:
+        self._news, self._places, self._last = news, places, ""
         self._changed = asyncio.Event()
 
     def look(self) -> None:
@@ -108,9 +108,11 @@ class EventStream:
             self._changed.set()
             self._changed = asyncio.Event()
 
-    def response(self) -> StreamingResponse:
-        """The stream for one who listens."""
-        return StreamingResponse(self.stream(), media_type=EVENTS)
+    def response(self, address: str) -> StreamingResponse:
+        """The stream for one who listens; refused to an address that has enough of them."""
+        if not self._places.enter(address):
+            raise RefusedError("rate", "too many listen here already; ask for the round instead.")
+        return _Listener(self.stream(), partial(self._places.leave, address))
 
     async def stream(self) -> AsyncIterator[bytes]:
         """An event for all that is new; now and then a sign of life."""
@@ -128,74 +130,73 @@ class EventStream:
                     yield b": still here\n\n"
 
 
-class RateLimiter:
-    """`rate` requests a second for each address, saved up to `burst`."""
+class _Listener(StreamingResponse):
+    """A stream that gives its place back at its end."""
 
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float]) -> None:
-        self._rate, self._burst, self._clock = rate, burst, clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+    def __init__(self, stream: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+        super().__init__(stream, media_type=EVENTS)
+        self._leave = leave
 
-    def take(self, address: str) -> None:
-        """Count one request; refuses it when the address asks too often."""
-        now = self._clock()
-        left, before = self._buckets.pop(address, (self._burst, now))
-        left = min(self._burst, left + (now - before) * self._rate)
-        self._buckets[address] = (left - 1.0 if left >= 1.0 else left, now)
-        if len(self._buckets) > ADDRESSES:
-            self._buckets.popitem(last=False)
-        if left < 1.0:
-            raise RefusedError(
-                "rate", f"at most {self._rate:g} requests a second are answered; try again later."
-            )
-
-
-class BodyBudget:
-    """The memory all bodies that are being read may take together."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._held = most, 0
-
-    async def read(self, stream: AsyncIterator[bytes], declared: str | None, largest: int) -> bytes:
-        """The body, as long as it keeps its limit; a longer one is refused before it is held in memory."""
-        if declared is not None:
-            check_size(int(declared) if declared.isascii() and declared.isdigit() else largest + 1, largest)
-        parts, length = [], 0
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async for part in stream:
-                length += len(part)
-                self._held += len(part)
-                check_size(length, largest)
-                if self._held > self._most:
-                    raise RefusedError("rate", "too much is being sent here at once; try again later.")
-                parts.append(part)
+            await super().__call__(scope, receive, send)
         finally:
-            self._held -= length
-        return b"".join(parts)
+            self._leave()
 
 
-@dataclass(frozen=True)
-class RequestLimits:
-    """What one address may ask for, and all of them together."""
+class _Pieces(Response):
+    """A long reply, written as it is read."""
 
-    rate: float = 200.0  # requests a second
-    burst: float = 2000.0
-    bodies: int = 256 << 20  # bytes of all bodies that are being read
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for at in range(0, len(self.body), PIECE):
+            more = at + PIECE < len(self.body)
+            piece = bytes(self.body[at : at + PIECE])
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+class _Admission:
+    """What a request must pass before a machine hears of it."""
+
+    def __init__(self, limits: RequestLimits, clock: Callable[[], float]) -> None:
+        self._rates = {
+            "requests": RateLimiter(limits.rate, limits.burst, clock),
+            "registrations": RateLimiter(
+                limits.registrations, limits.registration_burst, clock, "registrations"
+            ),
+        }
+        self._bodies = BodyBudget(limits.bodies)
+
+    async def body(self, machine: M, endpoint: Endpoint[M], incoming: Incoming) -> bytes:
+        """The body of a request; refuses one that is too much."""
+        address, headers = address_of(incoming), incoming.headers
+        self._rates["requests"].take(address)
+        if endpoint.rate != "requests":
+            self._rates[endpoint.rate].take(address)
+        declared = headers.get("content-length")
+        if declared is None and "transfer-encoding" not in headers:
+            return b""
+        first: First | None = None
+        if endpoint.prelude is not None:
+            check = partial(dispatch.check_prelude, machine, endpoint)
+            first = endpoint.prelude[0], lambda known: check(_request(incoming, known))
+        return await self._bodies.read(incoming.stream(), address, declared, endpoint.limit(machine), first)
 
 
 def make_app(
     machine: M, table: Table[M], limits: RequestLimits, background: Background, tick: float
 ) -> Starlette:
     """The web server of a machine; `background` is called again and again while it runs."""
-    rate, room = RateLimiter(limits.rate, limits.burst, time.monotonic), BodyBudget(limits.bodies)
+    admission, listeners = _Admission(limits, time.monotonic), Places(limits.streams, limits.streams_each)
     bulletins = {
-        endpoint.name: EventStream(partial(endpoint.call, machine, HttpRequest()))
+        endpoint.name: EventStream(partial(endpoint.call, machine, HttpRequest()), listeners)
         for endpoint in table
         if endpoint.answers == EVENTS and endpoint.call is not None
     }
 
     def handler(endpoint: Endpoint[M]) -> Handler:
         if endpoint.name in bulletins:
-            return lambda incoming, body: bulletins[endpoint.name].response()
+            return lambda incoming, body: bulletins[endpoint.name].response(address_of(incoming))
         if endpoint.call is not None:
             return partial(_answer, machine, endpoint)
         if endpoint.name == "page":
@@ -210,7 +211,7 @@ def make_app(
         with contextlib.suppress(asyncio.CancelledError):
             await task
 
-    routes = [_route(one, handler(one), partial(one.limit, machine), rate, room) for one in table]
+    routes = [_route(one, handler(one), partial(admission.body, machine, one)) for one in table]
     unrouted: dict[Any, Any] = {404: partial(_unrouted, "unknown"), 405: partial(_unrouted, "method")}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=unrouted)
 
@@ -226,34 +227,38 @@ async def _keep_going(background: Background, bulletins: Iterable[EventStream], 
         await asyncio.sleep(tick)
 
 
-def _route(
-    endpoint: Endpoint[Any], handler: Handler, limit: Callable[[], int], rate: RateLimiter, room: BodyBudget
-) -> Route:
+def _route(endpoint: Endpoint[Any], handler: Handler, read: Callable[[Incoming], Awaitable[bytes]]) -> Route:
     async def handle(incoming: Incoming) -> Response:
         try:
-            rate.take(incoming.client.host if incoming.client else "")
-            declared = incoming.headers.get("content-length")
-            body = await room.read(incoming.stream(), declared, limit())
+            return handler(incoming, await read(incoming))
         except RefusedError as error:
             refusal = _response(dispatch.refusal(error))
             refusal.headers["connection"] = "close"  # nobody waits for the rest of a body that is refused
             return refusal
         except ClientDisconnect:
             return Response(status_code=400)
-        return handler(incoming, body)
 
     return Route(endpoint.path, handle, methods=[endpoint.method], name=endpoint.name)
 
 
-def _answer(machine: M, endpoint: Endpoint[M], incoming: Incoming, body: bytes) -> Response:
+def address_of(incoming: Incoming) -> str:
+    """Whom a request counts for."""
+    return origin(incoming.client.host if incoming.client else "")
+
+
+def _request(incoming: Incoming, body: bytes) -> HttpRequest:
     headers = {name.lower(): value for name, value in incoming.headers.items()}
-    params = {name: str(value) for name, value in incoming.path_params.items()}
-    return _response(dispatch.answer(machine, endpoint, HttpRequest(body, params, headers)))
+    return HttpRequest(body, {name: str(value) for name, value in incoming.path_params.items()}, headers)
+
+
+def _answer(machine: M, endpoint: Endpoint[M], incoming: Incoming, body: bytes) -> Response:
+    return _response(dispatch.answer(machine, endpoint, _request(incoming, body)))
 
 
 def _response(reply: HttpReply) -> Response:
     headers = {"x-content-type-options": "nosniff", **reply.headers}
-    return Response(reply.body, reply.status, media_type=headers.pop("content-type"), headers=headers)
+    kind = _Pieces if len(reply.body) > PIECE else Response
+    return kind(reply.body, reply.status, media_type=headers.pop("content-type"), headers=headers)
 
 
 async def _unrouted(code: str, incoming: Incoming, error: Exception) -> Response:

@@ -1,27 +1,39 @@
-"""uvicorn with our limits: one process, TLS by certificate files."""
+"""uvicorn with our limits: one process, TLS by certificate files, addresses as they are."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import SettingError
+from murmura.runtimes.http.protocol.addresses import is_loopback
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.applications import Starlette
+
+    from murmura.web.connections import ConnectionLimits
+
+LOOPBACK = ("127.0.0.0/8", "::1/128")
+OTHER_FILES = 256  # that a server may have open beside its connections
 
 
 @dataclass(frozen=True)
 class ListenAddress:
-    """Where a server listens."""
+    """Where a server listens; `proxies` are the networks whose X-Forwarded-For is believed."""
 
     host: str = "127.0.0.1"
     port: int = 8400
     certificate: Path | None = None
     private_key: Path | None = None
+    insecure: bool = False
+    proxies: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
@@ -31,12 +43,17 @@ class ListenAddress:
         return f"{scheme}://{host}:{self.port}"
 
     def check(self) -> None:
-        """Refuse half a pair of certificate files, and a port that is taken."""
+        """Refuse half a pair of certificate files, plain HTTP beyond this machine, and a port that is taken."""
         if (self.certificate is None) != (self.private_key is None):
             raise SettingError("TLS needs both --tls-cert and --tls-key, but only one is given.")
         for path in (self.certificate, self.private_key):
             if path is not None and not path.is_file():
                 raise SettingError(f"{path} must be a certificate or key file, but there is none.")
+        if self.certificate is None and not is_loopback(self.host) and not self.insecure:
+            raise SettingError(
+                f"{self.url} must be an https address, as everyone on the way reads plain HTTP; give "
+                "--tls-cert and --tls-key, listen on 127.0.0.1 behind a proxy that has them, or say --insecure."
+            )
         try:
             with socket.socket(socket.AF_INET6 if ":" in self.host else socket.AF_INET) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -48,21 +65,88 @@ class ListenAddress:
             ) from None
 
 
-def serve(app: Starlette, address: ListenAddress) -> None:
+def proxy_networks(named: list[str]) -> tuple[str, ...]:
+    """The networks of --behind-proxy: addresses, networks or the word loopback."""
+    found: list[str] = []
+    for one in named:
+        try:
+            found += LOOPBACK if one == "loopback" else [str(ipaddress.ip_network(one))]
+        except ValueError:
+            raise SettingError(
+                f"--behind-proxy must be 'loopback', an address or a network, but it is '{one}'."
+            ) from None
+    return tuple(found)
+
+
+def serve(app: Starlette, address: ListenAddress, limits: ConnectionLimits | None = None) -> None:
     """Answer until interrupted."""
+    from murmura.web.connections import ConnectionLimits
+
+    limits = limits or ConnectionLimits()
+    server, opened = make_server(app, address, limits)
+    run(server, opened, limits)
+
+
+def make_server(
+    app: Starlette, address: ListenAddress, limits: ConnectionLimits
+) -> tuple[uvicorn.Server, socket.socket]:
+    """A server and what it listens on."""
     import uvicorn
 
+    from murmura.web.connections import TimedProtocol, listen
+    from murmura.web.limits import Places
+
+    http: Any = partial(TimedProtocol, limits)
     config = uvicorn.Config(
         app,
-        host=address.host,
-        port=address.port,
+        http=http,
+        ws="none",
         ssl_certfile=address.certificate,
         ssl_keyfile=address.private_key,
-        log_level="warning",
+        log_level="error",  # a line for every senseless request would fill a disk
         access_log=False,  # addresses of people are nobody's business
-        timeout_keep_alive=30,
+        timeout_keep_alive=limits.idle,  # type: ignore[arg-type]  # seconds, which asyncio takes in parts too
         timeout_graceful_shutdown=2,
         backlog=2048,
         server_header=False,
+        proxy_headers=bool(address.proxies),
+        forwarded_allow_ips=list(address.proxies),
     )
-    asyncio.run(uvicorn.Server(config).serve())
+    places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, _within(address.proxies))
+    return uvicorn.Server(config), listen(address.host, address.port, places)
+
+
+def run(server: uvicorn.Server, opened: socket.socket, limits: ConnectionLimits) -> None:
+    """Answer on an open socket."""
+    from murmura.web.connections import TimedLoop
+
+    with asyncio.Runner(loop_factory=partial(TimedLoop, limits.handshake)) as runner:
+        runner.run(server.serve([opened]))
+
+
+def _within(networks: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether an address is a proxy's: all its clients share its connections."""
+    known = [ipaddress.ip_network(one) for one in networks]
+
+    def within(address: str) -> bool:
+        try:
+            found = ipaddress.ip_network(address)
+        except ValueError:
+            return False
+        return any(one.version == found.version and one.overlaps(found) for one in known)
+
+    return within
+
+
+def _open_files() -> int:
+    """How many files may be open, after asking for as many as the system gives."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # no such limit here
+        return 1 << 20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return 1 << 20 if hard == resource.RLIM_INFINITY else hard
+    except (OSError, ValueError):
+        return soft

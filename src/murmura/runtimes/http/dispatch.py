@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from murmura.core.errors import MurmuraError
@@ -24,9 +25,12 @@ def respond(
     try:
         endpoint, params = match(table, method, path)
         check_size(len(body), endpoint.limit(machine))
+        request = HttpRequest(body, params, headers)
+        if endpoint.prelude is not None and len(body) >= endpoint.prelude[0]:
+            check_prelude(machine, endpoint, replace(request, body=body[: endpoint.prelude[0]]))
     except RefusedError as error:
         return refusal(error)
-    return answer(machine, endpoint, HttpRequest(body, params, headers))
+    return answer(machine, endpoint, request)
 
 
 def match(table: Table[M], method: str, path: str) -> tuple[Endpoint[M], dict[str, str]]:
@@ -53,12 +57,28 @@ def check_size(size: int, limit: int) -> None:
         raise RefusedError("oversize", f"a body here must have at most {limit} bytes.")
 
 
+def check_prelude(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> None:
+    """Refuse a request by the first bytes of its body; every deliberate no is typed."""
+    try:
+        _check_spoken(request)
+        if endpoint.prelude is not None:
+            endpoint.prelude[1](machine, request)
+    except RefusedError:
+        raise
+    except MurmuraError as error:
+        raise RefusedError("malformed", str(error)) from None
+
+
+def _check_spoken(request: HttpRequest) -> None:
+    said = request.headers.get(VERSION_HEADER)
+    if said is not None:
+        check_version(int(said) if said.isascii() and said.isdigit() and len(said) < 6 else said[:20])
+
+
 def answer(machine: M, endpoint: Endpoint[M], request: HttpRequest) -> HttpReply:
     """What the call of a row returns, as it travels; every deliberate no is a reply too."""
     try:
-        said = request.headers.get(VERSION_HEADER)
-        if said is not None:
-            check_version(int(said) if said.isascii() and said.isdigit() and len(said) < 6 else said[:20])
+        _check_spoken(request)
         if endpoint.call is None:
             raise unrouted("unknown")
         result = endpoint.call(machine, request)

@@ -12,10 +12,11 @@ from typing import Any, Generic, Literal, TypeVar
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
-from murmura.runtimes.http.protocol.wire import HASH_BYTES
+from murmura.runtimes.http.protocol.wire import HASH_BYTES, SHARE_PRELUDE
 
 Method = Literal["GET", "POST", "DELETE"]
 Guard = Literal["none", "device", "operator", "coordinator", "admitter"]
+Rate = Literal["requests", "registrations"]  # which requests of an address are counted together
 BINARY, JSON, TEXT, HTML, EVENTS = (
     "application/octet-stream",
     "application/json",
@@ -76,6 +77,14 @@ class Endpoint(Generic[M]):
     largest: int | Callable[[M], int] = 0  # bytes of its body
     cache: str = ""  # how long its answer may be kept, "" for unsaid
     tagged: bool = False  # the call returns a hash too: whoever knows the hash gets nothing else
+    rate: Rate = "requests"
+    # (bytes, check): once so many bytes of a body are there, the check, which sees only these, refuses the
+    # request or lets the rest be read; the call checks again, and is alone with a shorter body
+    prelude: tuple[int, Callable[[M, HttpRequest], None]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.prelude is not None and not 0 < self.prelude[0] <= SMALL:
+            raise ValueError(f"{self.name} must be checked by 1 to {SMALL} bytes, not by {self.prelude[0]}.")
 
     def limit(self, machine: M) -> int:
         """How many bytes of a body are read."""
@@ -88,6 +97,10 @@ def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
     if set(read) - {"slot", "token", "admission", "proof"}:
         raise RefusedError("malformed", fields)
     return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
+
+
+def _admit(aggregator: Aggregator, request: HttpRequest) -> None:
+    aggregator.admit(request.body)
 
 
 def _operator(
@@ -120,7 +133,16 @@ SHARED: tuple[Endpoint[Coordinator | Aggregator], ...] = (
 )
 COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     Endpoint("about", "GET", "/federation", "What anyone may know before joining.", lambda c, r: c.about()),
-    Endpoint("register", "POST", "/devices", "Join: a random token.", _register, takes=JSON, largest=SMALL),
+    Endpoint(
+        "register",
+        "POST",
+        "/devices",
+        "Join: a random token.",
+        _register,
+        takes=JSON,
+        largest=SMALL,
+        rate="registrations",
+    ),
     Endpoint(
         "terms",
         "GET",
@@ -252,7 +274,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         "POST",
         "/m/{name}",
         "The description that the terms name.",
-        lambda a, r: a.agreement.take_description(r.name, r.body) or {"ok": True},
+        lambda a, r: {"taken": a.agreement.take_description(r.name, r.body)},
         JSON,
         takes=BINARY,
         largest=lambda a: a.agreement.description_bytes,
@@ -320,7 +342,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         "POST",
         "/rounds/{name}/forget",
         "The sum is committed: forget which reports it is of.",
-        lambda a, r: a.forget(r.name, r.body) or {"ok": True},
+        lambda a, r: {"forgotten": a.forget(r.name, r.body)},
         JSON,
         "coordinator",
         BINARY,
@@ -335,6 +357,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         BINARY,
         takes=BINARY,
         largest=lambda a: a.share_bytes,
+        prelude=(SHARE_PRELUDE, _admit),
     ),
     *SHARED,
 )

@@ -326,7 +326,7 @@ class Aggregator:
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
-    def forget(self, name: bytes, command: bytes) -> None:
+    def forget(self, name: bytes, command: bytes) -> bool:
         """The coordinator has the sum: its list of reports and the sum itself need not stay."""
         self._check_command("forget", name, command)
         self._store.write(
@@ -334,6 +334,7 @@ class Aggregator:
             durable=True,
             forget=True,
         )
+        return True
 
     def revoke(self, message: bytes) -> int:
         """Admissions that the admitter takes back; how many."""

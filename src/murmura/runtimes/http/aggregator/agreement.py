@@ -113,14 +113,15 @@ class Agreement:
         """How long a description is taken now: that of the terms, while it is missing."""
         return 0 if self._terms is None or self._described else self._terms.catalogue.bytes
 
-    def take_description(self, name: bytes, content: bytes) -> None:
-        """The description that the terms name; refuses any other."""
+    def take_description(self, name: bytes, content: bytes) -> bool:
+        """The description that the terms name is here now; refuses any other."""
         wanted = "" if self._terms is None else self._terms.catalogue.description
         if name.hex() != wanted or hashlib.sha256(content).hexdigest() != wanted:
             raise RefusedError("forged", "a description must be the one the terms name, but is not.")
         FederationDescription.decode(content)
         self._store.write([put_fact("description", content)], durable=True)
         self._look_again()
+        return True
 
     def _look_again(self) -> None:
         for name in ("info", "_described"):

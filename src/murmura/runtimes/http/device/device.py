@@ -43,7 +43,7 @@ from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.terms import AggregatorAddress
-from murmura.runtimes.http.protocol.transport import HttpReply, Transport, ask, bearer
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, bearer
 from murmura.runtimes.http.protocol.wire import ID_BYTES, IndividualReport, ShareHead, SharePass
 
 Clock = Callable[[], float]
@@ -409,7 +409,8 @@ class Device:
     async def _look_up(self, path: str, headers: Mapping[str, str] | None = None) -> bytes | None:
         """What the coordinator has at a path; None where it has nothing yet."""
         try:
-            return (await ask(self.send, "GET", self.identity.url + path, headers=headers)).body
+            at = self.identity.url + path
+            return (await ask(self.send, "GET", at, headers=headers, largest=DOWNLOAD_BYTES)).body
         except RefusedError as error:
             if error.code == "unknown":
                 return None

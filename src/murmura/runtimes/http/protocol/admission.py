@@ -15,9 +15,10 @@ import struct
 from dataclasses import dataclass
 
 from murmura.channel import signing
+from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms, host_of, is_loopback
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import ADMISSION_BYTES, HASH_BYTES, SIGNATURE_BYTES
 
 _ADMISSION = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")

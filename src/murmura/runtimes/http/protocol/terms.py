@@ -8,13 +8,11 @@ bound, the minimum or the noise behind its back.
 from __future__ import annotations
 
 import hashlib
-import ipaddress
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 from pydantic import Field, TypeAdapter
 
@@ -24,6 +22,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
+from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.description import canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import check_version
@@ -220,24 +219,6 @@ class FederationTerms:
 
 
 _TERMS = TypeAdapter(FederationTerms)
-
-
-def host_of(url: str) -> str:
-    """The host of an address, in lower case."""
-    try:
-        return (urlsplit(url).hostname or "").lower().rstrip(".")
-    except ValueError:
-        raise RefusedError("malformed", "an address must be a URL, but is not.") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine itself."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

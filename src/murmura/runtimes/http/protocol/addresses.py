@@ -1,0 +1,24 @@
+"""Addresses of machines: which host they name, and whether that is this one."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from murmura.runtimes.http.protocol.refusals import RefusedError
+
+
+def host_of(url: str) -> str:
+    """The host of an address, in lower case."""
+    try:
+        return (urlsplit(url).hostname or "").lower().rstrip(".")
+    except ValueError:
+        raise RefusedError("malformed", "an address must be a URL, but is not.") from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine: 127.0.0.0/8, ::1 or localhost."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
