@@ -20,9 +20,10 @@ from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, ask
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
@@ -107,18 +108,22 @@ class World:
         return self.servers.aggregators
 
     async def join(self, client: int, allowed: Permission | None = None) -> Device:
-        told = (await ask(self.network, "POST", f"{COORDINATOR}/devices", b'{"slot": %d}' % client)).json()
+        await self.servers.agree()
+        terms, admission = self.coordinator.rounds.terms, self.servers.admission(client)
+        token = entropy(200 + client)(32).hex()
+        place = await register(self.network, COORDINATOR, terms, admission, token, client)
         identity = Identity(
             COORDINATOR,
-            self.coordinator.key.public,
-            told["federation"],
-            told["token"],
+            terms,
+            place.token,
             client_secrets(SEEDED, self.info.clients)[client],
+            place.slot,
+            admission,
             minimum=1,
             readable=True,
         )
         storage = InMemoryStorage(allowed or Permission())
-        cache = DownloadCache(COORDINATOR, self.network)
+        cache = DownloadCache(COORDINATOR, self.network, terms)
         return Device(
             identity,
             storage,
@@ -141,9 +146,7 @@ class World:
     def holder(self, report: bytes) -> int | None:
         """The place whose report of the open round this is."""
         live = self.coordinator.rounds.live
-        return (
-            None if live is None else self.coordinator.rounds.store.ticket_holder(live.manifest.serial, report)
-        )
+        return None if live is None else live.holder(report)
 
     async def turn(self) -> None:
         await self.servers.turn()

@@ -124,7 +124,7 @@ class Servers:
 
     async def agree(self) -> None:
         """Let the machines agree on the terms: nobody can join before that."""
-        while self.coordinator.rounds.keeper.terms is None:
+        if not self.coordinator.rounds.keeper.confirmed:
             await self.turn()
 
     def admission(self, client: int) -> OwnAdmission:

@@ -76,7 +76,7 @@ class RoundRunner:
         self.store = CoordinatorStore(setup, self.itinerary, store, entropy)
         self._key, self._clock, self._entropy = key, clock, entropy
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
-        self._pair: AggregatorPair | None = None
+        self._known_pair: AggregatorPair | None = None
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
@@ -104,6 +104,13 @@ class RoundRunner:
         """The round devices may take part in."""
         return self.live if self.live is not None and self.live.published else None
 
+    @property
+    def _pair(self) -> AggregatorPair | None:
+        """The aggregators that the terms name; None in readable mode."""
+        if self._known_pair is None or self._known_pair.terms is not self.terms:
+            self._known_pair = AggregatorPair.of(self.terms, self._key)
+        return self._known_pair
+
     def set_state(self, state: str) -> None:
         """Running, paused or stopped; stopping gives the open round up."""
         self.store.set_state(state)
@@ -116,7 +123,6 @@ class RoundRunner:
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
-                self._pair = AggregatorPair.of(self.terms, self._key)
             if self.live is None:
                 await self._begin_round(send)
             elif not self.live.published:
