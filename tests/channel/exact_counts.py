@@ -65,8 +65,10 @@ class ExactCounts(Algorithm):
         return MessageSpec((square, counts, TableSpec("weights", "item", info.items, 2, "float64")))
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
-        n = info.items
-        model = {"pairs": np.zeros((n, n)), "counts": np.zeros((n, 2), np.uint32), "weights": np.zeros((n, 2))}
+        model = {
+            table.name: np.zeros((table.rows, table.width), table.dtype)
+            for table in self.publishes(info).tables
+        }
         return ServerState(model, {"packing": np.array(self.packing(info))})
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:

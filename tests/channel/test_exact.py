@@ -130,8 +130,8 @@ def test_a_sum_above_its_bounds_is_refused(of: Any) -> None:
     most = np.arange(1, ITEMS + 1)
     spec = phase(RowBounds(most, of=of), 1)
     through = chain(ChannelSettings(channel="secure-sum"), spec, INFO, 500)
-    honest = [through.device(update(most if of == "device" or not k else 0 * most), Rng(SECRETS[k], ROUND), ROUND)
-              for k in range(3)]  # fmt: skip
+    sent = [most, most if of == "device" else 0 * most, most if of == "device" else 0 * most]
+    honest = [through.device(update(v), Rng(SECRETS[k], ROUND), ROUND) for k, v in enumerate(sent)]
     assert (through.server(through.ring.add_up(honest), ROUND).update.tables["exact"].values >= 1).all()
     first = through.vector_slice("exact", ROUND).place
     for lie in (1, 2**32 - 10**6):  # one too many; below zero is far above
