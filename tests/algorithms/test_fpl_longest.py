@@ -39,11 +39,11 @@ def longest(mine: FPL, monkeypatch: pytest.MonkeyPatch, prior: bool) -> list[flo
 
 
 def bound(n: float) -> float:
-    return n + 4 * n**0.5 + 16
+    return n + 4 * float(n**0.5) + 16
 
 
 def test_bounds_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten clients, T / |I| = 10 / 4 negatives of a row; as a positive once if held by all, or by the counted."""
+    """Ten clients, T / |I| = 10 / 4 negatives of a row; a positive once if held, by all or by the counted."""
     own = FPL(factors=2, precision="float64", optimiser="adagrad", triples="own", prior=True)
     assert longest(own, monkeypatch, prior=False) == pytest.approx([bound(10 * (1 + 2.5))] * 2)
     held = [bound(10 * ((15 + 5) / 40 + 2.5)), bound(10 * (5 / 40 + 2.5))]
