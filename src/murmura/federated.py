@@ -38,6 +38,7 @@ from murmura.core.population import Population as Population
 from murmura.core.population import States as States
 from murmura.core.rng import Purpose as Purpose
 from murmura.core.rng import Rng as Rng
+from murmura.core.row_bounds import RowBounds as RowBounds
 from murmura.core.samples import Classification as Classification
 from murmura.core.schedule import Schedule as Schedule
 from murmura.core.settings import settings as settings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.algorithms.optimisers import Optimiser, begin, move
+from murmura.algorithms.optimisers import Optimiser, begin, longest_rows, move, shorten_rows
 from murmura.core.update import SparseRows
 
 ROWS = [np.array([0, 2], np.int32), np.array([2, 3], np.int32), np.array([2], np.int32)]
@@ -76,3 +76,22 @@ def test_nothing_given_is_changed(kind: Optimiser) -> None:
     for array in (theta, *memory.values()):
         array.flags.writeable = False
     move(kind, 0.1, theta, memory, sums(2)[0])
+
+
+def test_rows_within_their_bound_are_the_same_rows_and_longer_ones_keep_their_direction() -> None:
+    sent = SparseRows(ROWS[0], np.array([[3.0, 4.0], [30.0, -40.0]]))
+    assert shorten_rows(sent, np.array([5.0, 50.0])) is sent
+    cut = shorten_rows(sent, np.array([5.0, 10.0]))
+    assert cut.values.tolist() == [[3.0, 4.0], [6.0, -8.0]]
+    assert sent.values[1].tolist() == [30.0, -40.0]
+    narrow = shorten_rows(SparseRows(ROWS[0], sent.values.astype(np.float32)), np.array([5.0, 10.0]))
+    assert narrow.values.dtype == np.float32
+
+
+def test_a_bound_holds_what_a_poisson_number_of_unit_vectors_adds_up_to() -> None:
+    """Even if all point the same way, for any mean; the mean alone does not."""
+    rng = np.random.default_rng(0)
+    for mean in (0.01, 0.5, 20.0, 300.0):
+        drawn = rng.poisson(mean, 100_000)
+        assert drawn.max() <= longest_rows(np.array([mean]))[0]
+        assert drawn.max() > mean

@@ -18,6 +18,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
+from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 
@@ -25,6 +26,15 @@ PUBLIC = FederationInfo(
     9, np.array([0, 1, 3, 4, 7, 8], np.int32), 200, 900, counts=np.array([9, 1, 0, 7, 4, 0, 0, 8, 2])
 )
 PHASE = Phase("train", MessageSpec((TableSpec("items", "item", 9, 3),), ("hits",)))
+BOUNDS = np.array([9, 9, 0, 2**24 - 1, 1, 1, 1, 70_000, 5])
+EXACT = MessageSpec(
+    (
+        TableSpec("counts", "item", 9, 1, "uint32", exact=RowBounds(1)),
+        *PHASE.sends.tables,
+        TableSpec("packed", "item", 9, 1, "uint32", exact=RowBounds(BOUNDS, of="sum")),
+    ),
+    PHASE.sends.scalars,
+)
 SECRET, ROUND, COHORT, SEED = np.array([7, 9], np.uint32), 12, 200, bytes(range(SEED_BYTES))
 VALUES = np.array([[0.5, -1.25, 0.0], [3.0, 1e-3, -7.5], [-0.75, 20.0, 0.25]], np.float32)
 WAYS = (
@@ -49,6 +59,36 @@ def channel_vectors() -> dict[str, Any]:
         "cohort": COHORT,
         "seed": SEED.hex(),
         "channels": [_through(way, update) for way in WAYS],
+        "exact": _exact(update),
+    }
+
+
+def _exact(update: Update) -> dict[str, Any]:
+    """The same update between two exact tables: words that are theirs, beside the words of the floats."""
+    rows = update.tables["items"].index
+    counts, packed = np.ones((3, 1), np.uint32), np.array([[9], [2**23], [70_000]], np.uint32)
+    tables = {"counts": SparseRows(rows, counts), **update.tables, "packed": SparseRows(rows, packed)}
+    ways = []
+    for way in WAYS[:3]:
+        made = chain(way, Phase("train", EXACT), PUBLIC, COHORT)
+        vector = made.device(Update(tables, update.scalars), Rng(SECRET, ROUND), ROUND)
+        beyond = vector.copy()
+        beyond[made.vector_slice("packed", ROUND).place[7]] += 1  # above the bound of the row
+        ways.append(
+            {
+                "settings": as_dict(way),
+                "vector": vector.tolist(),
+                "longest_sum_of_three": made.longest(3),
+                "refused": beyond.tolist(),
+            }
+        )
+    return {
+        "declaration": repr((EXACT.tables, EXACT.scalars)),
+        "mark": EXACT.mark,
+        "bounds": BOUNDS.tolist(),
+        "counts": counts.ravel().tolist(),
+        "packed": packed.ravel().tolist(),
+        "channels": ways,
     }
 
 

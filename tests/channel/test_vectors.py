@@ -9,8 +9,10 @@ import pytest
 
 from murmura.channel.chain import chain
 from murmura.core.channel import ChannelSettings
+from murmura.core.contract import Phase
+from murmura.core.errors import FederationError
 from murmura.kernels.channel import add_fixed_point_rows
-from tests.channel.channel_vectors import COHORT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
+from tests.channel.channel_vectors import COHORT, EXACT, PHASE, PUBLIC, ROUND, SECRET, VALUES, channel_vectors
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "channel.json").read_text())
 
@@ -23,6 +25,16 @@ def test_a_first_word_by_hand() -> None:
     """Row 3 begins with 3.0: its place is 1 + 1 + 2 * 3, its step 30 / 2**15, so 3276.8 up or down."""
     assert VECTORS["channels"][0]["vector"][8] in (3276, 3277)
     assert VECTORS["channels"][0]["vector"][0] == 1
+
+
+@pytest.mark.parametrize("golden", VECTORS["exact"]["channels"], ids=lambda one: one["settings"]["ring"])
+def test_a_sum_with_a_word_above_its_bound_is_refused(golden: dict[str, Any]) -> None:
+    made = chain(ChannelSettings(**golden["settings"]), Phase("train", EXACT), PUBLIC, COHORT)
+    total = made.server(np.array(golden["vector"], np.uint32), ROUND).update
+    assert total.tables["counts"].values.ravel().tolist() == VECTORS["exact"]["counts"]
+    assert total.tables["packed"].values.ravel().tolist() == VECTORS["exact"]["packed"]
+    with pytest.raises(FederationError, match="row 7 of 'packed' must be at most 70000"):
+        made.server(np.array(golden["refused"], np.uint32), ROUND)
 
 
 @pytest.mark.parametrize("golden", VECTORS["channels"], ids=lambda one: one["settings"]["block"])

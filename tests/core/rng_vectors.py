@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from murmura.core.rng import Purpose, Rng, client_secrets, guest_secret, philox, server_secret
+from murmura.engine.itinerary import public_part
 
 # Random123 distribution, kat_vectors, rows "philox4x32 10"
 KNOWN = (
@@ -24,6 +25,8 @@ SEED = 2**40 + 43
 STREAMS = ((0, 0, Purpose.INIT), (1, 7, Purpose.TRIPLES), (2, 2**31 + 5, Purpose.OWN))
 BOUNDS = (1, 2, 10, 3706, 3 << 30, 2**32 - 1)  # 3 << 30: one word in four is unfair and passed over
 SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
+
+PARTS = ((bytes(16), 0.5), (bytes(range(16)), 0.1), (bytes(range(16)), 0.9), (b"\xff" * 16, 1.0))
 
 
 def rng_vectors() -> dict[str, Any]:
@@ -38,6 +41,7 @@ def rng_vectors() -> dict[str, Any]:
         "client_secrets": secrets.tolist(),
         "server_secret": server_secret(SEED).tolist(),
         "guest_secret": guest_secret(SEED).tolist(),
+        "parts": [_part(seed, part) for seed, part in PARTS],
         "streams": [_stream(Rng(secrets[who], round), int(purpose)) for who, round, purpose in STREAMS],
     }
 
@@ -56,6 +60,11 @@ def _stream(rng: Rng, purpose: int) -> dict[str, Any]:
             for n, m in ((10, 1), (10, 10), (1000, 7))
         ],
     }
+
+
+def _part(seed: bytes, part: float) -> dict[str, Any]:
+    """Who of thirty clients is in a public part."""
+    return {"seed": seed.hex(), "part": part, "members": public_part(seed, 30, part).astype(int).tolist()}
 
 
 def _below(rng: Rng, purpose: int, n: int) -> list[int]:

@@ -89,6 +89,8 @@ class InProcess:
             f.remember_counted(phase, clients.tolist())
         else:
             received = self._plain(f, phase, round, clients)
+        if isinstance(received, Total) and chain is None:  # a channel has its sums checked
+            phase.sends.check_sum(received.update, received.count)
         f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, received)
         f.count_outcome(phase, len(clients))
 
@@ -179,11 +181,7 @@ def _received(
     """What the server gets: every update, the sum in the order of clients, or the sum the channel gives."""
     if phase.combine == "each":
         return IndividualUpdates(updates)
-    if chain is not None:
-        return chain.sum_up(total, round)
-    summed = Total(add_up(updates.values()), len(updates))
-    phase.sends.check_sum(summed.update, summed.count)
-    return summed
+    return Total(add_up(updates.values()), len(updates)) if chain is None else chain.sum_up(total, round)
 
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:

@@ -1,0 +1,110 @@
+"""Messages of version 2: the golden ones, and what changed of a model is the model."""
+
+import json
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from murmura.core.codec import (
+    VERSION,
+    decode,
+    decode_changes,
+    decode_model,
+    encode_changes,
+    encode_model,
+    half_precision_model,
+)
+from murmura.core.errors import FederationError
+from murmura.core.message import MessageSpec, TableSpec
+from murmura.testing.checks import assert_same_bits, same_update
+from tests.core.message_vectors import LISTED, PUBLISHES, SENDS, base, message_vectors, newer, update
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "messages.json").read_text(encoding="utf-8"))
+
+
+def read(kind: str, message: bytes) -> Any:
+    if kind == "update":
+        return decode(message, SENDS)
+    if kind == "model":
+        return decode_model(message, PUBLISHES, LISTED)
+    return decode_changes(message, base(), PUBLISHES, LISTED)
+
+
+def test_the_golden_messages_are_what_is_written_and_read() -> None:
+    assert message_vectors() == VECTORS, "run python -m tests.core.message_vectors vectors/messages.json"
+    assert VECTORS["version"] == VERSION
+    assert same_update(read("update", bytes.fromhex(VECTORS["update"])), update())
+    whole = read("model", bytes.fromhex(VECTORS["model"]))
+    assert_same_bits(read("changes", bytes.fromhex(VECTORS["changes"])), whole, "model")
+    same = decode_changes(bytes.fromhex(VECTORS["unchanged"]), newer(), PUBLISHES, LISTED)
+    assert_same_bits(same, whole, "model")
+
+
+@pytest.mark.parametrize("bad", VECTORS["tampered"], ids=lambda one: f"{one['message']}: {one['what']}")
+def test_tampered_messages_are_refused(bad: dict[str, str]) -> None:
+    with pytest.raises(FederationError, match="must"):
+        read(bad["message"], bytes.fromhex(bad["bytes"]))
+
+
+def test_the_layout_of_changes_is_the_documented_one() -> None:
+    """Header, base, then of Q row 3, of b rows 0 and 1 (a sign is a change), of n none."""
+    message = encode_changes(base(), newer(), PUBLISHES, LISTED)
+    assert message[:4] == b"mc\x02\x03"
+    assert len(message) == 8 + 32 + (4 + 4 + 2 * 4) + (4 + 2 * (4 + 8)) + 4
+    assert len(encode_changes(newer(), newer(), PUBLISHES, LISTED)) == 8 + 32 + 3 * 4
+
+
+@given(st.data(), st.booleans())
+def test_changes_decode_to_the_arrays_of_the_whole_message(data: st.DataObject, narrow: bool) -> None:
+    """Any rows changed, NaN and minus zero too; as float16 the model is compared as it travels."""
+    publishes = PUBLISHES.half_precision() if narrow else PUBLISHES
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    old: dict[str, Any] = {
+        "Q": rng.normal(size=(5, 2)).astype(np.float32),
+        "b": rng.normal(size=3),
+        "n": np.ones(5, np.uint32),
+    }
+    new = {name: array.copy() for name, array in old.items()}
+    for name, array in new.items():
+        for row in data.draw(st.sets(st.integers(0, len(array) - 1))):
+            array[row] = data.draw(st.sampled_from([7, 1] if name == "n" else [0.0, -0.0, 1.5, 1e-9]))
+    if not narrow and data.draw(st.booleans()):
+        new["b"][1] = np.nan
+    message = encode_changes(old, new, publishes, LISTED)
+    whole = decode_model(encode_model(new, publishes, LISTED), publishes, LISTED)
+    here = decode_model(encode_model(old, publishes, LISTED), publishes, LISTED)
+    for kept in (old, here, half_precision_model(here) if narrow else here):
+        assert_same_bits(decode_changes(message, kept, publishes, LISTED), whole, "model")
+    with pytest.raises(FederationError, match="download the whole model"):
+        decode_changes(message, {**old, "n": np.zeros(5, np.uint32)}, publishes, LISTED)
+
+
+@given(st.data())
+def test_changed_bytes_are_refused_or_still_a_model(data: st.DataObject) -> None:
+    message = bytearray(encode_changes(base(), newer(), PUBLISHES, LISTED))
+    for _ in range(data.draw(st.integers(1, 4))):
+        message[data.draw(st.integers(0, len(message) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(message)))
+    for changed in (bytes(message), bytes(message[:cut]), bytes(message) + b"\0"):
+        with suppress(FederationError):
+            read_back = read("changes", changed)
+            assert read_back.keys() == base().keys()
+
+
+def test_changes_that_claim_millions_of_rows_cost_no_memory() -> None:
+    publishes = MessageSpec((TableSpec("t", "dense", 1000, 2, "float64"),))
+    model = {"t": np.zeros((1000, 2))}
+    good = encode_changes(model, model, publishes, LISTED)
+    claim = good[:40] + (2**31).to_bytes(4, "little")
+    tracemalloc.start()
+    with pytest.raises(FederationError, match="at most 1000 rows"):
+        decode_changes(claim, model, publishes, LISTED)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 200_000  # the base's own message is most of it
