@@ -9,14 +9,9 @@ import subprocess
 import time
 import urllib.request
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from typer.testing import CliRunner
 
 from murmura.aggregation.weighting import Weighting
@@ -24,6 +19,7 @@ from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.cli.app import app
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import as_dict, field_names
+from tests.http.certificates import certificate
 from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, write_table
 from tests.ports import free_ports
@@ -145,33 +141,6 @@ def test_other_commands_refuse_what_cannot_work(
     places = {"TABLE": str(table), "S": str(tmp_path / "s")}
     got, message = refused(*(places.get(word, word) for word in words))
     assert (got, sentence in message) == (code, True), message
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A certificate for this machine, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "murmura test")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
-        .sign(key, hashes.SHA256())
-    )
-    cert, private = folder / "cert.pem", folder / "key.pem"
-    cert.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    private.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-    )
-    return cert, private
 
 
 @pytest.mark.process

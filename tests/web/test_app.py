@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import socket
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -14,7 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 
 from murmura.runtimes.http import endpoints
@@ -23,6 +20,7 @@ from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
 from murmura.web.app import EventStream, make_app
 from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, RequestLimits
 from tests.http.network import World, people
+from tests.web.server import listening
 
 pytestmark = pytest.mark.anyio
 PLENTY = RequestLimits(1000, 1000)
@@ -45,20 +43,10 @@ async def served(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @contextmanager
-def listening(app: Starlette) -> Iterator[httpx.Client]:
+def on_socket(app: Starlette) -> Iterator[httpx.Client]:
     """The real server on a real socket."""
-    opened = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1))
-    thread = threading.Thread(target=server.run, args=([opened],))
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{opened.getsockname()[1]}"
-        with httpx.Client(base_url=url, trust_env=False) as made:
-            yield made
-    finally:
-        server.should_exit = True
-        thread.join()
-        opened.close()
+    with listening(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as made:
+        yield made
 
 
 @pytest.fixture
@@ -309,7 +297,7 @@ async def test_a_failure_in_the_background_does_not_end_the_server(world: World)
 def test_events_are_streamed_over_a_socket(world: World) -> None:
     """Here, as `httpx.ASGITransport` hands a reply on only when it is complete."""
     app = make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)
-    with listening(app) as made, made.stream("GET", "/events") as reply:
+    with on_socket(app) as made, made.stream("GET", "/events") as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
         lines = reply.iter_lines()
         heard = [next(lines) for _ in range(4)]
@@ -318,7 +306,7 @@ def test_events_are_streamed_over_a_socket(world: World) -> None:
 
 def test_an_aggregator_answers_on_a_socket(world: World) -> None:
     machine = world.aggregators["seed"]
-    with listening(make_app(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
+    with on_socket(make_app(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
         assert made.get("/key").json() == {"key": machine.key.public.hex(), "role": "seed"}
         early = made.post("/reports", content=b"")
         assert (early.status_code, early.json()["error"]) == (503, "paused")

@@ -103,6 +103,7 @@ def _coordinate(
     """Serve until interrupted."""
     from murmura.core.files import write_whole
     from murmura.runtimes.http.coordinator.coordinator import Coordinator
+    from murmura.runtimes.http.coordinator.pace import CollectingPace
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import COORDINATOR
     from murmura.web.app import make_app
@@ -118,7 +119,11 @@ def _coordinate(
         coordinator.order("start")
     say(f"coordinator at {place.url}, key {coordinator.key.public.hex()}; token in {state / 'operator.token'}")
 
+    pace = CollectingPace(time.time)
+
     async def move_on() -> None:
+        if not pace.due(coordinator.rounds.live):
+            return
         before = coordinator.rounds.counters.abandoned
         await coordinator.rounds.advance(transport)
         if coordinator.rounds.counters.abandoned > before:

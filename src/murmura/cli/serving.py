@@ -40,7 +40,7 @@ Registrations = Annotated[
     float, typer.Option("--registrations", min=0.001, help="New devices a second from one address.")
 ]
 BURST = 10  # seconds' worth of requests an address may save up
-NEW_DEVICES = 20  # seconds' worth of registrations
+NEW_DEVICES = 20  # that may come from one address at once
 TICK = 0.1  # seconds between two looks at whether a round can move on
 
 
@@ -119,7 +119,7 @@ def request_limits(rate: float, registrations: float) -> Any:
     """What one address may ask for."""
     from murmura.web.limits import RequestLimits
 
-    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * registrations)
+    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * max(1.0, registrations))
 
 
 def public_key(flag: str, text: str) -> bytes | None:

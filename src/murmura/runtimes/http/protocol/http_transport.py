@@ -96,18 +96,18 @@ class HttpTransport:
     async def lines(self, url: str) -> AsyncIterator[str]:
         """The lines of a stream of events, as they come; ends when the stream does."""
         quiet = self._httpx.Timeout(SECONDS, read=QUIET)
-        async with self._reply("GET", url, b"", {}, timeout=quiet) as reply:
-            if reply.status_code != 200:
-                raise UnreachableError(f"{url} must announce rounds, but answered {reply.status_code}.")
-            begun = b""
-            async for part in reply.aiter_raw():
-                *whole, begun = (begun + part).split(b"\n")
-                if len(begun) > LINE_BYTES:
-                    raise UnreachableError(
-                        f"{url} must send lines of at most {LINE_BYTES} bytes, but does not."
-                    )
-                for line in whole:
-                    yield line.decode(errors="replace").rstrip("\r")
+        try:
+            async with self._reply("GET", url, b"", {}, timeout=quiet) as reply:
+                if reply.status_code != 200:
+                    raise RefusedError.read(reply.status_code, b"")
+                begun = b""
+                async for part in reply.aiter_raw():
+                    *whole, begun = (begun + part).split(b"\n")
+                    check_length(url, len(begun), LINE_BYTES)
+                    for line in whole:
+                        yield line.decode(errors="replace").rstrip("\r")
+        except RefusedError as error:  # whoever listens can ask instead
+            raise UnreachableError(str(error)) from None
 
     @asynccontextmanager
     async def _reply(
