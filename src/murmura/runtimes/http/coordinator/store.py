@@ -151,7 +151,8 @@ class CoordinatorStore:
     def published_size(self, serial: int) -> int:
         """How long the log was in the newest manifest before this one that devices have heard of."""
         found = self._store.row(
-            "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL ORDER BY serial DESC LIMIT 1",
+            "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL "
+            "ORDER BY serial DESC LIMIT 1",
             (serial,),
         )
         return 0 if found is None else SignedManifest.decode(bytes(found[0])).proof.head.size
@@ -178,7 +179,8 @@ class CoordinatorStore:
         kept = [
             ("INSERT INTO models VALUES (?, ?, ?)", (serial, position.done, _packed(server, answers))),
             (
-                "DELETE FROM models WHERE serial NOT IN (SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
+                "DELETE FROM models WHERE serial NOT IN "
+                "(SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
                 (KEPT_MODELS,),
             ),
         ]
