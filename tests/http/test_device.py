@@ -136,7 +136,9 @@ def test_after_a_kill_the_same_content_is_sent_or_none(tmp_path: Path, moment: s
     assert (only["state"], only["reports"]) == ("committed", 12)
     for role in ADDRESSES:
         sent = reports(world, role)
-        contents = {body[36:52]: {opened(world, role, b) for b in sent if b[36:52] == body[36:52]} for body in sent}
+        contents = {
+            body[36:52]: {opened(world, role, b) for b in sent if b[36:52] == body[36:52]} for body in sent
+        }
         assert len(contents) == 12
         assert {len(one) for one in contents.values()} == {1}
     again = {"before sending": (12, 12), "between the shares": (13, 12), "after sending": (13, 13)}[moment]

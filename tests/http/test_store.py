@@ -69,7 +69,9 @@ def test_a_database_of_wire_version_1_is_refused_and_left_as_it_was(
     db.execute(f"PRAGMA user_version={version}")
     db.close()
     before = files(tmp_path)
-    with pytest.raises(RunError, match="made by version 1, whose federations cannot go on; begin a new federation"):
+    with pytest.raises(
+        RunError, match="made by version 1, whose federations cannot go on; begin a new federation"
+    ):
         ServerDatabase(tmp_path / "a.db", role)
     assert files(tmp_path) == before
 
@@ -149,7 +151,9 @@ def test_a_device_of_another_version_is_refused_and_left_as_it_was(tmp_path: Pat
     (home.path / "device.json").write_text(json.dumps({**plain, **said}))
     before = files(home.path)
     newer = "a newer Murmura made it version 3; start that one"
-    with pytest.raises(RunError, match=newer if version == 3 else "made by version 1, .* join anew in another folder"):
+    with pytest.raises(
+        RunError, match=newer if version == 3 else "made by version 1, .* join anew in another folder"
+    ):
         home.identity()
     assert files(home.path) == before
     (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
