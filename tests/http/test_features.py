@@ -21,7 +21,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import CatalogueRule, FederationTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from murmura.testing import crowd
-from tests.http.wire_vectors import manifest, terms
+from tests.http.wire_world import manifest, terms
 
 DATA = crowd()
 INFO = FederationInfo.of(DATA)

@@ -42,7 +42,7 @@ from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
 from tests.channel import plain_hpke
-from tests.http import wire_vectors
+from tests.http import wire_vectors, wire_world
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "wire.json").read_text(encoding="utf-8")
@@ -151,10 +151,8 @@ def test_proofs_of_the_log_hold_and_no_others() -> None:
 
 def test_the_admission_and_its_links_are_read() -> None:
     plain = GOOD["admission"]
-    own, shown = (
-        OwnAdmission.decode(bytes.fromhex(plain["own"])),
-        Admission.decode(bytes.fromhex(plain["shown"])),
-    )
+    own = OwnAdmission.decode(bytes.fromhex(plain["own"]))
+    shown = Admission.decode(bytes.fromhex(plain["shown"]))
     assert own.shown == shown
     shown.check(TERMS, NOW)
     check_join(shown, TERMS, plain["token"], bytes.fromhex(plain["join_proof"]), NOW)
@@ -165,9 +163,8 @@ def test_the_admission_and_its_links_are_read() -> None:
 
 def test_the_model_is_read_whole_or_by_what_changed() -> None:
     publishes, plain = TERMS.algorithm().publishes(INFO), GOOD["model"]
-    base, whole = (
-        decode_model(bytes.fromhex(plain[name]), publishes, INFO.listed) for name in ("base", "whole")
-    )
+    messages = [bytes.fromhex(plain[name]) for name in ("base", "whole")]
+    base, whole = (decode_model(message, publishes, INFO.listed) for message in messages)
     changed = decode_changes(bytes.fromhex(plain["changes"]), base, publishes, INFO.listed)
     for name, values in whole.items():
         np.testing.assert_array_equal(changed[name], values, strict=True)
@@ -191,7 +188,7 @@ def test_a_step_of_training_is_what_the_file_says(plain: dict[str, Any]) -> None
     largest = SIGNED.manifest.largest if plain["phase"] == "train" else 200
     stages = TERMS.chain(plain["phase"], INFO, largest)
     context = RoundContext(INFO, plain["phase"], plain["round"], model)
-    history = wire_vectors.HISTORY
+    history = wire_world.HISTORY
     assert history.item.tolist() == plain["history"]["item"]
     state, rng = {"p": np.array(plain["state"]["p"])}, Rng(np.array(plain["secret"], np.uint32), plain["round"])
     made = visit(algorithm, phase, context, state, history, rng, stages)
@@ -254,11 +251,11 @@ def readable(message: bytes) -> IndividualReports:
 def test_a_letter_is_taken_and_arrays_exact_tables_and_parts_are_read() -> None:
     assert readable(bytes.fromhex(GOOD["letter"])).used == 1
     assert wire.unpack_arrays(bytes.fromhex(GOOD["arrays"]))["M"].tolist() == [[0, 1, 2], [3, 4, 5]]
-    exact, spec = GOOD["exact"], wire_vectors.EXACT
+    exact, spec = GOOD["exact"], wire_world.EXACT
     assert spec.mark == exact["mark"]
     update = decode(bytes.fromhex(exact["update"]), spec)
     stages = chain(TERMS.channel_settings, Phase("counts", spec), INFO, 200)
-    assert stages.device(update, Rng(wire_vectors.SECRET, 2), 2).tolist() == exact["ring_vector"]
+    assert stages.device(update, Rng(wire_world.SECRET, 2), 2).tolist() == exact["ring_vector"]
     assert exact["ring_vector"][1 + 1 : 1 + 3] == [3, 70_000]  # untouched, behind the count of devices
     part = GOOD["part"]
     heads = public_part(bytes.fromhex(part["seed"]), part["of"], part["part"])
@@ -306,7 +303,7 @@ def readers(folder: Path) -> dict[str, Callable[[bytes], object]]:
         "letter": readable,
         "receipt": _receipt,
         "join proof": _joined,
-        "exact": lambda m: decode(m, wire_vectors.EXACT),
+        "exact": lambda m: decode(m, wire_world.EXACT),
         "arrays": wire.unpack_arrays,
     }
 

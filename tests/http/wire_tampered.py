@@ -18,8 +18,8 @@ from murmura.runtimes.http.protocol.description import canonical
 from murmura.runtimes.http.protocol.log import pack_entries
 from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.wire import ShareHead
-from tests.http import wire_vectors as good
-from tests.http.wire_vectors import ADMITTED, COORDINATOR, SEED, STRANGER, VECTOR
+from tests.http import wire_world as good
+from tests.http.wire_world import ADMITTED, COORDINATOR, SEED, STRANGER, VECTOR
 
 Row = tuple[str, str, bytes, str]
 
@@ -40,22 +40,26 @@ def _terms() -> list[Row]:
 
     same_key, same_seal = {**vector, "key": seed["key"]}, {**vector, "sealing_key": seed["sealing_key"]}
     infinite = content.replace(b'"clip":30.0', b'"clip":Infinity')
+    fewer, elsewhere = (
+        {n: plain[n] for n in plain if n != "noise"},
+        {**vector, "url": "https://ONE.example.:81"},
+    )
+    moving = {**plain["catalogue"], "rule": "any"}
     strangers = {
-        "a": (STRANGER, SEED, VECTOR),
-        "b": (COORDINATOR, STRANGER, VECTOR),
-        "c": (COORDINATOR, SEED, STRANGER),
+        "coordinator": (STRANGER, SEED, VECTOR),
+        "seed aggregator": (COORDINATOR, STRANGER, VECTOR),
+        "vector aggregator": (COORDINATOR, SEED, STRANGER),
     }
-    who = {"a": "coordinator", "b": "seed aggregator", "c": "vector aggregator"}
     return [
         *(
-            ("terms", f"signed by somebody else than the {who[n]}", good.signed_terms(content, keys), "forged")
-            for n, keys in strangers.items()
+            ("terms", f"signed by somebody else than the {who}", good.signed_terms(content, keys), "forged")
+            for who, keys in strangers.items()
         ),
         ("terms", "a bit of a signature flipped", _flip(good.signed_terms(content), 70), "forged"),
         ("terms", "of version 1", changed(protocol=1), "version"),
         ("terms", "of a later version", changed(protocol=3), "version"),
         ("terms", "with a field too many", changed(more=1), "malformed"),
-        ("terms", "without a field", good.signed_terms(canonical({n: plain[n] for n in plain if n != "noise"})), "malformed"),
+        ("terms", "without a field", good.signed_terms(canonical(fewer)), "malformed"),
         ("terms", "spelled another way", good.signed_terms(json.dumps(plain).encode()), "malformed"),
         ("terms", "with a number that is none", good.signed_terms(infinite), "malformed"),
         ("terms", "a key of another length", changed(coordinator="00"), "malformed"),
@@ -64,25 +68,22 @@ def _terms() -> list[Row]:
         ("terms", "admitted by the coordinator", changed(admitter=plain["coordinator"]), "forged"),
         ("terms", "one key for both aggregators", changed(vector_aggregator=same_key), "forged"),
         ("terms", "one sealing key for both aggregators", changed(vector_aggregator=same_seal), "forged"),
-        ("terms", "both aggregators on one host", changed(vector_aggregator={**vector, "url": "https://ONE.example.:81"}), "forged"),
-        ("terms", "a catalogue that may change", changed(catalogue={**plain["catalogue"], "rule": "any"}), "malformed"),
+        ("terms", "both aggregators on one host", changed(vector_aggregator=elsewhere), "forged"),
+        ("terms", "a catalogue that may change", changed(catalogue=moving), "malformed"),
         ("terms", "noise below zero", changed(noise={**plain["noise"], "seed": -1}), "malformed"),
         ("terms", "cut off", good.signed_terms(content)[:-1], "malformed"),
-    ]  # fmt: skip
+    ]
 
 
 def _manifests() -> list[Row]:
     m = good.manifest()
     content, envelope = m.encode(), good.signed(m.encode())
-    plain, whole = json.loads(content), SignedManifest.decode(good.signed(m.encode()))
-    other = good.manifests()[1].encode()
-    elsewhere = replace(
-        whole, proof=replace(whole.proof, index=3, inclusion=tuple(good.tree().inclusion(3, 6)))
-    )
-    unsigned = replace(whole, proof=replace(whole.proof, head=good.head(vector=STRANGER)))
-    flipped = replace(
-        whole, proof=replace(whole.proof, head=replace(whole.proof.head, root=_flip(whole.proof.head.root, 0)))
-    )
+    plain, whole, proof = json.loads(content), SignedManifest.decode(envelope), good.proof()
+    other, root = good.manifests()[1].encode(), _flip(proof.head.root, 0)
+    longer = envelope[:192] + b"\xff\xff\0\0" + envelope[196:]
+    elsewhere = replace(whole, proof=replace(proof, index=3, inclusion=tuple(good.tree().inclusion(3, 6))))
+    unsigned = replace(whole, proof=replace(proof, head=good.head(vector=STRANGER)))
+    flipped = replace(whole, proof=replace(proof, head=replace(proof.head, root=root)))
 
     def changed(**values: Any) -> bytes:
         return good.signed(canonical({**plain, **values}))
@@ -107,8 +108,8 @@ def _manifests() -> list[Row]:
         ("manifest", "a part of nobody", changed(part=0), "malformed"),
         ("manifest", "cut off before its proof", envelope[:40], "malformed"),
         ("manifest", "cut off within its proof", envelope[:-1], "malformed"),
-        ("manifest", "a length that claims more", envelope[:192] + b"\xff\xff\0\0" + envelope[196:], "malformed"),
-    ]  # fmt: skip
+        ("manifest", "a length that claims more", longer, "malformed"),
+    ]
 
 
 def _log() -> list[Row]:
@@ -177,12 +178,13 @@ def _shares() -> list[Row]:
     unsigned = good.pass_of(wire.SEED, wire.digest(wire.sealed_payload(body)), STRANGER).signature
     other_mark = SEED.sign("receipt", m + report + bytes(32))
     other_report = SEED.sign("receipt", m + bytes(16) + good.mark_of())
-    ticket = STRANGER.sign("ticket", m + report)
+    ticket, zeros = STRANGER.sign("ticket", m + report), wire.NO_RECEIPT
+    short, vector = good.share(wire.SEED, bytes(31)), wire.VECTOR
     return [
         ("share 0", "a byte too long", body + b"\0", "oversize"),
         ("share 0", "a byte too short", body[:-1], "forged"),
         ("share 0", "shorter than its sealed pass", body[: at - 1], "malformed"),
-        ("share 0", "a payload that is too short, named and sealed", good.share(wire.SEED, bytes(31)), "malformed"),
+        ("share 0", "a payload that is too short, named and sealed", short, "malformed"),
         ("share 0", "another magic", b"xx" + body[2:], "malformed"),
         ("share 0", "of version 1", body[:2] + b"\1" + body[3:], "version"),
         ("share 0", "of a later version", body[:2] + b"\3" + body[3:], "version"),
@@ -200,12 +202,12 @@ def _shares() -> list[Row]:
         ("share 0", "with an admission that is over", good.share(wire.SEED, admission=expired), "forged"),
         ("share 0", "without an admission", good.share(wire.SEED, admission=wire.NO_ADMISSION), "forged"),
         ("share 0", "not signed by the admission's key", good.share(wire.SEED, signature=unsigned), "forged"),
-        ("share 1", "without the receipt of its twin", good.share(wire.VECTOR, receipt=wire.NO_RECEIPT), "no-twin"),
-        ("share 1", "with the receipt of another report", good.share(wire.VECTOR, receipt=other_report), "forged"),
-        ("share 1", "with the receipt of another journal", good.share(wire.VECTOR, receipt=other_mark), "forged"),
+        ("share 1", "without the receipt of its twin", good.share(vector, receipt=zeros), "no-twin"),
+        ("share 1", "with the receipt of another report", good.share(vector, receipt=other_report), "forged"),
+        ("share 1", "with the receipt of another journal", good.share(vector, receipt=other_mark), "forged"),
         ("share 1", "a byte too long", other + b"\0", "oversize"),
         ("share 1", "with the payload of the seed", other[:at] + body[at:], "forged"),
-    ]  # fmt: skip
+    ]
 
 
 def _letters() -> list[Row]:
