@@ -23,7 +23,7 @@ from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.joining import ManifestEvents
 from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.device.trust import agreed_terms
 from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
@@ -69,7 +69,7 @@ async def register_devices(
     sleep: Sleep = asyncio.sleep,
 ) -> list[Device]:
     """Register the devices, each in its slot."""
-    terms = await fetch_terms(send, simulated.url, simulated.fingerprint)
+    terms = await agreed_terms(send, simulated.url, simulated.fingerprint, sleep)
     cache = DownloadCache(simulated.url, send, terms)
     devices = simulated.data.n_users if simulated.groups is None else int(simulated.groups.max()) + 1
     secrets = client_secrets(simulated.seed, devices)
