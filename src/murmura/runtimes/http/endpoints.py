@@ -313,7 +313,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         BINARY,
         "coordinator",
         BINARY,
-        MANIFEST_BYTES,
+        lambda a: a.opening_bytes,
     ),
     Endpoint(
         "count",

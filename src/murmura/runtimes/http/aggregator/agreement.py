@@ -10,6 +10,7 @@ from murmura.core.contract import FederationInfo
 from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
+from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
@@ -64,6 +65,16 @@ class Agreement:
         kept = self._store.fact("description")
         assert kept is not None
         return FederationDescription.decode(kept).info
+
+    def info_of(self, manifest: Manifest, counts: bytes) -> FederationInfo:
+        """What everybody knows in a round; refuses other counts than those its manifest names."""
+        named = "" if manifest.counts is None else manifest.counts.hash
+        if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
+            raise RefusedError("forged", "the counts must be those the manifest names, but are not.")
+        kept = self._store.fact("description")
+        if not counts or kept is None:
+            return self.info
+        return FederationDescription.decode(kept).with_counts(counts).info
 
     def pin(self, coordinator: bytes) -> None:
         """Trust this coordinator from now on; another one never."""

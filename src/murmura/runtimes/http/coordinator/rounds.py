@@ -193,6 +193,7 @@ class RoundRunner:
             model=Download(self.now.model, self.now.model_bytes),
             changes=list(self.now.changes),
             shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
+            counts=None,
             answers=bool(self.now.answers),
             called=called,
             largest=self.itinerary.called(at),

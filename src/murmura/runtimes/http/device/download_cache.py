@@ -43,9 +43,18 @@ class DownloadCache:
                 self._described = described
             return self._described
 
+    async def info(self, wanted: Manifest) -> FederationInfo:
+        """What everybody knows in a round: the description, and the counts that were made public since."""
+        described = await self.description()
+        if wanted.counts is None:
+            return described.info
+        async with self._fetching:
+            content = await self._fetch(wanted.counts.hash, wanted.counts.bytes)
+        return described.with_counts(content).info
+
     async def model(self, wanted: Manifest) -> Model:
         """The public model of a round, in the algorithm's own types and shapes."""
-        info = (await self.description()).info
+        info = await self.info(wanted)
         async with self._fetching:
             if self._model is None or self._model[0] != wanted.model.hash:
                 self._model = wanted.model.hash, await self._newest(wanted, info)
