@@ -61,7 +61,13 @@ async def verified(
 
 async def _check_extends(signed: SignedManifest, before: LogHead, send: Transport, url: str) -> None:
     head, proof = signed.proof.head, signed.proof.consistency
-    if before.size not in (signed.proof.before, head.size) and before.size < head.size:
+    if head.size < before.size:  # an old answer of a cache, or a lie: what it says now is no reason to leave
+        raise RefusedError(
+            "replay",
+            f"the log must have the {before.size} entries this device has seen, but {head.size} are shown; take no "
+            "part.",
+        )
+    if before.size not in (signed.proof.before, head.size):
         at = f"{url}/log/consistency/{before.size}/{head.size}"
         proof = unpack_hashes((await ask(send, "GET", at)).body)
     head.check_extends(before, () if before.size == head.size else proof)
