@@ -30,8 +30,8 @@ def main() -> None:
     started, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="murmura-federation-"))
     processes: list[subprocess.Popen[str]] = []
     try:
-        url = serve(folder, processes)
-        devices = [join(person, url, folder, processes) for person in range(PEOPLE)]
+        links = serve(folder, processes)
+        devices = [join(person, link, folder, processes) for person, link in enumerate(links)]
         print(f"coordinator, two aggregators and {PEOPLE} devices are starting; everything is in {folder}\n")
         watch(devices)
         left(folder)
@@ -44,8 +44,8 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> str:
-    """The three servers; the coordinator sees no update, and neither aggregator can read one."""
+def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> list[str]:
+    """The three servers, and an invitation for everyone; whoever runs the seed aggregator invites."""
     items, ports = folder / "films.txt", free_ports(3)
     items.write_text("".join(f"film-{n:02d}\n" for n in range(FILMS)), encoding="utf-8")
     urls = [f"http://127.0.0.1:{port}" for port in ports]
@@ -67,19 +67,22 @@ def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> str:
     words += ["-S", f"clients={PEOPLE}", "-S", f"rounds={ROUNDS}", "--minimum", PEOPLE, "--wait-for", PEOPLE]
     log = folder / "coordinator.log"
     start(processes, log, *words, "--seed", 1, "--hold", 0.2, "--spread", 0.3, "--round-seconds", 30)
-    while "coordinator at" not in (text := log.read_text(encoding="utf-8")):
+    while "agreed on terms" not in (text := log.read_text(encoding="utf-8")):
         time.sleep(0.1)
     print(text.splitlines()[0])  # the warning about small cohorts
-    return urls[0]
+    while "invites devices" not in (folder / "seed.log").read_text(encoding="utf-8"):
+        time.sleep(0.1)
+    invite = [*MURMURA, "invite", "create", "--state", str(folder / "seed"), "--n", str(PEOPLE)]
+    return subprocess.run(invite, check=True, capture_output=True, text=True).stdout.split()
 
 
-def join(person: int, url: str, folder: Path, processes: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:
+def join(person: int, link: str, folder: Path, processes: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:
     """A device with its own folder; its randomness is the system's."""
     taste = np.arange(person % 2, FILMS, 2)
     liked = np.random.default_rng(person).choice(taste, LIKES, replace=False)
     path = folder / f"likes-{person}.csv"
     path.write_text("user,item\n" + "".join(f"me,film-{n:02d}\n" for n in liked), encoding="utf-8")
-    words = ["join", url, "--state", folder / f"device-{person}", "--data", path, "--minimum", PEOPLE]
+    words = ["join", link, "--state", folder / f"device-{person}", "--data", path, "--minimum", PEOPLE]
     return start(processes, None, *words, "--keep-back", 0.3, "--json")
 
 

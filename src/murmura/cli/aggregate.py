@@ -21,6 +21,13 @@ def aggregate(
         str, typer.Option("--coordinator-key", help="Its public key; default: what it shows first.")
     ] = "",
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No sum of fewer devices.")] = 100,
+    admit: Annotated[
+        bool | None,
+        typer.Option("--admit/--no-admit", help="Invite devices from this folder; default: the seed's."),
+    ] = None,
+    accept_terms: Annotated[
+        str, typer.Option("--accept-terms", help="Agree to other terms than before: their hash.")
+    ] = "",
     host: serving.Host = "127.0.0.1",
     port: serving.Port = 8401,
     tls_cert: serving.Certificate = None,
@@ -35,29 +42,38 @@ def aggregate(
     A federation needs two, meant for two operators: one with role seed, one with role vector.
     """
     key = serving.public_key("--coordinator-key", coordinator_key)
+    accepted = serving.public_key("--accept-terms", accept_terms)
     place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    from murmura.runtimes.http.admitter import FILE, Admitter
     from murmura.runtimes.http.aggregator.aggregator import Aggregator
-    from murmura.runtimes.http.coordinator.aggregator_pair import fetch_key
+    from murmura.runtimes.http.coordinator.aggregator_pair import fetch_identity
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
     from murmura.web.app import make_app
     from murmura.web.serving import serve
 
+    coordinator = coordinator.rstrip("/")
     transport = serving.Others(authority, insecure).way_to(coordinator)
     with locked(state):
+        admits = admit if admit is not None else role == "seed"
+        admitter = Admitter(ServerDatabase(state / FILE, "admitter")) if admits else None
         database = ServerDatabase(state / "aggregator.db", "aggregator")
-        aggregator = Aggregator(role, database, time.time, minimum, key)
+        shown = None if admitter is None else admitter.key.public
+        aggregator = Aggregator(role, database, time.time, minimum, key, shown, accepted)
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
 
-        async def find_coordinator() -> None:
-            if aggregator.coordinator is None:
+        async def look_around() -> None:
+            if aggregator.agreement.coordinator is None:
                 try:
-                    found = await fetch_key(transport, coordinator.rstrip("/"))
+                    found = await fetch_identity(transport, coordinator)
                 except (UnreachableError, RefusedError):
                     return
-                aggregator.pin(found)
-                say(f"the coordinator's key is {found.hex()}; no other is trusted from now on")
+                aggregator.agreement.pin(found.key)
+                say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
+            agreed = aggregator.agreement.agreed
+            if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
+                say(f"`murmura invite create --state {state}` invites devices")
 
-        limits = serving.request_limits(rate, 1.0)  # nobody registers here
-        serve(make_app(aggregator, AGGREGATOR, limits, find_coordinator, serving.TICK), place)
+        limits = serving.request_limits(rate, rate)
+        serve(make_app(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)

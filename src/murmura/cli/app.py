@@ -25,9 +25,11 @@ from murmura.cli import (
     export,
     fit,
     groups,
+    invite,
     join,
     leave,
     ledger,
+    log,
     recommend,
     report,
     reproduce,
@@ -65,6 +67,8 @@ app.add_typer(
 )
 app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep or comparison closely.")
 app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
+app.add_typer(invite.invite_app, name="invite", help="Invite devices to a federation, and take it back.")
+app.add_typer(log.log_app, name="log", help="Check the public log of a federation.")
 app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
 STUDIES = (
     fit,

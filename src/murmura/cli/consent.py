@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from murmura.cli.console import say
+
+if TYPE_CHECKING:
+    from murmura.runtimes.http.device.folder import DeviceFolder
 
 
 def consent(
@@ -22,6 +25,9 @@ def consent(
     ] = None,
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     allow: Annotated[list[str], typer.Option("--allow", help="Take a --never back.")] = [],  # noqa: B006
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Agree to the changed terms this device has refused.")
+    ] = False,
 ) -> None:
     """Show or change what a device may send; it counts before the next byte leaves, also of a queued upload."""
     from murmura.core.errors import DataError
@@ -30,6 +36,8 @@ def consent(
 
     folder = DeviceFolder(state)
     folder.identity()  # refuses a folder that is none, or a newer one's, before anything is done
+    if accept:
+        _accept(folder)
     codes = {str(like.label): like.item for like in folder.likes()}
     unknown = [label for label in (*never, *allow) if label not in codes]
     if unknown:
@@ -44,3 +52,15 @@ def consent(
         say("changed; it counts before the next byte leaves.")
     names = {item: label for label, item in codes.items()}
     typer.echo(json.dumps({**as_dict(after), "never": [names.get(item, item) for item in after.never]}))
+
+
+def _accept(folder: DeviceFolder) -> None:
+    """Pin the terms that were offered, after saying what they change."""
+    from murmura.core.errors import DataError
+
+    offered = folder.offered()
+    if offered is None:
+        raise DataError("there must be changed terms to agree to, but this device was offered none.")
+    for change in folder.identity().terms.differences(offered):
+        say(f"agreed: {change}")
+    folder.accept(offered)

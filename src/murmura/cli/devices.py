@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +14,7 @@ from murmura.cli.console import say, tell
 
 if TYPE_CHECKING:
     from murmura.runtimes.http.device.simulated import RoundReport
+    from murmura.runtimes.http.protocol.admission import OwnAdmission
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 Grouped = Annotated[
@@ -21,7 +24,7 @@ Grouped = Annotated[
 
 @options.takes_features
 def devices(
-    url: serving.Url,
+    federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
     data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
     n: Annotated[int | None, typer.Option("--n", min=1, help="How many devices; default all.")] = None,
     first: Annotated[int, typer.Option("--first", min=0, help="The first user or group.")] = 0,
@@ -32,6 +35,9 @@ def devices(
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
     readable: serving.Readable = False,
+    invitations: Annotated[
+        Path | None, typer.Option("--invitations", help="A file of invitations, one per device and line.")
+    ] = None,
     authority: serving.Authority = None,
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
@@ -49,7 +55,8 @@ def devices(
     from murmura.runtimes.http.device.joining import ManifestEvents, about
     from murmura.runtimes.http.device.simulated import SimulatedDevices, register_devices, run_devices
 
-    url = url.rstrip("/")
+    invited = serving.federation(federation)
+    url = invited.url
     rows = training_rows(data, protocol, data_dir, features)
     others = serving.Others(authority, insecure, proxy)
     method = str(others.talk(lambda send: about(send, url))["method"])
@@ -62,7 +69,15 @@ def devices(
             f"devices must be {what} 0 to {places - 1} of {data}, but {first} to {last - 1} were wanted."
         )
     simulated = SimulatedDevices(
-        url, rows, seed, range(first, last), lambda _: Permission(pi=pi), readable=readable, groups=groups
+        url,
+        rows,
+        seed,
+        range(first, last),
+        lambda _: Permission(pi=pi),
+        readable=readable,
+        groups=groups,
+        admission=_admissions(invitations, range(first, last)),
+        fingerprint=invited.terms or None,
     )
 
     async def take_part(send: HttpTransport) -> None:
@@ -77,6 +92,23 @@ def devices(
             await events.close()
 
     others.talk(take_part, connections=64, seconds=600)
+
+
+def _admissions(path: Path | None, clients: range) -> Callable[[int], OwnAdmission] | None:
+    """The admission of each device, from a file with a link on every line."""
+    from murmura.core.errors import SettingError
+
+    if path is None:
+        return None
+    try:
+        links = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{path} must hold invitations, one a line, but cannot be read ({error}).") from None
+    found = [serving.federation(link).admission for link in links]
+    held = [one for one in found if one is not None]
+    if len(held) < len(clients):
+        raise SettingError(f"{path} must hold {len(clients)} invitations, but holds {len(held)}; create more.")
+    return lambda client: held[client - clients.start]
 
 
 def _sentence(report: RoundReport) -> str:

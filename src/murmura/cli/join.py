@@ -22,7 +22,9 @@ Simulate = Annotated[
 
 
 def join(
-    url: serving.Url,
+    federation: Annotated[
+        str, typer.Argument(metavar="INVITATION", help="The link murmura://…, or an address of this machine.")
+    ],
     state: Annotated[Path, typer.Option("--state", help="The device's own folder; only you can read it.")],
     data: Annotated[str, typer.Option("--data", help="A file with what you like; needed the first time.")] = "",
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
@@ -37,7 +39,10 @@ def join(
     readable: serving.Readable = False,
     keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
-    key: Annotated[str, typer.Option("--key", help="The coordinator's public key, if you have it.")] = "",
+    fingerprint: serving.Fingerprint = "",
+    first_contact: Annotated[
+        bool, typer.Option("--first-contact", help="Believe whoever answers at an address for the first time.")
+    ] = False,
     authority: serving.Authority = None,
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
@@ -54,12 +59,13 @@ def join(
     from murmura.runtimes.http.device.folder import DeviceFolder
     from murmura.runtimes.http.device.joining import JoinRequest
 
-    url, pinned, simulated = url.rstrip("/"), serving.public_key("--key", key), _simulated(simulate)
+    invited, simulated = serving.federation(federation, fingerprint), _simulated(simulate)
+    joining.check_first_contact(invited, first_contact)
 
     def request() -> JoinRequest:
         own = joining.own_rows(data, user, household, data_dir)
         return JoinRequest(
-            url,
+            invited.url,
             own.items.labels[own.item],
             own.value,
             joining.device_secret(simulated),
@@ -71,7 +77,8 @@ def join(
             person=own.user if household else None,
             people=tuple(map(str, own.users.labels.tolist())) if household else (),
             slot=simulated and simulated[1],
-            key=pinned,
+            fingerprint=invited.terms or None,
+            admission=invited.admission,
         )
 
     def listen(event: dict[str, object]) -> None:
@@ -80,7 +87,7 @@ def join(
     others = serving.Others(authority, insecure, proxy)
     with locked(state):
         folder = DeviceFolder(state)
-        others.talk(lambda send: joining.take_part(send, url, folder, request, top, listen))
+        others.talk(lambda send: joining.take_part(send, invited.url, folder, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:

@@ -22,7 +22,11 @@ from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.from_dataset import one_person
 from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
 from murmura.runtimes.http.device.ranking import explain, recommend
+from murmura.runtimes.http.device.trust import newest_model
+from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
+from murmura.runtimes.http.protocol.admission import Invitation
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.manifest import Download
 
 FIRST = 10  # items of a list that count
 SENTENCES = {
@@ -41,6 +45,16 @@ def own_rows(data: str, user: str, together: bool, data_dir: Path | None) -> Int
     if not data:
         raise SettingError("--data must name a file with what you like the first time a device joins.")
     return load(data, data_dir).interactions.compact() if together else one_person(data, user, data_dir)
+
+
+def check_first_contact(invited: Invitation, allowed: bool) -> None:
+    """Refuse to believe whoever answers beyond this machine, unless its owner asks for that."""
+    if invited.terms or allowed or is_loopback(host_of(invited.url)):
+        return
+    raise SettingError(
+        f"{invited.url} must come with a fingerprint, or anybody on the way could answer for it; join with an "
+        "invitation (murmura://…), give --fingerprint, or say --first-contact."
+    )
 
 
 def device_secret(simulate: tuple[int, int] | None) -> Words:
@@ -64,11 +78,12 @@ async def take_part(
     if not folder.exists:
         foreign = await join(request(), folder, send)
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
-        tell({"event": "joined", **joined})
+        terms = folder.identity().terms
+        tell({"event": "joined", **joined, "terms": terms.hash.hex(), "admission": terms.admission})
     identity = folder.identity()
     if identity.url != url:
         raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
-    cache = DownloadCache(identity.url, send)
+    cache = DownloadCache(identity.url, send, identity.terms)
     device = Device(identity, folder, folder.rows(), cache, send, time.time, asyncio.sleep, os.urandom)
     events = ManifestEvents(send, identity.url)
     own = _Own(device, folder)
@@ -110,8 +125,7 @@ class _Own:
         best, _, why = await self._best(k, explained=True)
         if not best:
             return
-        federation = await about(self.device.send, self.device.identity.url)
-        labels = (await self.device.cache.description(str(federation["description"]))).items.labels
+        labels = (await self.device.cache.description()).items.labels
         names = self.device.identity.people or ("you",)
         for name, items in zip(names, best):
             said = {"why": why} if why else {}
@@ -127,13 +141,14 @@ class _Own:
         manifest, state = await d.last_manifest(), self.folder.memory.state
         if manifest is None or not (state or federation["rounds_done"]):
             return [], 0, []
-        newest = replace(manifest, model=str(federation["model"]))
-        info = (await d.cache.description(manifest.description)).info
+        terms, info = d.identity.terms, (await d.cache.description()).info
+        name = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)
+        newest = replace(manifest, model=Download(name, await d.cache.exact_length()), changes=[])
         history, _ = d.history(info, self.folder.permission(), manifest.round)
-        answer = await d.own_answer() if manifest.exchange(info).returns else None
+        answer = await d.own_answer() if terms.phase(manifest.phase, info).returns else None
         model = await d.cache.model(newest)
         people = max(1, len(d.identity.people))
-        held = (newest, info, model, state, history, d.identity.secret)
+        held = (terms, newest, info, model, state, history, d.identity.secret)
         best = recommend(*held, k, answer, people)
         why = explain(*held, best[0]) if explained and people == 1 else []
         return [items.tolist() for items in best], int(federation["rounds_done"]), why
@@ -142,8 +157,14 @@ class _Own:
 def sentence(event: dict[str, Any]) -> str:
     """One line for the owner."""
     kind = event["event"]
-    if kind == "joined" and event["foreign"]:
-        return f"{SENTENCES[kind].format(**event)}; {event['foreign']} rows are of items it does not have"
+    if kind == "joined":
+        foreign = f"; {event['foreign']} rows are of items it does not have" if event["foreign"] else ""
+        crowd = (
+            "; everyone may join this federation: one person may fill a sum"
+            if event["admission"] == "open"
+            else ""
+        )
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))

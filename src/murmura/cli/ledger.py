@@ -26,15 +26,25 @@ def verify(
     head: Annotated[
         str | None, typer.Option("--head", help="A hash printed before: the journal must still contain it.")
     ] = None,
+    receipts: Annotated[
+        Path | None, typer.Option("--receipts", help="A copy of receipts.jsonl that was kept elsewhere.")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Check that no line of a journal was changed, moved or removed, and print its head.
 
-    Note the head somewhere else: given back by --head it proves that the past was not rewritten since.
+    In a device's folder every receipt is checked too: the aggregators have countersigned the journal's head
+    with each upload. A head noted elsewhere (--head), or a copy of the receipts (--receipts), proves the same.
     """
     from murmura.channel.journal import journals
+    from murmura.runtimes.http.device.folder import DeviceFolder
 
-    checked = {str(one.path): one.verify(head) for one in journals(place)}
+    checked, countersigned = {}, {}
+    for journal in journals(place):
+        name, folder = str(journal.path), DeviceFolder(journal.path.parent)
+        checked[name] = journal.verify(head)
+        if folder.has_evidence:
+            countersigned[name] = folder.check_evidence(receipts)
     if as_json:
         found = [{"file": name, **_facts(one), "unfinished": one.unfinished} for name, one in checked.items()]
         typer.echo(json.dumps(found, indent=2))
@@ -44,6 +54,7 @@ def verify(
         typer.echo(
             f"{name}: unbroken, {facts['uploads']} uploads, {facts['bytes']} bytes, "
             f"{facts['disclosed']:.1%} of the positives disclosed, head {facts['head']}"
+            + (f", {countersigned[name]} receipts" if name in countersigned else "")
         )
         if one.unfinished:
             say(f"{name} ends in an unfinished line: a crash; that upload never left, the next one removes it.")

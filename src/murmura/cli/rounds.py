@@ -67,6 +67,35 @@ _add_order("pause", "Open no new round; the open one goes on.")
 _add_order("stop", "End the federation for good; the open round is given up.")
 
 
+@rounds_app.command("rollback")
+def rollback(
+    url: serving.Url,
+    token_file: Token,
+    done: Annotated[int, typer.Option("--to", min=1, help="Go back to the model after so many rounds.")],
+    authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
+) -> None:
+    """Go back to one of the last models; the federation must be paused. Devices see it in the log."""
+    others = serving.Others(authority, insecure, proxy)
+    status = _ask("POST", url, f"/rollback/{done}", token_file, others)
+    typer.echo(f"{status['rounds_done']} rounds done, model {status['model']}")
+
+
+@rounds_app.command("remove")
+def remove(
+    url: serving.Url,
+    token_file: Token,
+    place: Annotated[int, typer.Option("--place", min=0, help="The number of a device's place.")],
+    authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    proxy: serving.Proxy = "",
+) -> None:
+    """Free a device's place; who admits can revoke its invitation too."""
+    others = serving.Others(authority, insecure, proxy)
+    typer.echo(_ask("DELETE", url, f"/devices/{place}", token_file, others)["removed"])
+
+
 def _ask(method: str, url: str, path: str, token_file: Path, others: serving.Others) -> dict[str, Any]:
     serving.need("asking a coordinator")
     from murmura.core.errors import SettingError

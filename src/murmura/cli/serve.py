@@ -6,7 +6,7 @@ import os
 import secrets as system
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ from murmura.core.locks import locked
 
 if TYPE_CHECKING:
     from murmura.runtimes.http.coordinator.setup import FederationSetup
+    from murmura.runtimes.http.protocol.terms import FederationTerms
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
 Like = Annotated[str, typer.Option("--like", help="Instead: a data set whose items and users to take.")]
@@ -48,6 +49,18 @@ def serve(
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
     spread: Annotated[float, typer.Option("--spread", help="Seconds over which devices send.")] = 20.0,
+    window: Annotated[
+        float, typer.Option("--window", min=0, help="Seconds of a release window; 0: one for ever.")
+    ] = 86400.0,
+    admission: Annotated[
+        Literal["invited", "open"], typer.Option("--admission", help="Who may take part: invited or open.")
+    ] = "invited",
+    admitter: Annotated[
+        str, typer.Option("--admitter", help="The key that invites; default: that of an aggregator's operator.")
+    ] = "",
+    expire: Annotated[
+        int, typer.Option("--expire", min=1, help="Rounds a device may miss before it loses its place.")
+    ] = 20,
     wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
     start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
@@ -89,10 +102,13 @@ def serve(
             preset,
             described,
             channel,
-            RoundTiming(round=round_seconds, hold=hold, spread=spread),
+            RoundTiming(round=round_seconds, hold=hold, spread=spread, window=window),
             kept_seed,
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,
+            admission,
+            (serving.public_key("--admitter", admitter) or b"").hex(),
+            expire,
         )
         _coordinate(setup, state, place, limits, others, start)
 
@@ -121,7 +137,13 @@ def _coordinate(
 
     pace = CollectingPace(time.time)
 
+    agreed = False
+
     async def move_on() -> None:
+        nonlocal agreed
+        if not agreed and coordinator.rounds.keeper.confirmed:
+            agreed = True
+            _invite(coordinator.rounds.terms, place.url)
         if not pace.due(coordinator.rounds.live):
             return
         before = coordinator.rounds.counters.abandoned
@@ -133,11 +155,24 @@ def _coordinate(
     listen(app, place)
 
 
+def _invite(terms: FederationTerms, url: str) -> None:
+    """Say what the federation is known by, and how devices come to it."""
+    from murmura.runtimes.http.protocol.admission import Invitation
+
+    say(f"agreed on terms {terms.hash.hex()}")
+    if terms.admission == "open":
+        say(f"everyone may join {Invitation(url, terms.hash).link()}")
+    else:
+        say("devices join with invitations: `murmura invite create` in the folder of whoever admits")
+
+
 def _warn(setup: FederationSetup) -> None:
     from murmura.core.channel import READABLE
 
     least = setup.channel.minimum_cohort
     if setup.channel.channel == "readable":
         say(f"warning: readable mode: {READABLE}.", always=True)
+    if setup.admission == "open":
+        say("warning: everyone may join: one person with many devices can fill a sum.", always=True)
     if least < 100:
         say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)

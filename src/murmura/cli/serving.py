@@ -14,11 +14,15 @@ from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
+    from murmura.runtimes.http.protocol.admission import Invitation
     from murmura.runtimes.http.protocol.http_transport import HttpTransport
 
 T = TypeVar("T")
 
 Url = Annotated[str, typer.Argument(help="The coordinator's address.")]
+Fingerprint = Annotated[
+    str, typer.Option("--fingerprint", help="The hash of its terms, if you have no invitation but know it.")
+]
 Readable = Annotated[
     bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
 ]
@@ -131,6 +135,19 @@ def public_key(flag: str, text: str) -> bytes | None:
     if key and len(key) != 32:
         raise SettingError(f"{flag} must be 64 hexadecimal digits, but it is not.")
     return key or None
+
+
+def federation(text: str, fingerprint: str = "") -> Invitation:
+    """The federation of an invitation, or at an address; its terms are b"" where nobody says which it is."""
+    from murmura.runtimes.http.protocol.admission import Invitation
+    from murmura.runtimes.http.protocol.refusals import RefusedError
+
+    if not text.startswith("murmura"):
+        return Invitation(text.rstrip("/"), public_key("--fingerprint", fingerprint) or b"")
+    try:
+        return Invitation.read(text)
+    except RefusedError as error:
+        raise SettingError(str(error)) from None
 
 
 def load_or_create_seed(state: Path, given: int | None, fresh: int) -> int:

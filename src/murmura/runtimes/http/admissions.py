@@ -33,9 +33,7 @@ class AdmissionDesk:
             if len(self._checked) >= REMEMBERED:
                 self._checked.clear()
             self._checked[shown.admission] = None
-        check_signature(
-            admission.public, "report", wire.report_content(head, shown.payload), shown.signature
-        )
+        check_signature(admission.public, "report", wire.report_content(head, shown.payload), shown.signature)
         return admission.public
 
     def check_valid(self, admission: Admission) -> None:
@@ -50,13 +48,17 @@ class AdmissionDesk:
             raise RefusedError("malformed", "a revocation must name admissions of 32 bytes each, but does not.")
         check_signature(bytes.fromhex(terms.admitter), "revocation", keys, signature)
         listed = [keys[at : at + KEY_BYTES] for at in range(0, len(keys), KEY_BYTES)]
-        self._store.write([("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in listed], durable=True)
+        self._store.write(
+            [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in listed], durable=True
+        )
         self._revoked.update(listed)
         return listed
 
     def keep_counted(self, phase: str, window: int, admissions: list[bytes]) -> None:
         """Remember who was counted in a phase that another one follows, for this window alone."""
-        rows = [("INSERT INTO counted VALUES (?, ?, ?)", (phase, window, _hidden(a, window))) for a in admissions]
+        rows = [
+            ("INSERT INTO counted VALUES (?, ?, ?)", (phase, window, _hidden(a, window))) for a in admissions
+        ]
         self._store.write([("DELETE FROM counted WHERE counted_in < ?", (window,)), *rows])
 
     def check_counted(self, phase: str, window: int, admission: bytes) -> None:

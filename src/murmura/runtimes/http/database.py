@@ -50,8 +50,8 @@ STEPS: dict[str, tuple[str, ...]] = {
         """
         CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
         CREATE TABLE invitations (
-            number INTEGER PRIMARY KEY, admission BLOB NOT NULL UNIQUE, label TEXT NOT NULL, created REAL NOT NULL,
-            expires INTEGER NOT NULL, revoked REAL)
+            number INTEGER PRIMARY KEY, admission BLOB NOT NULL UNIQUE, label TEXT NOT NULL,
+            created REAL NOT NULL, expires INTEGER NOT NULL, revoked REAL)
         """,
     ),
 }

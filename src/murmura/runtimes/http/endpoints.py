@@ -156,6 +156,15 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "log_head", "GET", "/log", "The newest signed head of the log.", lambda c, r: c.log_head(), BINARY
     ),
     Endpoint(
+        "newest_model",
+        "GET",
+        "/model",
+        "The newest model's entry in the log, and the proof that it is there.",
+        lambda c, r: c.newest_model(),
+        BINARY,
+        cache=ASK_AGAIN,
+    ),
+    Endpoint(
         "log_entries",
         "GET",
         "/log/entries/{start}",
@@ -241,9 +250,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
     ),
     _operator("status", "GET", "/status", "Where the federation stands.", lambda c, r: c.status()),
     _operator("history", "GET", "/rounds", "The last rounds.", lambda c, r: {"rounds": c.history()}),
-    _operator(
-        "remove", "DELETE", "/devices/{slot}", "Free a place.", lambda c, r: c.remove(r.params["slot"])
-    ),
+    _operator("remove", "DELETE", "/devices/{slot}", "Free a place.", lambda c, r: c.remove(r.params["slot"])),
     _operator(
         "rollback",
         "POST",

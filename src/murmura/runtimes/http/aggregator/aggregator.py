@@ -111,7 +111,7 @@ class Aggregator:
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
     def append_log(self, message: bytes) -> bytes:
-        """The coordinator's signature, the place of the first entry (8), entries; answers with a signed head."""
+        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature."""
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
         start = int.from_bytes(content[:8], "little")
@@ -138,7 +138,9 @@ class Aggregator:
                 "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
             )
         if not self.witness.has(content):
-            raise RefusedError("forged", "a manifest must be in the public log before it is opened, but is not.")
+            raise RefusedError(
+                "forged", "a manifest must be in the public log before it is opened, but is not."
+            )
         info = self.agreement.info
         phase = self.terms.phase(manifest.phase, info)
         self._check_window(manifest, phase)
@@ -169,7 +171,9 @@ class Aggregator:
         """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
         windows = self.terms.windows
         if not windows.is_at(manifest.window, self._clock()):
-            raise RefusedError("forged", f"a round must lie in the window of its time, but says {manifest.window}.")
+            raise RefusedError(
+                "forged", f"a round must lie in the window of its time, but says {manifest.window}."
+            )
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"

@@ -46,6 +46,11 @@ class Agreement:
             raise RefusedError("paused", "this aggregator has agreed to no terms yet; try again.")
         return self._terms
 
+    @property
+    def agreed(self) -> FederationTerms | None:
+        """What was agreed, None before."""
+        return self._terms if self._described else None
+
     @cached_property
     def _described(self) -> bool:
         """Whether the description that the terms name is here."""
@@ -67,7 +72,7 @@ class Agreement:
             self.coordinator = coordinator
 
     def agree(self, message: bytes) -> dict[str, str]:
-        """The coordinator's signature and terms: this aggregator's signature, once it has the description too."""
+        """The coordinator's signature and terms: this aggregator's signature, once it has the description."""
         if self.coordinator is None:
             raise RefusedError("paused", "this aggregator does not know its coordinator's key yet; try again.")
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]

@@ -30,9 +30,11 @@ class LogWitness:
     def append(self, terms: FederationTerms, start: int, entries: list[bytes]) -> None:
         """Take over new entries, all or none; refuses a gap, a rewritten past and a manifest out of order."""
         if start > len(self.tree):
-            raise RefusedError("unknown", f"entries from {len(self.tree)} on must come first, but {start} came.")
+            raise RefusedError(
+                "unknown", f"entries from {len(self.tree)} on must come first, but {start} came."
+            )
         known = [leaf_hash(entry) for entry in entries[: len(self.tree) - start]]
-        if known != [leaf for leaf in self._stored(start, len(known))]:
+        if known != self._stored(start, len(known)):
             raise RefusedError("forged", "entries of the log must never change, but others were known here.")
         fresh = entries[len(known) :]
         last = self._last
@@ -60,9 +62,7 @@ class LogWitness:
         return [bytes(leaf) for (leaf,) in found]
 
 
-def _follows(
-    terms: FederationTerms, last: tuple[int, bytes], entry: bytes, first: bool
-) -> tuple[int, bytes]:
+def _follows(terms: FederationTerms, last: tuple[int, bytes], entry: bytes, first: bool) -> tuple[int, bytes]:
     """Serial and hash of the newest manifest after this entry; refuses one that does not follow."""
     kind, _, content = entry.partition(b"\0")
     if kind == b"terms" and content == terms.encode():

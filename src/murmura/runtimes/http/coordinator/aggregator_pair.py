@@ -152,4 +152,3 @@ def _bytes(text: object) -> bytes:
         return bytes.fromhex(str(text))
     except ValueError:
         return b""
-

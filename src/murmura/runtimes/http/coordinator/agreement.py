@@ -1,4 +1,4 @@
-"""How a federation comes by its terms: the coordinator writes them, both aggregators sign them, the log begins."""
+"""How a federation comes by its terms: the coordinator writes them, both aggregators sign, the log begins."""
 
 from __future__ import annotations
 

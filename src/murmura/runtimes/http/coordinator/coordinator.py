@@ -18,7 +18,7 @@ from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol.admission import Admission, check_join
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length
+from murmura.runtimes.http.protocol.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
 
@@ -45,9 +45,9 @@ class Coordinator:
         token = self._entropy(32).hex() if own is None else _checked_token(own)
         admitted = self._admitted(token, admission, proof)
         known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
-        if known is None and admitted is not None:
-            if self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,)) is not None:
-                raise RefusedError("duplicate", "this invitation has been used by another device; ask for one.")
+        used = self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
+        if known is None and used is not None:
+            raise RefusedError("duplicate", "this invitation has been used by another device; ask for one.")
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise RefusedError(
@@ -170,6 +170,14 @@ class Coordinator:
         if found is None:
             raise RefusedError("unknown", "no head of the log has been signed here yet.")
         return found.encode()
+
+    def newest_model(self) -> bytes:
+        """The newest model's entry in the log, and the proof that it is there."""
+        head = self.rounds.store.log.head
+        found = None if head is None else self.rounds.store.log.newest_model(head)
+        if found is None:
+            raise RefusedError("unknown", "no model has been trained here yet.")
+        return pack_pair(found[0], found[1].encode())
 
     def log_entries(self, start: str) -> bytes:
         """Entries of the public log from a place on, as many as fit into one answer."""

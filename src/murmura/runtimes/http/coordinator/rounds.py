@@ -105,6 +105,13 @@ class RoundRunner:
         return self.live if self.live is not None and self.live.published else None
 
     @property
+    def finished(self) -> bool:
+        """Whether there will be no further round, and everybody has signed how it ended."""
+        head = self.store.log.head
+        signed = head is not None and head.size == len(self.store.log)
+        return signed and self.live is None and self.itinerary.finished(self.now.position)
+
+    @property
     def _pair(self) -> AggregatorPair | None:
         """The aggregators that the terms name; None in readable mode."""
         if self._known_pair is None or self._known_pair.terms is not self.terms:
@@ -247,7 +254,9 @@ class RoundRunner:
             chain = self.terms.chain(m.phase, self.itinerary.info, m.largest)
             total, count = await pair.total(send, m.hash, chain.ring)
             self._commit(live, _decoded(chain, total, m.round, count), count)
-            with contextlib.suppress(MurmuraError):  # it forgets the round at the latest when the next one opens
+            with contextlib.suppress(
+                MurmuraError
+            ):  # it forgets the round at the latest when the next one opens
                 await pair.forget(send, m.hash)
 
     def _commit(
@@ -287,7 +296,9 @@ class RoundRunner:
     def rollback(self, done: int) -> None:
         """Go back to the model after so many rounds; the federation must be paused and no round open."""
         if self.state == "running" or self.live is not None:
-            raise RefusedError("released", "a rollback needs a paused federation without an open round; pause it.")
+            raise RefusedError(
+                "released", "a rollback needs a paused federation without an open round; pause it."
+            )
         self.store.rollback(done, self.now.position)
         self.now = self.store.federation_state()
 
@@ -325,7 +336,7 @@ class RoundRunner:
         """Where the federation stands."""
         channel, live = self.setup.channel, self.live
         status: dict[str, Any] = {
-            "state": "finished" if self.itinerary.finished(self.now.position) else self.state,
+            "state": "finished" if self.finished else self.state,
             "method": self.setup.preset.name,
             "mode": channel.channel,
             "label": READABLE if channel.channel == "readable" else "",

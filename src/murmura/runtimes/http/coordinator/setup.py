@@ -40,7 +40,9 @@ class RoundTiming:
     round: Annotated[float, Field(gt=0, le=10**6)] = 60.0  # from the opening of a round to its deadline
     hold: Seconds = 5.0  # a device sends no earlier than this after it heard of the round
     spread: Seconds = 20.0  # and at a time drawn from a window this wide, before it trains
-    window: Seconds = 86400.0  # in one release window no exchange of the opening is answered twice; 0: never again
+    window: Seconds = (
+        86400.0  # in one release window no exchange of the opening is answered twice; 0: never again
+    )
 
     def check(self) -> None:
         """Refuse a window that ends after the deadline."""
@@ -100,7 +102,12 @@ class FederationSetup:
         return itinerary
 
     def terms(
-        self, federation: str, coordinator: bytes, pair: tuple[AggregatorAddress, ...], admitter: str, start: float
+        self,
+        federation: str,
+        coordinator: bytes,
+        pair: tuple[AggregatorAddress, ...],
+        admitter: str,
+        start: float,
     ) -> FederationTerms:
         """What its devices pin."""
         described, features = self.description.encode(), self.description.info.features

@@ -122,7 +122,9 @@ class CoordinatorStore:
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
         """Everybody has signed it; an exchange of the opening counts in its window, once however often it is shown."""
-        known = self._store.row("SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,))
+        known = self._store.row(
+            "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,)
+        )
         opening = opening and known is None  # a coordinator that was restarted shows it again
         said = {} if not opening else self._attempts(manifest.window)
         said[manifest.phase] = said.get(manifest.phase, 0) + 1
@@ -153,7 +155,8 @@ class CoordinatorStore:
     def published_size(self, serial: int) -> int:
         """How long the log was in the newest manifest before this one that devices have heard of."""
         found = self._store.row(
-            "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL ORDER BY serial DESC LIMIT 1",
+            "SELECT envelope FROM rounds WHERE serial < ? AND envelope IS NOT NULL "
+            "ORDER BY serial DESC LIMIT 1",
             (serial,),
         )
         return 0 if found is None else SignedManifest.decode(bytes(found[0])).proof.head.size
@@ -180,7 +183,8 @@ class CoordinatorStore:
         kept = [
             ("INSERT INTO models VALUES (?, ?, ?)", (serial, position.done, _packed(server, answers))),
             (
-                "DELETE FROM models WHERE serial NOT IN (SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
+                "DELETE FROM models WHERE serial NOT IN "
+                "(SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
                 (KEPT_MODELS,),
             ),
         ]

@@ -204,13 +204,13 @@ class Device:
         return None
 
     def _unasked(self, manifest: Manifest, phase: Phase) -> tuple[Kind, str] | None:
-        """Why this exchange is not for this device now: it has answered, or is not in the part that is asked."""
+        """Why this exchange is not for this device now: it has answered, or another part is asked."""
         memory, window = self.storage.memory, manifest.window
         again = memory.pending is not None and memory.pending.manifest == manifest.hash.hex()
         if phase.repeat is not None and memory.answers(phase.name, window) >= phase.repeat + again:
             return "declined", (
-                f"phase '{phase.name}' was answered in window {window}; a second answer would show what this device "
-                "adds to a sum"
+                f"phase '{phase.name}' was answered in window {window}; a second answer would show what this "
+                "device adds to a sum"
             )
         if phase.follows and not memory.answers(phase.follows, window):
             return "declined", f"this device was not counted in phase '{phase.follows}'"
@@ -246,7 +246,9 @@ class Device:
             result = await self._train(work, seed)
             if again is not None and again.digest != result.digest:
                 raise RefusedError("duplicate", "what would be sent is not what was prepared before the crash.")
-            return await self._upload(work, result, PendingUpload(m.hash.hex(), seed.hex(), salt.hex(), result.digest))
+            return await self._upload(
+                work, result, PendingUpload(m.hash.hex(), seed.hex(), salt.hex(), result.digest)
+            )
         except NoReceiptError as error:  # perhaps it was counted: what it would show counts as shown
             return self._done(m, "refused", str(error))
         except RefusedError as error:
@@ -378,7 +380,10 @@ class Device:
         if message.aggregator is None:
             report = IndividualReport(work.manifest.hash, work.report, work.ticket, marked, message.payload)
             return report.encode()
-        head, key = ShareHead(kind, work.manifest.hash, work.report), bytes.fromhex(message.aggregator.sealing_key)
+        head, key = (
+            ShareHead(kind, work.manifest.hash, work.report),
+            bytes.fromhex(message.aggregator.sealing_key),
+        )
         payload = seal(message.payload, key, head.info("payload"))
         named, own = wire.digest(payload), self.identity.admission
         shown, signature = wire.NO_ADMISSION, wire.NO_SIGNATURE

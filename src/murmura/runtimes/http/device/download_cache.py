@@ -51,6 +51,12 @@ class DownloadCache:
                 self._model = wanted.model.hash, await self._newest(wanted, info)
             return self._model[1]
 
+    async def exact_length(self) -> int:
+        """The length of a whole model, by what the method declares."""
+        info = (await self.description()).info
+        publishes = self._terms.algorithm().publishes(info)
+        return self._terms.channel_settings.downloads(publishes).model_bytes(len(info.listed))
+
     async def _newest(self, wanted: Manifest, info: FederationInfo) -> Model:
         """The whole model, or what changed since the one that is here."""
         known = self._model
@@ -87,7 +93,9 @@ class DownloadCache:
                 tables = decode_changes(content, base, downloads, info.listed)
                 whole = encode_model(tables, downloads, info.listed)
                 if hashlib.sha256(whole).hexdigest() != wanted.model.hash:
-                    raise FederationError("what changed must lead to the model of the round, but leads elsewhere.")
+                    raise FederationError(
+                        "what changed must lead to the model of the round, but leads elsewhere."
+                    )
             model: Model = {
                 name: values.astype(kinds[name]).reshape(wanted.shapes[name]) for name, values in tables.items()
             }

@@ -1,8 +1,8 @@
 """A device's own folder: only its owner can read it, and every file in it is whole or absent.
 
-device.json (who it is and the terms it joined under), history.json (what its owner likes), permission.json (what
-she allows), memory.bin (what was learned), journal.jsonl (what left), receipts.jsonl (who countersigned it),
-offered-terms.json (other terms that its owner has not agreed to).
+device.json (who it is and the terms it joined under), history.json (what its owner likes), permission.json
+(what she allows), memory.bin (what was learned), journal.jsonl (what left), receipts.jsonl (who countersigned
+it), offered-terms.json (other terms that its owner has not agreed to).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.terms import FederationTerms
 
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
-OFFERED = "offered-terms.json"
+OFFERED, TERMS = "offered-terms.json", "terms.json"
 JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
 VERSION = 2  # of the folder's files, as device.json says; version 1 belonged to wire version 1
@@ -99,8 +99,8 @@ class DeviceFolder:
             )
         if version < VERSION:
             raise RunError(
-                f"{self.path} must be of version {VERSION}, but was made by version 1, whose federations cannot go "
-                "on; join anew in another folder."
+                f"{self.path} must be of version {VERSION}, but was made by version 1, whose federations "
+                "cannot go on; join anew in another folder."
             )
         own = read["admission"]
         return Identity(
@@ -182,15 +182,38 @@ class DeviceFolder:
         """Check the journal against every receipt, also those of a copy kept elsewhere; how many there are."""
         found = read_receipts(self.path / receipts.NAME) + ([] if copy is None else read_receipts(copy))
         past = self.journal.verify()
-        check_receipts(found, self.identity().terms, frozenset(past.heads))
+        check_receipts(found, self._evidence_terms(), frozenset(past.heads))
         told = {(entry.round, entry.phase) for entry in past.entries}
-        missing = [one for one in self.memory.exchanges if one not in told]
-        if missing:
+        uploads = self.memory.exchanges if self.exists else ()
+        missing = [one for one in uploads if one not in told]
+        pending = self.exists and self.memory.pending is not None  # prepared, perhaps not written down yet
+        if missing and not (pending and missing == [uploads[-1]]):
             raise DataError(
-                f"{self.journal.path} must have a line for round {missing[0][0]} ({missing[0][1]}), in which this "
-                "device took part, but has none: its past was rewritten."
+                f"{self.journal.path} must have a line for round {missing[0][0]} ({missing[0][1]}), in which "
+                "this device took part, but has none: its past was rewritten."
             )
         return len(found)
+
+    def _evidence_terms(self) -> FederationTerms:
+        """Whose signatures receipts have: of the device here, or of one that has left."""
+        if self.exists:
+            return self.identity().terms
+        return FederationTerms.decode((self.path / TERMS).read_bytes())
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether a device lives here, or what one left behind of its journal."""
+        return self.exists or (self.path / TERMS).exists()
+
+    def export_evidence(self, to: Path) -> None:
+        """Copy the evidence of what left to a new folder, with the keys that check it."""
+        if to.exists():
+            raise RunError(f"{to} must not exist yet to keep the journal in, but does; give another --journal.")
+        to.mkdir(parents=True, mode=0o700)
+        for name in (journal.NAME, Path(journal.NAME).with_suffix(".head").name, receipts.NAME):
+            if (self.path / name).exists():
+                write_whole(to / name, (self.path / name).read_bytes(), mode=OWN)
+        write_whole(to / TERMS, self.identity().terms.encode(), mode=OWN)
 
     def delete(self) -> None:
         """Remove every file of the device, its identity first, and the folder if nothing else is in it."""

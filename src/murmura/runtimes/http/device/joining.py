@@ -24,8 +24,8 @@ from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity
 from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
 from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import Transport, ask, bearer
 from murmura.runtimes.http.protocol.wire import check_version

@@ -53,12 +53,12 @@ def explain(
 ) -> list[str]:
     """Why each of the shown items, the list of a device's one owner; nothing where scores are no sums."""
     algorithm, context, ready = _ready(terms, manifest, info, model, state, history, secret)
-    terms = algorithm.client_terms(context, ready, history)
-    if terms is None:
+    sums = algorithm.client_terms(context, ready, history)
+    if sums is None:
         return []
     offered = np.setdiff1d(info.listed, history.item).astype(np.int32)
-    found = term_reasons(terms, offered, shown, len(shown))
-    return [sentence(float(terms.scores[item]), parts) for item, parts in zip(shown.tolist(), found)]
+    found = term_reasons(sums, offered, shown, len(shown))
+    return [sentence(float(sums.scores[item]), parts) for item, parts in zip(shown.tolist(), found)]
 
 
 def _ready(

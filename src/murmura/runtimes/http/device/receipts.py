@@ -77,8 +77,8 @@ def check_receipts(receipts: list[Receipt], terms: FederationTerms, heads: froze
             receipt.check(terms)
         except (RefusedError, ValueError):
             raise DataError(
-                f"the receipt of report {receipt.report} must be signed by the machines of this federation, but is "
-                "not: it was changed, or is of another one."
+                f"the receipt of report {receipt.report} must be signed by the machines of this federation, "
+                "but is not: it was changed, or is of another one."
             ) from None
         if receipt.head not in heads:
             raise DataError(

@@ -21,7 +21,7 @@ REMEMBERED = 64  # exchanges a device remembers, to answer none twice
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """Who a device is, what it pinned when it joined, and what it draws its randomness with; nobody else has it."""
+    """Who a device is, what it pinned when it joined, what it draws its randomness with; nobody else has it."""
 
     url: str  # of the coordinator
     terms: FederationTerms  # no others are taken part under

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.log import LogHead, unpack_hashes
+from murmura.runtimes.http.protocol.log import LogHead, LogProof, unpack_hashes
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
-from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
+from murmura.runtimes.http.protocol.wire import HASH_BYTES, SIGNATURE_BYTES, unpack_pair
 
 OFFER = 3 * SIGNATURE_BYTES + LARGEST  # bytes of signed terms
 
@@ -19,14 +19,14 @@ class TermsChangedError(RefusedError):
     def __init__(self, offered: FederationTerms, changes: list[str]) -> None:
         super().__init__(
             "forged",
-            f"the federation's terms must stay as they were joined, but changed ({'; '.join(changes)}); nothing is "
-            "sent: `murmura consent --accept` agrees to them, `murmura leave` leaves.",
+            f"the federation's terms must stay as they were joined, but changed ({'; '.join(changes)}); "
+            "nothing is sent: `murmura consent --accept` agrees to them, `murmura leave` leaves.",
         )
         self.offered = offered
 
 
 async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:
-    """What a federation is; refuses terms of another fingerprint, or that one of its machines has not signed."""
+    """What a federation is; refuses another fingerprint, or terms that one of its machines has not signed."""
     message = (await ask(send, "GET", f"{url}/terms", largest=OFFER)).body
     content = message[3 * SIGNATURE_BYTES :]
     terms = FederationTerms.decode(content)
@@ -46,7 +46,7 @@ async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = Non
 async def verified(
     message: bytes, terms: FederationTerms, before: LogHead | None, send: Transport, url: str
 ) -> SignedManifest:
-    """A manifest that everybody is shown: under the pinned terms, signed by all, in a log that extends `before`."""
+    """A manifest everybody is shown: under the pinned terms, signed by all, in a log that extends `before`."""
     signed = SignedManifest.decode(message)
     if signed.manifest.terms != terms.hash.hex():
         offered = await fetch_terms(send, url, bytes.fromhex(signed.manifest.terms))
@@ -55,19 +55,22 @@ async def verified(
     if signed.manifest.federation != terms.federation:
         raise RefusedError("forged", "the manifest must be of the federation this device joined, but is not.")
     if before is not None:
-        await _check_extends(signed, before, send, url)
+        brought = signed.proof.consistency if before.size == signed.proof.before else ()
+        await _check_grown(signed.proof.head, before, brought, send, url)
     return signed
 
 
-async def _check_extends(signed: SignedManifest, before: LogHead, send: Transport, url: str) -> None:
-    head, proof = signed.proof.head, signed.proof.consistency
-    if head.size < before.size:  # an old answer of a cache, or a lie: what it says now is no reason to leave
+async def _check_grown(
+    head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
+) -> None:
+    """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
+    if head.size < before.size:  # an old answer of a cache, or a lie: no reason to leave for good
         raise RefusedError(
             "replay",
-            f"the log must have the {before.size} entries this device has seen, but {head.size} are shown; take no "
-            "part.",
+            f"the log must have the {before.size} entries this device has seen, but {head.size} are shown; "
+            "take no part.",
         )
-    if before.size not in (signed.proof.before, head.size):
+    if not proof and before.size < head.size:
         at = f"{url}/log/consistency/{before.size}/{head.size}"
         proof = unpack_hashes((await ask(send, "GET", at)).body)
     head.check_extends(before, () if before.size == head.size else proof)
@@ -85,8 +88,20 @@ async def last_verified(
         raise
     signed = SignedManifest.decode(message)
     if before is not None and signed.proof.head.size < before.size:
-        signed.check(terms)
-        at = f"{url}/log/consistency/{signed.proof.head.size}/{before.size}"
-        before.check_extends(signed.proof.head, unpack_hashes((await ask(send, "GET", at)).body))
+        signed.check(terms)  # of an earlier stage of the log that this device knows
+        await _check_grown(before, signed.proof.head, (), send, url)
         return signed
     return await verified(message, terms, before, send, url)
+
+
+async def newest_model(send: Transport, url: str, terms: FederationTerms, before: LogHead | None) -> str:
+    """The hash of the newest model in the public log: what everybody ranks with, and no model of one's own."""
+    entry, proof = unpack_pair((await ask(send, "GET", f"{url}/model")).body)
+    logged = LogProof.decode(proof)
+    logged.check(terms, entry)
+    kind, _, content = entry.partition(b"\0")
+    if kind != b"model" or len(content) != 8 + HASH_BYTES:
+        raise RefusedError("malformed", "the newest model must be an entry of the log, but is not.")
+    if before is not None:
+        await _check_grown(logged.head, before, (), send, url)
+    return content[8:].hex()

@@ -1,9 +1,9 @@
 """Who may take part: admissions signed by an admitter whose key the coordinator does not hold.
 
-An invitation is a link, `murmura://host#2.<hash of the terms>.<admission>`. The admission in it is a private key
-of its own (Ed25519), how long it is valid, and the admitter's signature over its public half. A device shows
-the public half to both aggregators and signs each report with the private one; they count it once. Everything
-that knows this shape is here, so that unlinkable tokens (RFC 9578) can take its place.
+An invitation is a link, `murmura://host#2.<hash of the terms>.<admission>`. The admission in it is a private
+key of its own (Ed25519), how long it is valid, and the admitter's signature over its public half. A device
+shows the public half to both aggregators and signs each report with the private one; they count it once.
+Everything that knows this shape is here, so that unlinkable tokens (RFC 9578) can take its place.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Admission:
         signed = _signed(terms.federation, self.public, self.expires)
         check_signature(bytes.fromhex(terms.admitter), "admission", signed, self.signature)
         if self.expires and now > self.expires:
-            raise RefusedError("forged", "this invitation must still be valid, but has expired; ask for another.")
+            raise RefusedError(
+                "forged", "this invitation must still be valid, but has expired; ask for another."
+            )
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,7 @@ class OwnAdmission:
     def create(admitter: ServerKey, federation: str, expires: int = 0) -> OwnAdmission:
         """A new one, signed by the admitter."""
         key = ServerKey(signing.new_key())
-        return OwnAdmission(
-            key, expires, admitter.sign("admission", _signed(federation, key.public, expires))
-        )
+        return OwnAdmission(key, expires, admitter.sign("admission", _signed(federation, key.public, expires)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,11 @@ class Invitation:
         """`murmura://host#2.terms.admission`; `murmura+http://` where it is not HTTPS beyond this machine."""
         scheme, _, place = self.url.partition("://")
         plain = scheme == "http" and not is_loopback(host_of(self.url))
-        parts = ["2", _base64(self.terms), *([] if self.admission is None else [_base64(self.admission.encode())])]
+        parts = [
+            "2",
+            _base64(self.terms),
+            *([] if self.admission is None else [_base64(self.admission.encode())]),
+        ]
         return f"murmura{'+http' if plain else ''}://{place}#{'.'.join(parts)}"
 
     @staticmethod
@@ -117,8 +121,8 @@ class Invitation:
         except (ValueError, RefusedError):
             raise RefusedError(
                 "malformed",
-                "an invitation must be a link murmura://host#2.… as `murmura invite create` prints it, but is not; "
-                "copy it whole.",
+                "an invitation must be a link murmura://host#2.… as `murmura invite create` prints it, but is "
+                "not; copy it whole.",
             ) from None
         return Invitation(url, name, own)
 

@@ -1,10 +1,10 @@
 """The public log of a federation: everything its devices are asked to believe, in one append-only tree.
 
-Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that round
-led to. A head (federation, number of entries, root) is signed by the coordinator and by both aggregators, each
-of which keeps the whole tree and signs no head that does not extend the one before. A device demands that what
-it is shown is in the log, and that the log extends the one it saw last: nobody can be shown a past, a manifest
-or a model of her own.
+Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that
+round led to. A head (federation, number of entries, root) is signed by the coordinator and by both
+aggregators, each of which keeps the whole tree and signs no head that does not extend the one before. A device
+demands that what it is shown is in the log, and that the log extends the one it saw last: nobody can be shown
+a past, a manifest or a model of her own.
 """
 
 from __future__ import annotations

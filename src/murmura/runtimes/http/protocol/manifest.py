@@ -125,9 +125,9 @@ class SignedManifest:
         (length,) = _LENGTH.unpack_from(message, 3 * SIGNATURE_BYTES)
         if length > LARGEST or at + length > len(message):
             raise RefusedError("malformed", "a signed manifest must be as long as it claims, but is not.")
-        signatures = [message[n : n + SIGNATURE_BYTES] for n in range(0, 3 * SIGNATURE_BYTES, SIGNATURE_BYTES)]
-        content = message[at : at + length]
-        return SignedManifest(content, *signatures, LogProof.decode(message[at + length :]))
+        one, two, three = (message[n : n + SIGNATURE_BYTES] for n in (0, SIGNATURE_BYTES, 2 * SIGNATURE_BYTES))
+        proof = LogProof.decode(message[at + length :])
+        return SignedManifest(message[at : at + length], one, two, three, proof)
 
     def check(self, terms: FederationTerms) -> Manifest:
         """The manifest; refuses one that a machine of these terms did not sign, or that is not in the log."""

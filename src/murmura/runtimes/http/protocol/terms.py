@@ -118,11 +118,15 @@ class FederationTerms:
     def decode(content: bytes) -> FederationTerms:
         """From canonical bytes; refuses another version, other fields, other spellings and a single machine."""
         if len(content) > LARGEST:
-            raise RefusedError("malformed", f"terms must have at most {LARGEST} bytes, but have {len(content)}.")
+            raise RefusedError(
+                "malformed", f"terms must have at most {LARGEST} bytes, but have {len(content)}."
+            )
         values = json_object(content, "terms must be a JSON object, but are something else.")
         check_version(values.get("protocol"))
         if set(values) != {field.name for field in fields(FederationTerms)}:
-            raise RefusedError("malformed", "terms must have exactly the fields of docs/wire.md, but have others.")
+            raise RefusedError(
+                "malformed", "terms must have exactly the fields of docs/wire.md, but have others."
+            )
         try:
             read = _TERMS.validate_python(values)
         except ValueError:
@@ -193,8 +197,8 @@ class FederationTerms:
                 if phase.combine == "each" and not self.readable:
                     raise RefusedError(
                         "forged",
-                        f"phase '{name}' of {self.method} needs every update for itself, but this federation was "
-                        "joined for sums; take no part.",
+                        f"phase '{name}' of {self.method} needs every update for itself, but this federation "
+                        "was joined for sums; take no part.",
                     )
                 return phase
         raise RefusedError("malformed", f"{self.method} has no phase '{name[:40]}'.")

@@ -1,8 +1,8 @@
 """The binary messages of docs/wire.md: fixed headers, little-endian, lengths known before anything is read.
 
 share   'm' 's' version kind | manifest hash (32) | report id (16) | sealed pass | sealed payload
-pass    ticket (64) | receipt (64) | mark (32) | admission (104) | SHA-256 of the sealed payload (32) | signature (64)
-letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | mark (32) | update or ring vector
+pass    ticket (64) | receipt (64) | mark (32) | admission (104) | hash of sealed payload (32) | signature (64)
+letter  'm' 'l' version 0    | manifest hash (32) | report id (16) | ticket (64) | mark (32) | update or vector
 arrays  'm' 'a' version 0    | length of a JSON list of [name, type, shape] (4) | that list | the values
 
 Kind 0 is the share that is a seed (the receipt in its pass is zeros), kind 1 the share that is a ring vector.
@@ -60,9 +60,7 @@ class SharePass:
 
     def encode(self) -> bytes:
         """As it is sealed."""
-        return _PASS.pack(
-            self.ticket, self.receipt, self.mark, self.admission, self.payload, self.signature
-        )
+        return _PASS.pack(self.ticket, self.receipt, self.mark, self.admission, self.payload, self.signature)
 
     @staticmethod
     def decode(content: bytes) -> SharePass:
