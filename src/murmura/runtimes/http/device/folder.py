@@ -130,7 +130,7 @@ class DeviceFolder:
         own = self.identity()
         if terms.catalogue.description != own.terms.catalogue.description:
             raise RunError(
-                "the items of the federation changed, so what this device holds must be looked up anew; leave it, "
+                "the items of the federation changed, so what this device holds must be looked up anew; leave, "
                 "and join again."
             )
         if (terms.method, terms.settings) != (own.terms.method, own.terms.settings):
