@@ -131,14 +131,14 @@ def _admitter(state: Path) -> Iterator[Admitter]:
 def _find_federation(admitter: Admitter, url: str, others: serving.Others) -> None:
     """The federation to invite to: known already, or fetched and pinned."""
     from murmura.core.errors import SettingError
-    from murmura.runtimes.http.device.trust import fetch_terms
+    from murmura.runtimes.http.device.trust import agreed_terms
 
     url = url.rstrip("/") or admitter.url
     if not url:
         raise SettingError("this folder knows no federation yet; say --federation URL.")
     pinned = admitter.terms
     if pinned is None or url != admitter.url:
-        fetched = others.talk(lambda send: fetch_terms(send, url, None if pinned is None else pinned.hash))
+        fetched = others.talk(lambda send: agreed_terms(send, url, None if pinned is None else pinned.hash))
         admitter.pin(fetched, url)
         say(f"inviting to {fetched.method} at {url}, terms {fetched.hash.hex()}")
 
