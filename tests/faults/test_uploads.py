@@ -16,9 +16,9 @@ from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.keys import SealingKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
+from tests.faults.canary import HEAD
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
-from tests.faults.canary import HEAD
 from tests.faults.malice import invented_share, opened_share
 from tests.faults.test_liars import opened
 
