@@ -121,7 +121,11 @@ class CoordinatorStore:
         self.log.grown(entries)
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
-        """Everybody has signed it; an exchange of the opening counts in its window from now on."""
+        """Everybody has signed it; an exchange of the opening counts in its window, once however often it is shown."""
+        known = self._store.row(
+            "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,)
+        )
+        opening = opening and known is None  # a coordinator that was restarted shows it again
         said = {} if not opening else self._attempts(manifest.window)
         said[manifest.phase] = said.get(manifest.phase, 0) + 1
         counted = [put_fact("attempts", json.dumps({"window": manifest.window, "phases": said}).encode())]
