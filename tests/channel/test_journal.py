@@ -173,7 +173,8 @@ def test_what_was_changed_between_two_uploads_stops_the_next(
             folder.note(entry(3))
         assert path.read_bytes() == tampered
     else:
-        blind = VerifiedJournal((entry(2),), json.loads(lines[-1])["hash"], len(tampered))
+        head = json.loads(lines[-1])["hash"]
+        blind = VerifiedJournal((entry(2),), head, (head,), len(tampered))
         monkeypatch.setattr(Journal, "verify", lambda journal, expected=None: blind)
         folder.note(entry(3))
         assert len(path.read_bytes().splitlines()) == 4

@@ -16,6 +16,7 @@ from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.keys import SealingKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
+from tests.faults.canary import HEAD
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
 from tests.faults.malice import invented_share, opened_share
@@ -23,7 +24,6 @@ from tests.faults.test_liars import opened
 
 pytestmark = pytest.mark.process
 
-HEAD = 4 + wire.HASH_BYTES + wire.ID_BYTES  # of a share: what everyone on the way can read
 GONE = range(PEOPLE - MINIMUM)  # 30 % of the devices
 STEPS = ("before the ticket", "after the ticket", "between the shares", "before the last receipt")
 

@@ -24,7 +24,6 @@ from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, write_table
 from tests.ports import free_ports
 
-
 OPEN = ("--admission", "open")
 
 

@@ -87,7 +87,9 @@ class Aggregator:
         self.role, self.minimum = role, minimum
         self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
         self._store, self._clock, self._admitter = store, clock, admitter
-        self.agreement = Agreement(role, store, self.key, self.sealing_key, minimum, coordinator, accept)
+        self.agreement = Agreement(
+            role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
+        )
         self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission

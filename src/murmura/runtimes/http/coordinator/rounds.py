@@ -22,7 +22,7 @@ from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.coordinator.store import CoordinatorStore, Presence
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import LogHead
 from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
@@ -312,6 +312,14 @@ class RoundRunner:
         reports = None if self.published is None else self.published.individual_reports
         rounds = (None if reports is None else reports.accepted, self._counted)
         return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
+
+    def check_individual_report(self, head: bytes) -> None:
+        """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
+        upload, live, before = wire.IndividualReport.decode(head), self.published, self._counted
+        names = {one.hash for one in (live,) if one} | {one.manifest for one in (before,) if one}
+        if upload.manifest not in names:
+            raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
+        check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
     def take_individual_report(self, message: bytes) -> bytes:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
