@@ -80,6 +80,7 @@ class RoundRunner:
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
@@ -127,6 +128,7 @@ class RoundRunner:
 
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
+        self.trouble = ""
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
@@ -140,6 +142,7 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
 
