@@ -170,16 +170,12 @@ def _models() -> list[Row]:
 
 def _counts() -> list[Row]:
     told = np.array([90, 40, 0, 7], np.uint32)
+    wide = wire.pack_arrays({"counts": told.astype(np.float64)})
     return [
         ("counts", "other ones than the manifest names", wire.pack_arrays({"counts": told + 1}), "forged"),
         ("counts", "none where the manifest names some", b"", "forged"),
         ("description's counts", "of fewer items", wire.pack_arrays({"counts": told[:3]}), "malformed"),
-        (
-            "description's counts",
-            "of another type",
-            wire.pack_arrays({"counts": told.astype(float)}),
-            "malformed",
-        ),
+        ("description's counts", "of another type", wide, "malformed"),
         ("description's counts", "under another name", wire.pack_arrays({"count": told}), "malformed"),
     ]
 
