@@ -1,4 +1,4 @@
-"""What a federation is: one spelling, no field that is not what it must be, three machines, and no silent change."""
+"""What a federation is: one spelling, fields that are what they must be, three machines, no silent change."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
 from tests.http.test_device import TRAINING, awake, settle
-from tests.http.wire_world import COORDINATOR as KEY
-from tests.http.wire_world import SEED, description, terms
+from tests.http.wire_world import STRANGER, description, terms
 
 PLAIN: dict[str, Any] = json.loads(terms().encode())
 SEED_AT, VECTOR_AT = PLAIN["seed_aggregator"], PLAIN["vector_aggregator"]
@@ -60,7 +59,7 @@ def test_terms_have_one_spelling_and_are_named_by_it() -> None:
 WRONG: dict[str, list[Any]] = {
     "federation": ["0", "xx", "0F", 7, None],
     "coordinator": ["", "00", "0" * 63, "g" * 64, None, 7],
-    "seed_aggregator": [7, "x", {}, {**SEED_AT, "key": ""}, {**SEED_AT, "sealing_key": "00"}, {**SEED_AT, "more": 1}],
+    "seed_aggregator": [7, {}, {**SEED_AT, "key": ""}, {**SEED_AT, "sealing_key": "00"}, {**SEED_AT, "more": 1}],
     "vector_aggregator": [7, {**VECTOR_AT, "url": None}, {"url": "https://two.example"}],
     "admission": ["anyone", "", None, 1],
     "admitter": ["0", "xx", None],
@@ -78,7 +77,7 @@ WRONG: dict[str, list[Any]] = {
         {**PLAIN["catalogue"], "features_bytes": 2**32},
     ],
     "channel": [None, [], "secure-sum"],
-    "windows": [None, {}, {"start": -1, "seconds": 5}, {"start": 0, "seconds": -5}, {"start": 2**41, "seconds": 0}],
+    "windows": [{}, {"start": -1, "seconds": 5}, {"start": 0, "seconds": -5}, {"start": 2**41, "seconds": 0}],
     "noise": [
         None,
         {**PLAIN["noise"], "seed": -0.5},
@@ -321,8 +320,8 @@ def test_an_aggregator_agrees_once_and_to_what_its_operator_stands_for(tmp_path:
     content = true.encode()
     for forged in (
         bytes(64) + content,
-        KEY.sign("terms", content) + content,
-        SEED.sign("terms", content) + content,
+        STRANGER.sign("terms", content) + content,
+        key.sign("manifest", content) + content,
     ):
         with pytest.raises(RefusedError, match="signature"):
             agreement.agree(forged)

@@ -229,7 +229,7 @@ COUNTS = Preset("exact-counts", ExactCounts, "", parts=(), fixed=Schedule(client
 def test_only_who_was_counted_takes_part_in_the_phase_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: int, kind: str
 ) -> None:
-    """Two devices miss the counts: they decline the pairs; where they lie an aggregator says no, if it looks."""
+    """Two devices miss the counts: they decline the pairs; to liars an aggregator says no, if it looks."""
     channel = ChannelSettings(channel="secure-sum", minimum_cohort=4)
 
     async def scenario(world: World) -> list[VisitOutcome]:
