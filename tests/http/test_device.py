@@ -107,7 +107,8 @@ def test_after_a_kill_the_same_content_is_sent_or_none(tmp_path: Path, moment: s
         world.network.tamper = kill
         if moment == "after sending":
             keep = DeviceFolder.keep
-            taken = iter((False, False, True))  # the log it saw, what it will send, what it learned
+            # the log it saw, what it will send, that it sends now, what it learned
+            taken = iter((False, False, False, True))
 
             def keep_once(self: DeviceFolder, memory: object) -> None:
                 if next(taken):

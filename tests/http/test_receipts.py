@@ -16,7 +16,7 @@ from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
-from murmura.runtimes.http.protocol.wire import ShareHead, SharePass
+from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
 from murmura.runtimes.loopback import VECTOR
 from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings
@@ -118,7 +118,10 @@ def others(world: World, device: Device, body: bytes, mode: str) -> dict[bytes, 
     """Other uploads of the same round than the one in `body`, and what each of them is told."""
     flipped, renamed = body[:-1] + bytes([body[-1] ^ 1]), body[:36] + bytes(16) + body[52:]
     if mode != "secure-sum":
-        return {flipped: "late", renamed: "late"}
+        upload = IndividualReport.decode(body)
+        ticket = world.coordinator.key.sign("ticket", upload.manifest + bytes(16))
+        again = replace(upload, report=bytes(16), ticket=ticket).encode()
+        return {flipped: "late", renamed: "forged", again: "late"}
     head, own = ShareHead.decode(body, wire.VECTOR), device.identity
     key = world.aggregators["vector"].sealing_key
     shown = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))

@@ -50,7 +50,9 @@ VECTORS: dict[str, Any] = json.loads(
 GOOD = VECTORS["good"]
 NOW = 1700000030.0
 TERMS = FederationTerms.decode(bytes.fromhex(GOOD["terms"]["content"]))
-INFO = FederationDescription.decode(bytes.fromhex(GOOD["description"])).info
+DESCRIBED = FederationDescription.decode(bytes.fromhex(GOOD["description"]))
+COUNTS = bytes.fromhex(GOOD["counts"])
+INFO = DESCRIBED.with_counts(COUNTS).info
 SIGNED = SignedManifest.decode(bytes.fromhex(GOOD["manifest"]["signed"]))
 ENTRIES = unpack_entries(bytes.fromhex(GOOD["log"]["entries"]))
 ROLES: tuple[Role, Role] = ("seed", "vector")
@@ -64,8 +66,8 @@ def sealing_key(role: Role) -> SealingKey:
     return SealingKey(bytes.fromhex(GOOD["keys"]["sealing"][role]["private"]))
 
 
-def aggregator(role: Role, folder: Path) -> Aggregator:
-    """One that has agreed to the terms, witnessed the log and opened the round."""
+def witness(role: Role, folder: Path) -> Aggregator:
+    """One that has agreed to the terms and witnessed the log."""
     store, coordinator = ServerDatabase(folder / f"{role}.db", "aggregator"), key_of("coordinator")
     store.write([put_fact("key", key_of(role).private), put_fact("sealing key", sealing_key(role).private)])
     made = Aggregator(role, store, lambda: NOW, 1, coordinator.public)
@@ -76,9 +78,20 @@ def aggregator(role: Role, folder: Path) -> Aggregator:
     head = LogHead.decode(bytes.fromhex(GOOD["log"]["head"]))
     signature = made.append_log(coordinator.sign("log", grown) + grown)
     assert signature == (head.seed if role == "seed" else head.vector)
-    opened = made.open_round(coordinator.sign("manifest", SIGNED.content) + SIGNED.content)
-    assert opened == (SIGNED.seed if role == "seed" else SIGNED.vector)
     return made
+
+
+def aggregator(role: Role, folder: Path) -> Aggregator:
+    """One that has opened the round too."""
+    made = witness(role, folder)
+    assert opened(made, COUNTS) == (SIGNED.seed if role == "seed" else SIGNED.vector)
+    return made
+
+
+def opened(made: Aggregator, counts: bytes) -> bytes:
+    """What an aggregator answers to the manifest of the round with these counts."""
+    signature = key_of("coordinator").sign("manifest", SIGNED.content)
+    return made.open_round(signature + wire.pack_pair(SIGNED.content, counts))
 
 
 def report(made: Aggregator, message: bytes) -> bytes:
@@ -170,6 +183,9 @@ def test_the_model_is_read_whole_or_by_what_changed() -> None:
         np.testing.assert_array_equal(changed[name], values, strict=True)
         np.testing.assert_array_equal(values[INFO.listed].squeeze(), plain["values"][name])
     m = SIGNED.manifest
+    assert INFO.counts is not None
+    assert INFO.counts.tolist() == [90, 40, 0, 7]
+    assert (m.counts and m.counts.hash) == hashlib.sha256(COUNTS).hexdigest()
     assert hashlib.sha256(bytes.fromhex(plain["whole"])).hexdigest() == m.model.hash
     assert (m.changes[0].hash, m.changes[0].bytes) == (
         hashlib.sha256(bytes.fromhex(plain["changes"])).hexdigest(),
@@ -181,13 +197,14 @@ def test_the_model_is_read_whole_or_by_what_changed() -> None:
 @pytest.mark.parametrize("plain", GOOD["steps"], ids=lambda one: str(one["phase"]))
 def test_a_step_of_training_is_what_the_file_says(plain: dict[str, Any]) -> None:
     """From nothing but the file: the method of the terms, a history, a state, a secret and a model."""
-    algorithm, phase = TERMS.algorithm(), TERMS.phase(plain["phase"], INFO)
-    tables = decode_model(bytes.fromhex(plain["model"]), algorithm.publishes(INFO), INFO.listed)
+    info = INFO if plain["phase"] == "train" else DESCRIBED.info
+    algorithm, phase = TERMS.algorithm(), TERMS.phase(plain["phase"], info)
+    tables = decode_model(bytes.fromhex(plain["model"]), algorithm.publishes(info), info.listed)
     shapes = SIGNED.manifest.shapes
     model = {name: values.reshape(shapes[name]) for name, values in tables.items()}
     largest = SIGNED.manifest.largest if plain["phase"] == "train" else 200
-    stages = TERMS.chain(plain["phase"], INFO, largest)
-    context = RoundContext(INFO, plain["phase"], plain["round"], model)
+    stages = TERMS.chain(plain["phase"], info, largest)
+    context = RoundContext(info, plain["phase"], plain["round"], model)
     history = wire_world.HISTORY
     assert history.item.tolist() == plain["history"]["item"]
     state, rng = {"p": np.array(plain["state"]["p"])}, Rng(np.array(plain["secret"], np.uint32), plain["round"])
@@ -298,6 +315,8 @@ def readers(folder: Path) -> dict[str, Callable[[bytes], object]]:
         "link": lambda m: Invitation.read(m.decode()),
         "model": lambda m: _fetched(m, "whole"),
         "changes": lambda m: _fetched(m, "changes"),
+        "counts": lambda m: opened(witness("seed", folder), m),
+        "description's counts": DESCRIBED.with_counts,
         "share 0": lambda m: report(aggregator("seed", folder), m),
         "share 1": lambda m: report(aggregator("vector", folder), m),
         "letter": readable,

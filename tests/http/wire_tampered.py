@@ -26,7 +26,8 @@ Row = tuple[str, str, bytes, str]
 
 def tampered() -> list[dict[str, str]]:
     """What it is, what was done to it, the bytes, the error."""
-    rows = [*_terms(), *_manifests(), *_log(), *_admissions(), *_models(), *_shares(), *_letters(), *_others()]
+    shown = [*_terms(), *_manifests(), *_log(), *_admissions(), *_models(), *_counts()]
+    rows = [*shown, *_shares(), *_letters(), *_others()]
     return [{"message": kind, "what": what, "bytes": b.hex(), "error": code} for kind, what, b, code in rows]
 
 
@@ -164,6 +165,18 @@ def _models() -> list[Row]:
         ("model", "a byte too long", whole + b"\0", "oversize"),
         ("changes", "a bit flipped", _flip(changes, 60), "forged"),
         ("changes", "a byte too long", changes + b"\0", "oversize"),
+    ]
+
+
+def _counts() -> list[Row]:
+    told = np.array([90, 40, 0, 7], np.uint32)
+    wide = wire.pack_arrays({"counts": told.astype(np.float64)})
+    return [
+        ("counts", "other ones than the manifest names", wire.pack_arrays({"counts": told + 1}), "forged"),
+        ("counts", "none where the manifest names some", b"", "forged"),
+        ("description's counts", "of fewer items", wire.pack_arrays({"counts": told[:3]}), "malformed"),
+        ("description's counts", "of another type", wide, "malformed"),
+        ("description's counts", "under another name", wire.pack_arrays({"count": told}), "malformed"),
     ]
 
 

@@ -84,6 +84,16 @@ def terms() -> FederationTerms:
     )
 
 
+def counts() -> bytes:
+    """How often each item occurs, as an exchange of this window has told."""
+    return wire.pack_arrays({"counts": np.array([90, 40, 0, 7], np.uint32)})
+
+
+def known(phase: str) -> FederationInfo:
+    """What everybody knows in the exchanges of a phase: the counts after the opening alone."""
+    return description().info if phase == "prior" else description().with_counts(counts()).info
+
+
 def base() -> dict[str, Any]:
     """The model before the one of the round."""
     return {"Q": Q, "b": np.array([0.5, -0.5, 0.0, 0.25], np.float32)}
@@ -126,6 +136,7 @@ def manifests() -> tuple[Manifest, Manifest, Manifest]:
         model=Download(old, len(packed(base()))),
         changes=[],
         shapes={"Q": [4, 2], "b": [4]},
+        counts=None,
         answers=False,
         called=200,
         largest=200,
@@ -154,6 +165,7 @@ def manifests() -> tuple[Manifest, Manifest, Manifest]:
         previous=first.hash.hex(),
         model=Download(new, len(packed(newest()))),
         changes=[shorter],
+        counts=Download(hashlib.sha256(counts()).hexdigest(), len(counts())),
         opened=OPENED,
         deadline=OPENED + 60,
     )
@@ -212,7 +224,7 @@ def report() -> bytes:
 
 def step(phase: str) -> tuple[Visit, RoundContext]:
     """What the method makes of a device's history in the round of a phase."""
-    m, method, info = manifests()[0 if phase == "prior" else 2], terms().algorithm(), description().info
+    m, method, info = manifests()[0 if phase == "prior" else 2], terms().algorithm(), known(phase)
     model = base() if phase == "prior" else newest()
     context = RoundContext(info, phase, m.round, model)
     stages = terms().chain(phase, info, m.largest)
@@ -222,7 +234,7 @@ def step(phase: str) -> tuple[Visit, RoundContext]:
 
 def payloads() -> tuple[bytes, bytes]:
     """The seed, and the vector that is missing."""
-    ring, vector = terms().chain("train", description().info, manifest().largest).ring, step("train")[0].vector
+    ring, vector = terms().chain("train", known("train"), manifest().largest).ring, step("train")[0].vector
     assert vector is not None
     seed, other = split(vector, ring, lambda n: SHARE_SEED)
     return seed, ring.pack(other)
@@ -255,7 +267,7 @@ def pass_of(kind: int, payload: bytes, by: ServerKey = ADMITTED) -> SharePass:
 
 def letter() -> IndividualReport:
     """The same vector where a server may read it."""
-    ring, vector = terms().chain("train", description().info, manifest().largest).ring, step("train")[0].vector
+    ring, vector = terms().chain("train", known("train"), manifest().largest).ring, step("train")[0].vector
     assert vector is not None
     name = manifest().hash + report()
     return IndividualReport(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -357,7 +358,8 @@ class RoundRunner:
             "rounds_in_all": self.itinerary.rounds,
             "model": self.now.model,
             "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
-            "waits_until": self.waits_until,
+            # JSON knows no infinity: null, where this window is the only one
+            "waits_until": None if math.isinf(self.waits_until) else self.waits_until,
             "open": None,
         }
         if live is not None:
