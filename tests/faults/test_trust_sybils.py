@@ -1,4 +1,4 @@
-"""Invented devices: a coordinator, or anybody, that fills a sum beside one honest device and subtracts the rest.
+"""Invented devices: whoever fills a sum with them beside one honest device can subtract the rest.
 
 Without the admitter's signature nothing invented counts. Against machines that do not look, the sum is the
 victim's exact history.
