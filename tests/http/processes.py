@@ -80,6 +80,21 @@ class Served:
     def folder(self) -> Path:
         return self.processes.folder
 
+    def invite(self, n: int) -> list[str]:
+        """Links of one-use invitations, by whoever runs the seed aggregator."""
+        while "invites devices" not in self.processes.log("seed"):
+            assert self.processes.running["seed"].poll() is None, self.processes.log("seed")
+            time.sleep(0.05)
+        words = ["invite", "create", "--state", str(self.folder / "seed"), "--n", str(n)]
+        made = subprocess.run([*MURMURA, *words], check=True, capture_output=True, text=True)
+        return made.stdout.split()
+
+    def invite_file(self, n: int) -> Path:
+        """A file of such links."""
+        path = self.folder / "invitations.txt"
+        path.write_text("\n".join(self.invite(n)) + "\n", encoding="utf-8")
+        return path
+
     def restart(self, name: str) -> None:
         self.processes.start(name, *self.arguments[name])
 

@@ -24,6 +24,8 @@ from tests.http.network import people
 from tests.http.processes import MURMURA, Processes, write_table
 from tests.ports import free_ports
 
+OPEN = ("--admission", "open")
+
 
 def refused(*words: object) -> tuple[int, str]:
     result = CliRunner().invoke(app, [str(word) for word in words])
@@ -51,13 +53,14 @@ def table(tmp_path: Path) -> Path:
         (["--like", "TABLE", "--readable", "--host", "0.0.0.0"], 2, "must be an https address"),
         (["--like", "TABLE", "--readable", "--behind-proxy", "*"], 2, "'loopback', an address or a network"),
         ([], 2, "from --items FILE or from --like DATA"),
-        (["--like", "TABLE", "--readable"], 2, "at least the minimum cohort of 100, but there are 12"),
-        (["--like", "TABLE", "--readable", "--minimum", "10", "-S", "clients=1"], 2, "but there are 1;"),
+        (["--like", "TABLE", "--readable"], 2, "needs the key of whoever invites"),
+        (["--like", "TABLE", "--readable", *OPEN], 2, "at least the minimum cohort of 100, but there are 12"),
+        (["--like", "TABLE", "--readable", *OPEN, "--minimum", "10", "-S", "clients=1"], 2, "but there are 1;"),
         (["--like", "TABLE", "--readable", "--hold", "60"], 2, "must end before the round does"),
         (["--like", "TABLE", "--model", "cfpk"], 2, "did you mean 'cfpl'"),
         (["--like", "TABLE", "-S", "channel=none"], 2, "say --readable for the other one"),
         (
-            ["--like", "TABLE", "--readable", "-S", "minimum_cohort=13"],
+            ["--like", "TABLE", "--readable", *OPEN, "-S", "minimum_cohort=13"],
             2,
             "minimum cohort of 13, but there are 12",
         ),
@@ -97,6 +100,16 @@ def test_a_setting_with_room_for_private_data_is_marked(name: str) -> None:
     assert roomy == marked
 
 
+def test_only_asking_for_its_key_makes_somebody_an_admitter(tmp_path: Path) -> None:
+    place = tmp_path / "me"
+    refused("invite", "list", "--state", place)
+    assert not place.exists()
+    made = CliRunner().invoke(app, ["invite", "key", "--state", str(place)])
+    assert re.fullmatch("[0-9a-f]{64}\n", made.stdout)
+    assert "say --federation URL" in refused("invite", "create", "--state", place)[1]
+    assert "there must be an invitation 7" in refused("invite", "revoke", "--state", place, 7)[1]
+
+
 def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}"
@@ -116,14 +129,35 @@ def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["join", "http://x", "--state", "S"], 2, "--data must name a file"),
-        (["join", "http://x", "--state", "S", "--data", "TABLE"], 3, "say whose with --user"),
-        (["join", "http://x", "--state", "S", "--data", "TABLE", "--user", "99"], 3, "user"),
-        (["join", "http://x", "--state", "S", "--key", "12"], 2, "64 hexadecimal digits"),
-        (["join", "http://x", "--state", "S", "--simulate", "a:b"], 2, "SEED:CLIENT"),
-        (["join", "http://x", "--state", "S", "--ca", "nowhere.pem", "--data", "TABLE"], 2, "certificate file"),
-        (["join", "http://x", "--state", "S", "--data", "TABLE", "--user", "0"], 6, "must be an https address"),
-        (["join", "https://x", "--state", "S", "--proxy", "ftp://y"], 2, "address of an HTTP proxy"),
+        (["join", "http://x", "--first-contact", "--state", "S"], 2, "--data must name a file"),
+        (
+            ["join", "http://x", "--first-contact", "--state", "S", "--data", "TABLE"],
+            3,
+            "say whose with --user",
+        ),
+        (["join", "http://x", "--first-contact", "--state", "S", "--data", "TABLE", "--user", "99"], 3, "user"),
+        (["join", "http://x", "--state", "S", "--fingerprint", "12"], 2, "64 hexadecimal digits"),
+        (["join", "https://x", "--state", "S", "--data", "TABLE"], 2, "must come with a fingerprint"),
+        (["join", "murmura://x#2.zz", "--state", "S"], 2, "copy it whole"),
+        (["log", "verify", "murmura:nothing"], 2, "copy it whole"),
+        (["invite", "create", "--state", "S"], 2, "must be the folder of whoever admits"),
+        (["invite", "list", "--state", "S"], 2, "must be the folder of whoever admits"),
+        (["join", "http://x", "--first-contact", "--state", "S", "--simulate", "a:b"], 2, "SEED:CLIENT"),
+        (
+            ["join", "http://x", "--first-contact", "--state", "S", "--ca", "nowhere.pem", "--data", "TABLE"],
+            2,
+            "certificate file",
+        ),
+        (
+            ["join", "http://x", "--first-contact", "--state", "S", "--data", "TABLE", "--user", "0"],
+            6,
+            "must be an https address",
+        ),
+        (
+            ["join", "https://x", "--first-contact", "--state", "S", "--proxy", "ftp://y"],
+            2,
+            "address of an HTTP proxy",
+        ),
         (["aggregate", "seed", "--state", "S", "--coordinator", "http://x"], 2, "must be an https address"),
         (["leave", "--state", "S"], 4, "join a federation first"),
         (["consent", "--state", "S"], 4, "join a federation first"),
@@ -154,7 +188,7 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
     times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", 12, "--start")
     context = ssl.create_default_context(cafile=str(cert))
     try:
-        processes.start("serve", "serve", "--readable", *serving, *training, *times)
+        processes.start("serve", "serve", "--readable", "--admission", "open", *serving, *training, *times)
         while "coordinator at" not in processes.log("serve"):
             assert processes.running["serve"].poll() is None, processes.log("serve")
             time.sleep(0.1)

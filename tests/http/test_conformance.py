@@ -76,15 +76,16 @@ def run(name: str, table: Path, folder: Path) -> tuple[bytes, dict[str, object]]
 
 
 def start_devices(here: Served, table: Path, pi: object) -> None:
-    names = []
+    names, links = [], here.invite(ALONE)
     for client in range(ALONE):
         names.append(f"device-{client}")
         words = ("--data", table, "--user", client, "--minimum", 10, "--pi", pi, "--json")
         where = ("--state", here.folder / names[-1], "--simulate", f"{SEED}:{client}")
-        here.processes.start(names[-1], "join", here.url, *where, *words)
+        here.processes.start(names[-1], "join", links[client], *where, *words)
     names.append("fleet")
     words = ("--data", table, "--first", ALONE, "--seed", SEED, "--pi", pi, "--json")
-    here.processes.start("fleet", "devices", here.url, *words)
+    invited = ("--invitations", here.invite_file(USERS - ALONE))
+    here.processes.start("fleet", "devices", here.url, *words, *invited)
     for name in names:
         here.processes.wait(name)
 

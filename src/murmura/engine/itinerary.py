@@ -158,8 +158,8 @@ class Itinerary:
         return Position(at.done + 1, 0, at.round + 1, at.serial + 1)
 
     def after_failure(self, at: Position) -> Position:
-        """It has been given up: done again under a new number, never under this one."""
-        return replace(at, round=at.round + 1, serial=at.serial + 1)
+        """It has been given up: done again under a new number, never under this one, with a new draw."""
+        return replace(at, step=0, round=at.round + 1, serial=at.serial + 1)
 
     def batches(self, done: int, stop_every: int | None) -> Iterator[range]:
         """The rounds after `done`, cut where a phase, a line, a checkpoint or an epoch ends."""

@@ -42,6 +42,7 @@ from murmura.runtimes.http.protocol.wire import SEED, SIGNATURE_BYTES, VECTOR, S
 Clock = Callable[[], float]
 Role = Literal["seed", "vector"]
 KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers
+SMALLEST_ARRAYS = 1024  # bytes of a message of arrays, apart from its values
 KEPT_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
 
 
@@ -86,7 +87,9 @@ class Aggregator:
         self.role, self.minimum = role, minimum
         self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
         self._store, self._clock, self._admitter = store, clock, admitter
-        self.agreement = Agreement(role, store, self.key, self.sealing_key, minimum, coordinator, accept)
+        self.agreement = Agreement(
+            role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
+        )
         self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
@@ -119,10 +122,10 @@ class Aggregator:
         return self.witness.sign(self.terms.federation, self.key)
 
     def open_round(self, message: bytes) -> bytes:
-        """The coordinator's signature and a manifest; answers with this aggregator's signature of it."""
-        if not SIGNATURE_BYTES < len(message) <= SIGNATURE_BYTES + LARGEST:
-            raise RefusedError("malformed", f"a signed manifest must not have {len(message)} bytes.")
-        signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
+        """The coordinator's signature, then a manifest and the counts it names; answers with a signature."""
+        signature, (content, counts) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
+        if len(content) > LARGEST:
+            raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
         check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
         manifest = Manifest.decode(content)
         signed = self.key.sign("manifest", content)
@@ -141,7 +144,7 @@ class Aggregator:
             raise RefusedError(
                 "forged", "a manifest must be in the public log before it is opened, but is not."
             )
-        info = self.agreement.info
+        info = self.agreement.info_of(manifest, counts)
         phase = self.terms.phase(manifest.phase, info)
         self._check_window(manifest, phase)
         self._begin(manifest, phase, info)
@@ -190,6 +193,12 @@ class Aggregator:
             raise RefusedError("replay", f"manifest {manifest.serial} is known here with another content.")
         if state != "released":
             raise RefusedError("lost", f"the shares of round {manifest.round} are lost; give the round up.")
+
+    @property
+    def opening_bytes(self) -> int:
+        """The longest request to open a round: a signed manifest, and four bytes for every item."""
+        items = 0 if self.agreement.agreed is None else self.agreement.info.items
+        return SIGNATURE_BYTES + LARGEST + SMALLEST_ARRAYS + 4 * items
 
     @property
     def share_bytes(self) -> int:

@@ -10,6 +10,7 @@ from murmura.core.contract import FederationInfo
 from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
+from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
@@ -26,8 +27,10 @@ class Agreement:
         sealing_key: SealingKey,
         minimum: int,
         coordinator: bytes | None,
+        admitter: bytes | None,
         accept: bytes | None,
     ) -> None:
+        self._admitter = admitter
         self._role, self._store, self._key, self._sealing_key = role, store, key, sealing_key
         self._minimum, self._accept = minimum, accept
         kept = store.fact("terms")
@@ -64,6 +67,16 @@ class Agreement:
         kept = self._store.fact("description")
         assert kept is not None
         return FederationDescription.decode(kept).info
+
+    def info_of(self, manifest: Manifest, counts: bytes) -> FederationInfo:
+        """What everybody knows in a round; refuses other counts than those its manifest names."""
+        named = "" if manifest.counts is None else manifest.counts.hash
+        if named != (hashlib.sha256(counts).hexdigest() if counts else ""):
+            raise RefusedError("forged", "the counts must be those the manifest names, but are not.")
+        kept = self._store.fact("description")
+        if not counts or kept is None:
+            return self.info
+        return FederationDescription.decode(kept).with_counts(counts).info
 
     def pin(self, coordinator: bytes) -> None:
         """Trust this coordinator from now on; another one never."""
@@ -102,6 +115,12 @@ class Agreement:
                 "too-few",
                 f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
                 f"{offered.minimum}; raise --minimum of the coordinator.",
+            )
+        if self._admitter is not None and offered.admitter not in ("", self._admitter.hex()):
+            raise RefusedError(
+                "forged",
+                "devices are invited from this aggregator's folder, but the terms name another admitter; start "
+                "it with --no-admit if that is meant.",
             )
         if offered.noise != NoiseTerms():
             raise RefusedError("version", "this aggregator adds no noise, but the terms want some; update it.")

@@ -76,9 +76,9 @@ class AggregatorPair:
         check_signature(bytes.fromhex(address.key), "head", content, signature)
         return signature
 
-    async def open_round(self, send: Transport, content: bytes) -> tuple[bytes, bytes]:
+    async def open_round(self, send: Transport, content: bytes, counts: bytes = b"") -> tuple[bytes, bytes]:
         """Both signatures of a manifest: both must have opened the round before a device hears of it."""
-        signed = self.key.sign("manifest", content) + content
+        signed = self.key.sign("manifest", content) + wire.pack_pair(content, counts)
         found = []
         for address in (self.seed, self.vector):
             signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body

@@ -22,7 +22,7 @@ from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.coordinator.store import CoordinatorStore, Presence
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import LogHead
 from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
@@ -80,6 +80,7 @@ class RoundRunner:
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
@@ -127,6 +128,7 @@ class RoundRunner:
 
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
+        self.trouble = ""
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
@@ -140,6 +142,7 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
 
@@ -193,6 +196,7 @@ class RoundRunner:
             model=Download(self.now.model, self.now.model_bytes),
             changes=list(self.now.changes),
             shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
+            counts=None,
             answers=bool(self.now.answers),
             called=called,
             largest=self.itinerary.called(at),
@@ -308,6 +312,14 @@ class RoundRunner:
         reports = None if self.published is None else self.published.individual_reports
         rounds = (None if reports is None else reports.accepted, self._counted)
         return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
+
+    def check_individual_report(self, head: bytes) -> None:
+        """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
+        upload, live, before = wire.IndividualReport.decode(head), self.published, self._counted
+        names = {one.hash for one in (live,) if one} | {one.manifest for one in (before,) if one}
+        if upload.manifest not in names:
+            raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
+        check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
     def take_individual_report(self, message: bytes) -> bytes:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""

@@ -97,6 +97,11 @@ class FederationSetup:
                 f"a secure sum needs the addresses of two aggregators, but has {len(set(self.aggregators))}; "
                 "start two with `murmura aggregate`."
             )
+        if self.channel.channel == "readable" and self.admission == "invited" and not self.admitter:
+            raise SettingError(
+                "an invited federation in readable mode needs the key of whoever invites; give --admitter KEY "
+                "(`murmura invite key`), or --admission open."
+            )
         itinerary = Itinerary(method, info, self.preset.schedule())
         self.channel.check_cohort(itinerary.cohort_size)
         return itinerary

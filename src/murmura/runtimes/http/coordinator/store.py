@@ -121,7 +121,7 @@ class CoordinatorStore:
         self.log.grown(entries)
 
     def publish(self, manifest: Manifest, envelope: bytes, opening: bool) -> None:
-        """Everybody has signed it; an exchange of the opening counts in its window, once however often it is shown."""
+        """Everybody has signed it; an exchange of the opening counts in its window, however often shown."""
         known = self._store.row(
             "SELECT 1 FROM rounds WHERE serial = ? AND envelope IS NOT NULL", (manifest.serial,)
         )

@@ -226,7 +226,7 @@ class Device:
         return VisitOutcome(kind, manifest.round, manifest.phase, why)
 
     async def _answer(self, manifest: Manifest) -> VisitOutcome:
-        info = (await self.cache.description()).info
+        info = await self.cache.info(manifest)
         phase, m = self.identity.terms.phase(manifest.phase, info), manifest
         allowed, before = self.storage.permission(), self.storage.memory
         if not allowed.permits(phase.asks):

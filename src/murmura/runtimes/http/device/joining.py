@@ -22,7 +22,7 @@ from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
 from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity
-from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
+from murmura.runtimes.http.device.trust import TermsChangedError, agreed_terms
 from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
@@ -53,6 +53,7 @@ class JoinRequest:
     slot: int | None = None
     fingerprint: bytes | None = None  # hash of the terms, from an invitation; None: whoever answers is believed
     admission: OwnAdmission | None = None
+    shortest_window: float = 3600.0  # joins no federation that releases the same sum more often than this
 
 
 async def about(send: Transport, url: str) -> dict[str, Any]:
@@ -64,7 +65,14 @@ async def about(send: Transport, url: str) -> dict[str, Any]:
 
 async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
     """Register and make the device's folder; how many rows are of items the federation does not have."""
-    terms = await fetch_terms(send, request.url, request.fingerprint)
+    terms = await agreed_terms(send, request.url, request.fingerprint)
+    seconds = float(terms.windows.seconds)
+    if 0 < seconds < request.shortest_window:
+        raise RefusedError(
+            "forged",
+            f"a release window must last at least {request.shortest_window:g} seconds, but lasts {seconds:g}: "
+            "sums of two of them would show who came between; do not join, or say --shortest-window.",
+        )
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.log import LogHead, LogProof, unpack_hashes
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, SignedManifest
@@ -10,6 +13,8 @@ from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
 from murmura.runtimes.http.protocol.wire import HASH_BYTES, SIGNATURE_BYTES, unpack_pair
 
+Sleep = Callable[[float], Awaitable[None]]
+ATTEMPTS = 60  # seconds to wait for machines that have not agreed yet
 OFFER = 3 * SIGNATURE_BYTES + LARGEST  # bytes of signed terms
 
 
@@ -23,6 +28,20 @@ class TermsChangedError(RefusedError):
             "nothing is sent: `murmura consent --accept` agrees to them, `murmura leave` leaves.",
         )
         self.offered = offered
+
+
+async def agreed_terms(
+    send: Transport, url: str, fingerprint: bytes | None = None, sleep: Sleep = asyncio.sleep
+) -> FederationTerms:
+    """`fetch_terms`, waiting a while for machines that have only just started to agree on them."""
+    for _ in range(ATTEMPTS):
+        try:
+            return await fetch_terms(send, url, fingerprint)
+        except RefusedError as error:
+            if error.code != "paused":
+                raise
+        await sleep(1.0)
+    return await fetch_terms(send, url, fingerprint)
 
 
 async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = None) -> FederationTerms:

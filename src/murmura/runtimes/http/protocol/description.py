@@ -19,6 +19,7 @@ from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
+from murmura.runtimes.http.protocol.wire import unpack_arrays
 
 MOST_VALUES = 1 << 24  # of one sample, and classes
 
@@ -48,6 +49,15 @@ class FederationDescription:
         if features.items != len(self.items) or len(features) != self.info.feature_count:
             raise RefusedError("malformed", "the item features must be those of the items, but are others.")
         return replace(self, info=replace(self.info, features=features))
+
+    def with_counts(self, content: bytes) -> FederationDescription:
+        """The same with the counts of items that were made public; refuses any that do not fit."""
+        read = unpack_arrays(content).get("counts")
+        if read is None or read.shape != (len(self.items),) or read.dtype != np.uint32:
+            raise RefusedError(
+                "malformed", "the counts must be one uint32 for every item, but are something else."
+            )
+        return replace(self, info=replace(self.info, counts=read.astype(np.int64)))
 
     def encode(self) -> bytes:
         """The canonical bytes; of item features their number and their hash."""

@@ -58,6 +58,9 @@ class Manifest:
     model: Download
     changes: Annotated[list[Download], Field(max_length=MOST_CHANGES)]  # shorter ways to the same model
     shapes: Mapping[str, list[Size]]  # of the model's arrays
+    counts: (
+        Download | None
+    )  # how often each item occurs, where an exchange of this window has told; None: unknown
     answers: StrictBool  # devices fetch an answer of their own first
     called: Count  # how many devices
     largest: Count  # no round of this phase calls more
