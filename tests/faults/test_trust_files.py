@@ -1,4 +1,4 @@
-"""Nothing stays: every byte of every file of all machines is searched after each round, write-ahead files included.
+"""Nothing stays: every byte of every file of all machines is searched after each round, write-ahead files too.
 
 Looked for are report ids, tickets, who was called as it is stored, tokens, and invitations at the aggregators.
 """

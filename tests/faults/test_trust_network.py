@@ -25,7 +25,8 @@ from murmura.cli.console import CONSOLE
 from murmura.cli.serving import Others
 from murmura.core.errors import SettingError
 from murmura.runtimes.http.protocol import http_transport
-from murmura.runtimes.http.protocol.http_transport import HttpTransport, is_loopback
+from murmura.runtimes.http.protocol.addresses import is_loopback
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, bearer
 from murmura.web.serving import LOOPBACK, ListenAddress, proxy_networks

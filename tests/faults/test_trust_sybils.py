@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,10 @@ def invent_places(world: World) -> None:
     world.coordinator._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row) for row in rows])
 
 
+def _given(seed: bytes, _: int) -> bytes:
+    return seed
+
+
 async def invent_reports(world: World, victim: Device, admissions: list[OwnAdmission | None]) -> list[str]:
     """Shares of nothing under tickets that the coordinator signs for itself; what each is answered."""
     live, terms = world.coordinator.rounds.live, world.coordinator.rounds.terms
@@ -62,7 +67,7 @@ async def invent_reports(world: World, victim: Device, admissions: list[OwnAdmis
         own = replace(victim.identity, admission=admission)
         report, seed = number.to_bytes(wire.ID_BYTES, "little"), bytes([number]) * SEED_BYTES
         ticket = world.coordinator.key.sign("ticket", m.hash + report)
-        _, vector = split(nothing, ring, lambda _, seed=seed: seed)
+        _, vector = split(nothing, ring, partial(_given, seed))
         receipt = wire.NO_RECEIPT
         try:
             for kind, (url, payload) in enumerate(((SEED, seed), (VECTOR, ring.pack(vector)))):
