@@ -68,9 +68,8 @@ def complicit(world: World) -> list[bytes]:
         if path == "/letters":
             letters.append(body)
             read = IndividualReport.decode(body)
-            return HttpReply(
-                200, world.coordinator.key.sign("receipt", read.manifest + read.report + read.mark)
-            )
+            taken = read.manifest + read.report + read.mark
+            return HttpReply(200, world.coordinator.key.sign("receipt", taken))
         return honest(method, path, body, headers)
 
     world.network.machines[COORDINATOR] = lying  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""Invented devices: a coordinator, or anybody, that fills a sum beside one honest device and subtracts the rest.
+"""Invented devices: whoever fills a sum with them beside one honest device can subtract the rest.
 
 Without the admitter's signature nothing invented counts. Against machines that do not look, the sum is the
 victim's exact history.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,10 @@ def invent_places(world: World) -> None:
     world.coordinator._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row) for row in rows])
 
 
+def _given(seed: bytes, _: int) -> bytes:
+    return seed
+
+
 async def invent_reports(world: World, victim: Device, admissions: list[OwnAdmission | None]) -> list[str]:
     """Shares of nothing under tickets that the coordinator signs for itself; what each is answered."""
     live, terms = world.coordinator.rounds.live, world.coordinator.rounds.terms
@@ -62,7 +67,7 @@ async def invent_reports(world: World, victim: Device, admissions: list[OwnAdmis
         own = replace(victim.identity, admission=admission)
         report, seed = number.to_bytes(wire.ID_BYTES, "little"), bytes([number]) * SEED_BYTES
         ticket = world.coordinator.key.sign("ticket", m.hash + report)
-        _, vector = split(nothing, ring, lambda _, seed=seed: seed)
+        _, vector = split(nothing, ring, partial(_given, seed))
         receipt = wire.NO_RECEIPT
         try:
             for kind, (url, payload) in enumerate(((SEED, seed), (VECTOR, ring.pack(vector)))):
