@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,8 +59,10 @@ def _awaited(status: dict[str, Any]) -> str:
         return f"; waits for {status['minimum']} devices"
     if not status["waits_until"]:
         return ""
-    when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(status["waits_until"]))
-    return f"; an exchange of the opening was asked in this release window, the next begins {when} UTC"
+    asked = "; an exchange of the opening was asked in this release window"
+    if status["waits_until"] == math.inf:
+        return f"{asked}, which has no end"
+    return f"{asked}, the next begins {time.strftime('%Y-%m-%d %H:%M', time.gmtime(status['waits_until']))} UTC"
 
 
 def _add_order(what: str, meaning: str) -> None:
