@@ -50,7 +50,7 @@ def aggregate(
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-    from murmura.web.app import make_app
+    from murmura.web.app import App
     from murmura.web.serving import serve
 
     coordinator = coordinator.rstrip("/")
@@ -81,4 +81,4 @@ def aggregate(
                 say(f"`murmura invite create --state {state}` invites devices")
 
         limits = serving.request_limits(rate, rate)
-        serve(make_app(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)
+        serve(App(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)

@@ -122,7 +122,7 @@ def _coordinate(
     from murmura.runtimes.http.coordinator.pace import CollectingPace
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import COORDINATOR
-    from murmura.web.app import make_app
+    from murmura.web.app import App
     from murmura.web.serving import serve as listen
 
     _warn(setup)
@@ -159,7 +159,7 @@ def _coordinate(
         if rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
-    app = make_app(coordinator, COORDINATOR, limits, move_on, serving.TICK)
+    app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK)
     listen(app, place)
 
 

@@ -329,7 +329,7 @@ class RoundRunner:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
-            if not before.repeats(upload.report, upload.update + upload.mark):
+            if not before.repeats(upload.report, upload.update, upload.mark):
                 raise RefusedError("late", "the round of this update is over; it was not counted.")
         elif live is None or live.individual_reports is None:
             raise RefusedError("paused", "no round is open here.")
