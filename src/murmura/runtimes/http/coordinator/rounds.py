@@ -81,6 +81,7 @@ class RoundRunner:
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
@@ -128,6 +129,7 @@ class RoundRunner:
 
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
+        self.trouble = ""
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
@@ -141,6 +143,7 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
 
@@ -326,7 +329,7 @@ class RoundRunner:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
-            if not before.repeats(upload.report, upload.update + upload.mark):
+            if not before.repeats(upload.report, upload.update, upload.mark):
                 raise RefusedError("late", "the round of this update is over; it was not counted.")
         elif live is None or live.individual_reports is None:
             raise RefusedError("paused", "no round is open here.")
