@@ -147,6 +147,7 @@ def test_who_has_seen_an_invitations_public_half_cannot_use_it(tmp_path: Path) -
         shown, token = mine.shown.encode().hex(), "33" * 32
         proof = STRANGER.sign("join", federation + token.encode()).hex()
         replayed = mine.key.sign("join", federation + ("44" * 32).encode()).hex()
+        wrong: Any
         for wrong in (proof, replayed, "", "zz", None, 7, [], "00" * 64):
             body = {"token": token, "admission": shown, "proof": wrong}
             assert await asked(body) in ("forged", "malformed")
@@ -181,7 +182,7 @@ async def told(world: World, role: Role, body: bytes) -> str:
 def test_an_invitation_counts_once_in_a_round_at_each_aggregator(
     tmp_path: Path, role: Role, looks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A coordinator that gives somebody two tickets finds both aggregators counting one; blind ones count two."""
+    """A coordinator may give somebody two tickets: both aggregators count one, blind ones two."""
     world = World(tmp_path, people(), settings=TRAINING)
     if not looks:
         monkeypatch.setattr(Aggregator, "_check_first", lambda *_: None)

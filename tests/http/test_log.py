@@ -246,7 +246,7 @@ def test_a_head_needs_the_signatures_of_all_three(tmp_path: Path, signer: int) -
         assert live is not None
         public = SignedManifest.decode(live.envelope)
         name = ("coordinator", "seed", "vector")[signer]
-        head = replace(public.proof.head, **{name: bytes(64)})
+        head = replace(public.proof.head, **{name: bytes(64)})  # type: ignore[arg-type]
         unsigned = replace(public, proof=replace(public.proof, head=head))
         with pytest.raises(RefusedError, match="head's signature must be of the right machine"):
             await devices[0].take_part(HttpReply(200, unsigned.encode()))
