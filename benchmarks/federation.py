@@ -16,15 +16,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
 from benchmarks.sides import Benchmark, Work
 from murmura.core.consent import Permission
 from murmura.data.sources.synthetic import synth
+from murmura.runtimes.http.admitter import FILE, Admitter
+from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.device.joining import ManifestEvents, about
 from murmura.runtimes.http.device.simulated import RoundReport, SimulatedDevices, register_devices, run_devices
+from murmura.runtimes.http.device.trust import agreed_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 
@@ -68,6 +72,7 @@ class Servers:
 
     def __init__(self, folder: Path, load: Load) -> None:
         ports = free_ports(3)
+        self.admitter = folder / "1" / FILE
         self.urls = [f"http://127.0.0.1:{port}" for port in ports]
         shared = ["--minimum", str(min(20, load.called)), "--rate", "1000000"]
         chosen = {"rounds": load.rounds, "clients": load.called, "factors": load.factors, "prior": False}
@@ -139,6 +144,15 @@ async def answering(send: HttpTransport, url: str) -> None:
             await asyncio.sleep(0.1)
 
 
+async def invitations(path: Path, count: int) -> list[OwnAdmission]:
+    """One for every device, by the operator of the seed aggregator, once it knows the federation."""
+    admitter = Admitter(ServerDatabase(path, "admitter"))
+    while admitter.terms is None:
+        await asyncio.sleep(0.1)
+    made = [one.admission for one in admitter.invite(count)]
+    return [one for one in made if one is not None]
+
+
 async def voyage(load: Load, servers: Servers, simulated: SimulatedDevices) -> Measured:
     """All devices until the federation is finished."""
     found = Measured()
@@ -150,6 +164,9 @@ async def voyage(load: Load, servers: Servers, simulated: SimulatedDevices) -> M
 
     async with HttpTransport(connections=64) as send:
         await answering(send, simulated.url)
+        await agreed_terms(send, simulated.url)
+        invited = await invitations(servers.admitter, load.devices)
+        simulated = replace(simulated, admission=invited.__getitem__)
         before = servers.cpu
         devices = await register_devices(simulated, send)
         found.joining = servers.cpu - before

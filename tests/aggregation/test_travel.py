@@ -12,6 +12,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History, IndividualUpdates, RoundContext
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import IndividualReport
 from murmura.runtimes.loopback import Loopback
 from tests.aggregation.worlds import gap, method, trained
@@ -64,7 +65,8 @@ def test_a_dropout_between_the_two_exchanges_leaves_the_weights_of_those_who_cam
         for device in devices[2:]:  # the first two have told their criteria and are gone
             assert (await device.visit()).kind == "sent"
         world.clock.now += 61
-        await world.turn()
+        for _ in range(2):  # the second time everybody signs how it ended
+            await world.turn()
 
     asyncio.run(scenario())
     assert world.coordinator.about()["state"] == "finished"
@@ -91,7 +93,7 @@ def _formula(world: World, came: range) -> np.ndarray:
     return made.server_step("train", server, IndividualUpdates(updates))[0].model["Q"]
 
 
-def test_values_are_read_by_name_and_a_manifest_tells_the_whole_method(tmp_path: Path) -> None:
+def test_values_are_read_by_name_and_the_terms_tell_the_whole_method(tmp_path: Path) -> None:
     channel = ChannelSettings(channel="readable", minimum_cohort=8)
     settings = {"criteria": "dataset_size", "criteria_sent": "values", "rounds": 1, "clients": "all"}
     world = World(tmp_path, people(), "fcf", settings, channel)
@@ -100,9 +102,8 @@ def test_values_are_read_by_name_and_a_manifest_tells_the_whole_method(tmp_path:
     def watched(method: str, url: str, body: bytes) -> bytes:
         if url.endswith("/letters"):
             read.append(IndividualReport.decode(body))
-            live = world.coordinator.rounds.live
-            assert live is not None
-            assert live.manifest.algorithm() == world.setup.preset.algorithm()
+            terms = FederationTerms.decode(world.coordinator.rounds.terms.encode())
+            assert terms.algorithm() == world.setup.preset.algorithm()
         return body
 
     world.network.tamper = watched

@@ -123,7 +123,12 @@ def test_the_commands_check_and_export(tmp_path: Path) -> None:
     assert head in runner.invoke(app, ["ledger", "verify", str(tmp_path / "two"), "--head", head]).stdout
     printed = runner.invoke(app, ["ledger", "export", str(tmp_path / "one"), "--as", "json"])
     assert len(json.loads(printed.stdout)) == 5
-    for words in (["export", str(tmp_path)], ["verify", str(tmp_path / "none")]):
+    receipts = ["--receipts", str(tmp_path / "copy.jsonl")]
+    for words in (
+        ["export", str(tmp_path)],
+        ["verify", str(tmp_path / "none")],
+        ["verify", str(tmp_path / "one"), *receipts],  # nobody says whose signatures they have
+    ):
         assert isinstance(runner.invoke(app, ["ledger", *words]).exception, MurmuraError)
 
 
@@ -168,7 +173,8 @@ def test_what_was_changed_between_two_uploads_stops_the_next(
             folder.note(entry(3))
         assert path.read_bytes() == tampered
     else:
-        blind = VerifiedJournal((entry(2),), json.loads(lines[-1])["hash"], len(tampered))
+        head = json.loads(lines[-1])["hash"]
+        blind = VerifiedJournal((entry(2),), head, (head,), len(tampered))
         monkeypatch.setattr(Journal, "verify", lambda journal, expected=None: blind)
         folder.note(entry(3))
         assert len(path.read_bytes().splitlines()) == 4

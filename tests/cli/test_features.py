@@ -12,7 +12,7 @@ from murmura.algorithms import algorithm
 from murmura.core.errors import DataError
 from murmura.core.feature_codec import encode_features
 from murmura.runtimes.http.device.from_dataset import describe_items, training_rows
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.studies.config import named_data
 from tests.cli.processes import murmura, ratings
 

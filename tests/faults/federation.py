@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import secrets
 import sqlite3
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,17 +26,21 @@ from murmura.channel.chain import Chain, chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
 from murmura.core.consent import Permission
-from murmura.core.contract import ClientState, FederationInfo, History, RoundContext, ServerState
+from murmura.core.contract import ClientState, FederationInfo, History, Phase, RoundContext, ServerState
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.rng import Rng, Words, client_secrets, server_secret
 from murmura.engine.visit import visit
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
-from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.manifest import FederationDescription, Manifest
+from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import HttpReply, Transport, ask
 from tests.faults.canary import nothing_of_one_person
@@ -48,6 +51,7 @@ ROUNDS = 2  # the prior, then one of training
 SETTINGS: dict[str, object] = {"rounds": ROUNDS - 1, "clients": "all", "factors": 4}
 EVERY = 0.03  # seconds between looks at the coordinator
 LONG = 600.0  # seconds of a round: only tests that move the clock see its end
+T = TypeVar("T")
 
 
 def options(folder: Path, round_seconds: float = LONG, places: int = PEOPLE) -> list[str]:
@@ -78,12 +82,16 @@ def secret(client: int) -> Words:
     return drawn
 
 
-async def persist(send: Transport, method: str, url: str, body: bytes) -> HttpReply:
-    """Ask until somebody answers."""
+async def persist(asked: Callable[[], Awaitable[T]]) -> T:
+    """Ask until somebody answers, and until the machines have come to terms."""
     while True:
         try:
-            return await ask(send, method, url, body)
+            return await asked()
         except UnreachableError:
+            await asyncio.sleep(EVERY)
+        except RefusedError as error:
+            if error.code != "paused":
+                raise
             await asyncio.sleep(EVERY)
 
 
@@ -94,6 +102,8 @@ class Crowd:
     url: str
     send: Transport
     clock: Callable[[], float]
+    admitter: ServerKey  # who invites
+    advance: Callable[[float], object]  # lets time pass for all machines
     devices: dict[int, Device] = field(default_factory=dict)
     outcomes: dict[int, dict[int, VisitOutcome]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -101,18 +111,20 @@ class Crowd:
     incomplete: Callable[[], object] = lambda: None  # called when not everybody could send
 
     async def join(self, clients: Iterable[int] = range(PEOPLE)) -> None:
-        """Each with a token of its own, so that asking twice takes one place."""
-        told = (await persist(self.send, "GET", f"{self.url}/federation", b"")).json()
-        key, federation = bytes.fromhex(str(told["key"])), str(told["federation"])
+        """Each by an invitation and under a token of its own, so that asking twice takes one place."""
+        terms = await persist(lambda: fetch_terms(self.send, self.url))
         for client in clients:
-            token = secrets.token_hex(32)
-            body = json.dumps({"slot": client, "token": token}).encode()
-            await persist(self.send, "POST", f"{self.url}/devices", body)
-            identity = Identity(self.url, key, federation, token, secret(client), minimum=MINIMUM)
+            own, token = OwnAdmission.create(self.admitter, terms.federation), secrets.token_hex(32)
+
+            async def enter(slot: int = client, own: OwnAdmission = own, token: str = token) -> Place:
+                return await register(self.send, self.url, terms, own, token, slot)
+
+            place = await persist(enter)
+            identity = Identity(self.url, terms, token, secret(client), place.slot, own, minimum=MINIMUM)
             self.devices[client] = self.device(identity, likes(client))
 
     def device(self, identity: Identity, rows: History) -> Device:
-        cache, storage = DownloadCache(self.url, self.send), InMemoryStorage(Permission())
+        cache, storage = DownloadCache(self.url, self.send, identity.terms), InMemoryStorage(Permission())
         return Device(identity, storage, rows, cache, self.send, self.clock, asyncio.sleep, secrets.token_bytes)
 
     async def stay(self, done: Callable[[], bool] = lambda: False) -> None:
@@ -120,8 +132,9 @@ class Crowd:
         etag = ""
         while not done():
             try:
+                known = {"if-none-match": etag} if etag else {}
                 reply = await ask(
-                    self.send, "GET", f"{self.url}/round", headers={"if-none-match": etag} if etag else {}
+                    self.send, "GET", f"{self.url}/round", headers=known, largest=LARGEST_ENVELOPE
                 )
                 if reply.status != 304:
                     etag = reply.headers["etag"]
@@ -135,7 +148,18 @@ class Crowd:
             except RefusedError as error:
                 if error.code == "finished":
                     return
+                await self.next_window()
             await asyncio.sleep(EVERY)
+
+    async def next_window(self) -> None:
+        """Let the time pass for which a failed exchange of the opening waits, if it does."""
+        try:
+            told = (await ask(self.send, "GET", f"{self.url}/federation")).json()
+        except (UnreachableError, RefusedError):
+            return
+        wait = float(told["waits_until"]) - self.clock()
+        if wait > 0:
+            self.advance(wait + 1)
 
     async def visit(self, slot: int, reply: HttpReply) -> None:
         """One device deals with one manifest."""
@@ -170,9 +194,9 @@ def book(folder: Path) -> list[Written]:
     """Every round the coordinator at this folder has opened."""
     with sqlite3.connect(folder / "coordinator.db") as db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        rows = db.execute("SELECT envelope, state, reports, reason FROM rounds ORDER BY serial").fetchall()
+        rows = db.execute("SELECT manifest, state, reports, reason FROM rounds ORDER BY serial").fetchall()
     db.close()
-    return [Written(Manifest.decode(bytes(row[0])[wire.SIGNATURE_BYTES :]), *row[1:]) for row in rows]
+    return [Written(Manifest.decode(bytes(row[0])), *row[1:]) for row in rows]
 
 
 def current_model(folder: Path) -> bytes:
@@ -210,14 +234,17 @@ class Plain:
         if state is None:
             state = method.client_init(self.info, history, Rng(secret(client)))
         context = RoundContext(self.info, m.phase, m.round, self.server.model)
-        made = visit(method, m.exchange(self.info), context, state, history, rng, self.chain(m))
+        made = visit(method, self.phase(m), context, state, history, rng, self.chain(m))
         if learn:
             self.clients[client] = made.state
         assert made.vector is not None
         return made.vector
 
+    def phase(self, m: Manifest) -> Phase:
+        return next(one for one in self.itinerary.algorithm.phases(self.info) if one.name == m.phase)
+
     def chain(self, m: Manifest) -> Chain:
-        return chain(self.settings, m.exchange(self.info), self.info, m.largest)
+        return chain(self.settings, self.phase(m), self.info, m.largest)
 
     def commit(self, m: Manifest, vectors: list[Words]) -> None:
         stages = self.chain(m)
@@ -236,7 +263,7 @@ def replay(
     vectors: list[Words] = []
     for one in written:
         m = one.manifest
-        assert m.model == plain.model_hash().hex(), f"manifest {m.serial} builds on another model"
+        assert m.model.hash == plain.model_hash().hex(), f"manifest {m.serial} builds on another model"
         learned, added = sent.get(m.serial, set()), (counted or sent).get(m.serial, set())
         made = {client: plain.vector(m, client, client in learned) for client in sorted(learned | added)}
         vectors.extend(made.values())
@@ -281,10 +308,11 @@ class Scene:
         """The open round, as soon as there is one."""
         while True:
             try:
-                return await ask(self.send, "GET", f"{self.crowd.url}/round")
+                return await ask(self.send, "GET", f"{self.crowd.url}/round", largest=LARGEST_ENVELOPE)
             except RefusedError as error:
                 if error.code != "paused":
                     raise
+                await self.crowd.next_window()
                 await asyncio.sleep(EVERY)
 
     async def ended(self, serial: int) -> Written:
@@ -312,7 +340,7 @@ async def scene(folder: Path, round_seconds: float = LONG, **named: Any) -> Asyn
     async with HttpTransport(connections=128) as send:
         try:
             await machines.start(send)
-            crowd = Crowd(machines.url, send, machines.clock)
+            crowd = Crowd(machines.url, send, machines.clock, machines.admitter, machines.advance)
             await crowd.join()
             yield Scene(machines, send, crowd)
         finally:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from murmura.channel import signing
 from murmura.core.files import write_whole
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 from tests.faults.launcher import CLOCK, RATE_CLOCK, Fate, moved_clock, run, seconds_in
 from tests.ports import free_ports
@@ -116,6 +118,7 @@ class Machines:
     options: list[str]
     minimum: int = MINIMUM
     rate: float = 1e6
+    admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # a third party invites
     by_name: dict[str, Machine] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,8 +126,9 @@ class Machines:
         urls = [f"http://127.0.0.1:{port}" for port in ports]
         shared = ["--minimum", str(self.minimum), "--rate", str(self.rate)]
         helpers = ["--aggregator", urls[1], "--aggregator", urls[2]]
+        admission = ["--admitter", self.admitter.public.hex()]
         words = [
-            ["serve", *self.options, *helpers, "--registrations", str(self.rate)],
+            ["serve", *self.options, *helpers, *admission, "--registrations", str(self.rate)],
             ["aggregate", "seed", "--coordinator", urls[0]],
             ["aggregate", "vector", "--coordinator", urls[0]],
         ]

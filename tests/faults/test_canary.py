@@ -9,16 +9,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmura.channel.sealing import seal
+from murmura.channel.shares import SEED_BYTES
+from murmura.runtimes.http.device import device as device_module
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
-from tests.faults.canary import WINDOW, nothing_of_one_person
-from tests.faults.federation import LONG, PEOPLE, scene
+from tests.faults.canary import HEAD, WINDOW, nothing_of_one_person
+from tests.faults.federation import LONG, PEOPLE, ROUNDS, scene
 from tests.faults.machines import SECONDS
 
 
 @pytest.mark.process
-def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes(tmp_path: Path) -> None:
-    sent: list[bytes] = []
+def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reports: set[bytes] = set()
+    sent: list[bytes] = []  # as it left, sealed
+    plain: list[bytes] = []  # what is in it: seeds and vectors, tickets and marks
+
+    def recorded(content: bytes, public: bytes, info: bytes) -> bytes:
+        if info.startswith(b"murmura payload"):
+            plain.append(content)
+        else:
+            shown = wire.SharePass.decode(content)
+            plain.extend((shown.ticket, shown.mark, shown.signature))
+        return seal(content, public, info)
+
+    monkeypatch.setattr(device_module, "seal", recorded)
 
     async def scenario() -> None:
         async with scene(tmp_path) as place:
@@ -27,7 +44,8 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
                 method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
             ) -> HttpReply:
                 if url.endswith("/reports"):
-                    sent.append(body[wire.SHARE_HEADER :])
+                    sent.append(body[HEAD:])
+                    reports.add(body[HEAD - wire.ID_BYTES : HEAD])
                 return await place.send(method, url, body, headers, largest=largest)
 
             for device in place.crowd.devices.values():
@@ -46,8 +64,13 @@ def test_seeds_shares_tokens_and_vectors_are_in_no_file_after_a_run_with_crashes
             place.check()
             tokens = [device.identity.token for device in place.crowd.devices.values()]
             needles = {
-                body[at : at + WINDOW] for body in sent for at in range(0, len(body) - WINDOW + 1, WINDOW)
+                body[at : at + WINDOW]
+                for body in (*sent, *plain)
+                for at in range(0, len(body) - WINDOW + 1, WINDOW)
             }
+            needles |= {seed for seed in plain if len(seed) == SEED_BYTES}
+            assert len(reports) >= PEOPLE * ROUNDS
+            needles |= reports
             needles |= {token.encode() for token in tokens} | {bytes.fromhex(token) for token in tokens}
             assert len(needles) > 30 * PEOPLE
             nothing_of_one_person(tmp_path, [], tuple(needles))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import resource
 import secrets
 import sqlite3
@@ -18,15 +17,19 @@ from murmura.channel.chain import chain
 from murmura.channel.journal import JournalEntry
 from murmura.channel.ring import Ring
 from murmura.core.channel import ChannelSettings
-from murmura.core.consent import Permission
-from murmura.core.errors import RunError, SettingError
-from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
-from murmura.runtimes.http.device.storage import DeviceMemory, Identity
+from murmura.core.errors import FederationError, RunError, SettingError
+from murmura.runtimes.http.device.places import register
+from murmura.runtimes.http.device.storage import DeviceMemory
+from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from tests.faults.federation import LONG, PEOPLE, Plain, book, current_model, options, scene, secret
+from murmura.runtimes.http.protocol.wire import REPORT_HEADER
+from tests.faults.federation import LONG, PEOPLE, Plain, book, current_model, options, persist, scene
 from tests.faults.launcher import Fate
 from tests.faults.machines import SECONDS, Machines
+from tests.faults.malice import newcomer
+from tests.http.network import World, people
 from tests.hypothesis_profiles import examples
 
 
@@ -38,33 +41,33 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
         places = 4000
         machines = Machines(tmp_path, options(tmp_path, places=places))
         one = machines.by_name["coordinator"]
-        taken, refused = set(), 0
+        taken, codes = set(), list[str]()
         async with HttpTransport() as send:
             try:
-                one.start(Fate(full_at=300_000, within=str(one.folder)))
-                await one.answers(send)
+                await machines.start(send, {"coordinator": Fate(full_at=300_000, within=str(one.folder))})
+                terms = await persist(lambda: fetch_terms(send, one.url))
+
+                async def enter(slot: int | None) -> int:
+                    own, token = OwnAdmission.create(machines.admitter, terms.federation), secrets.token_hex(32)
+                    return (await register(send, one.url, terms, own, token, slot)).slot
+
                 for slot in range(places):
-                    body = json.dumps({"slot": slot, "token": secrets.token_hex(32)}).encode()
-                    answer = await send("POST", f"{one.url}/devices", body, {})
-                    if answer.status == 200:
-                        taken.add(slot)
-                    else:
-                        assert (answer.status, RefusedError.read(503, answer.body).code) == (503, "full")
-                        refused += 1
-                    if refused == 20:
+                    try:
+                        taken.add(await enter(slot))
+                    except RefusedError as error:
+                        codes.append(error.code)
+                    if len(codes) == 20:
                         break
                 one.kill()
                 one.start()
                 await one.answers(send)
-                again = await send("POST", f"{one.url}/devices", b"", {})
-                assert again.status == 200  # there is space again
-                taken.add(again.json()["slot"])
+                taken.add(await enter(None))  # there is space again
             finally:
                 machines.kill()
         db = sqlite3.connect(tmp_path / "coordinator" / "coordinator.db")
         kept = {slot for (slot,) in db.execute("SELECT slot FROM devices")}
         db.close()
-        assert refused == 20
+        assert codes == ["full"] * 20
         assert kept == taken
 
     asyncio.run(scenario())
@@ -87,6 +90,10 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
             await asyncio.sleep(1.5)
             assert one.process is not None
             assert one.process.is_alive()
+            taken_back = bytes(32)  # somebody's invitation: nothing is acknowledged that cannot be written
+            order = place.machines.admitter.sign("revocation", taken_back) + taken_back
+            answer = await place.send("POST", f"{one.url}/revocations", order, {})
+            assert (answer.status, RefusedError.read(503, answer.body).code) == (503, "full")
             assert current_model(tmp_path / "coordinator") == before
             one.kill()
             one.start()
@@ -98,8 +105,7 @@ def test_a_disk_that_fills_up_in_a_round_leaves_a_whole_model(tmp_path: Path, na
 
 def test_a_device_whose_disk_is_full_sends_nothing(tmp_path: Path) -> None:
     """The journal comes before the first byte, and memory is replaced as a whole or not at all."""
-    folder = DeviceFolder(tmp_path / "device")
-    folder.create(Identity("http://x", bytes(32), "00", "t", secret(0)), [LikedItem("a", 0, 1.0)], Permission())
+    folder = asyncio.run(newcomer(World(tmp_path, people()), tmp_path / "device"))
     before = (folder.path / "memory.bin").read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))  # no file can grow beyond ten bytes
@@ -126,7 +132,7 @@ def test_without_one_aggregator_a_round_waits_is_given_up_and_nobody_takes_its_p
             before, reply = current_model(tmp_path / "coordinator"), await place.manifest()
             await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(PEOPLE - 1)))
             place.machines.by_name[name].kill()
-            letter = await place.send("POST", f"{place.crowd.url}/letters", bytes(200), {})
+            letter = await place.send("POST", f"{place.crowd.url}/letters", bytes(REPORT_HEADER), {})
             assert 400 <= letter.status < 500  # the coordinator takes no update
             await asyncio.sleep(0.5)
             assert book(tmp_path / "coordinator")[0].state == "open"  # it pends
@@ -169,4 +175,9 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
     exact = [int(value) * cohort for value in one]
     wrapped = np.array([value % 2**ring for value in exact], np.uint32)
     assert Ring(ring, made.words).server(wrapped).tolist() == exact
+    length = np.linalg.norm(made.stages[-1].server(np.array(exact, np.float64))[1:])
+    if length > made.longest(cohort):
+        with pytest.raises(FederationError, match="one broke its clip"):  # though every number fits
+            made.server(wrapped, 0)
+        wrapped[1:] = 0
     assert made.server(wrapped, 0).count == cohort

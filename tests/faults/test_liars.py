@@ -10,30 +10,41 @@ from pathlib import Path
 
 import pytest
 
-from murmura.runtimes.http.aggregator.aggregator import pack_pair
 from murmura.runtimes.http.device.joining import about
 from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.description import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.manifest import Manifest, canonical
+from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, Scene, scene
+from tests.faults.malice import HeldKeys
 
 pytestmark = pytest.mark.process
+MACHINES = ("coordinator", "seed", "vector")
 
 
 def opened(reply: HttpReply) -> Manifest:
-    return Manifest.decode(reply.body[wire.SIGNATURE_BYTES :])
+    return SignedManifest.decode(reply.body).manifest
 
 
-def signed(manifest: Manifest | bytes, key: ServerKey) -> HttpReply:
+def key_of(place: Scene, name: str) -> ServerKey:
+    """A machine's own: a test can be the worst coordinator there is, and the worst aggregators too."""
+    return ServerKey(bytes(place.rows(name, "SELECT value FROM facts WHERE name = 'key'")[0][0]))
+
+
+def signed(place: Scene, manifest: Manifest | bytes, keys: HeldKeys) -> HttpReply:
+    """A manifest that these keys have signed, in a log that grows from the true one."""
     content = manifest if isinstance(manifest, bytes) else manifest.encode()
-    return HttpReply(200, key.sign("manifest", content) + content, {"etag": '"x"'})
+    past = [bytes(entry) for (entry,) in place.rows("coordinator", "SELECT entry FROM log ORDER BY place")]
+    own = place.crowd.devices[0]
+    return keys.show(own.identity.terms.federation, past, content, own.storage.memory.log[0])
 
 
-def own_key(place: Scene) -> ServerKey:
-    """The coordinator's: a test can be the worst coordinator there is."""
-    return ServerKey(bytes(place.rows("coordinator", "SELECT value FROM facts WHERE name = 'key'")[0][0]))
+def ordered(manifest: Manifest | bytes, key: ServerKey) -> bytes:
+    """As a coordinator sends it to its aggregators."""
+    content = manifest if isinstance(manifest, bytes) else manifest.encode()
+    return key.sign("manifest", content) + content
 
 
 def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transport:
@@ -48,9 +59,18 @@ def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transpor
     return send
 
 
-async def refusal(place: Scene, reply: HttpReply) -> str:
+def bent(reply: HttpReply, at: int) -> HttpReply:
+    """One bit of it was changed."""
+    changed = bytearray(reply.body)
+    changed[at] ^= 1
+    return replace(reply, body=bytes(changed))
+
+
+async def refusal(place: Scene, reply: HttpReply, after: HttpReply | None = None) -> str:
     """The code with which device 0 refuses a manifest; its memory and its journal stay as they were."""
     device = place.crowd.devices[0]
+    if after is not None:
+        await place.crowd.visit(0, after)
     before = device.storage.memory
     with pytest.raises(RefusedError) as refused:
         await device.take_part(reply)
@@ -61,27 +81,32 @@ async def refusal(place: Scene, reply: HttpReply) -> str:
 def test_forged_second_and_rewritten_manifests_are_refused_by_devices_and_aggregators(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path) as place:
-            key, first = own_key(place), await place.manifest()
-            m = opened(first)
-            for at in (-1, -5, -len(first.body) // 2):
-                bent = bytearray(first.body)
-                bent[at] ^= 1
-                assert await refusal(place, replace(first, body=bytes(bent))) == "forged"
-            assert await refusal(place, signed(m, ServerKey(bytes(range(32))))) == "forged"
-            assert await refusal(place, signed(replace(m, federation="00" * 16), key)) == "forged"
+            first = await place.manifest()
+            m, all_three = opened(first), HeldKeys(*(key_of(place, name) for name in MACHINES))
+            alone = HeldKeys(all_three.coordinator)
+            for at in (0, 64, 128, -1, -5):  # the three signatures, and the proof of the log
+                assert await refusal(place, bent(first, at)) == "forged"
+            for at in range(3, len(first.body), 101):  # terms are read before they are believed: by their name
+                assert await refusal(place, bent(first, at)) in ("forged", "malformed", "version")
+            assert await refusal(place, signed(place, m, HeldKeys(ServerKey(bytes(range(32)))))) == "forged"
+            elsewhere = replace(m, federation="00" * 16)
+            assert await refusal(place, signed(place, elsewhere, all_three)) == "forged"
             await asyncio.gather(*(place.crowd.visit(slot, first) for slot in range(PEOPLE)))
             await place.ended(0)
             second = await place.manifest()
-            other = replace(m, nonce="11" * 16, model="22" * 32)
-            assert await refusal(place, signed(other, key)) == "forged"  # two manifests for one round
+            other = replace(m, nonce="11" * 16, model=replace(m.model, hash="22" * 32))
             rewritten = replace(opened(second), previous=other.hash.hex())
-            assert await refusal(place, signed(rewritten, key)) == "forged"  # another past
             repeated = replace(opened(second), round=m.round, phase=m.phase)
-            assert await refusal(place, signed(repeated, key)) == "replay"  # the same exchange once more
-            described = await place.send("GET", f"{place.crowd.url}/m/{m.description}", b"", {})
+            for lie in (other, rewritten, repeated):  # a coordinator alone convinces nobody of anything
+                assert await refusal(place, signed(place, lie, alone)) == "forged"
+            # and where all three lie together, a device still knows what it has seen
+            assert await refusal(place, signed(place, other, all_three)) == "forged"  # two for one round
+            assert await refusal(place, signed(place, rewritten, all_three)) == "forged"  # another past
+            assert await refusal(place, signed(place, repeated, all_three)) == "replay"  # the same once more
+            assert await refusal(place, first, after=second) == "replay"
             for name in ("seed", "vector"):
                 for lie in (other, replace(opened(second), nonce="11" * 16)):
-                    body = pack_pair(signed(lie, key).body, described.body)
+                    body = ordered(lie, all_three.coordinator)
                     answer = await place.send("POST", f"{place.url(name)}/rounds", body, {})
                     assert RefusedError.read(answer.status, answer.body).code == "replay"
             await place.crowd.stay()
@@ -93,19 +118,23 @@ def test_forged_second_and_rewritten_manifests_are_refused_by_devices_and_aggreg
 def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with scene(tmp_path) as place:
-            key, shown = own_key(place), await place.manifest()
-            alone = signed(replace(opened(shown), nonce="11" * 16), key)
-            coordinator = place.crowd.url
+            shown, all_three = await place.manifest(), HeldKeys(*(key_of(place, name) for name in MACHINES))
+            coordinator, posted = place.crowd.url, []
 
             async def complicit(
                 method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
             ) -> HttpReply:
+                posted.append(url)
                 if url == f"{coordinator}/tickets":  # a lying coordinator signs anything
-                    return HttpReply(200, key.sign("ticket", body))
+                    return HttpReply(200, all_three.coordinator.sign("ticket", body))
                 return await place.send(method, url, body, headers, largest=largest)
 
             place.crowd.devices[0].send = complicit
-            await place.crowd.visit(0, alone)
+            lie = replace(opened(shown), nonce="11" * 16)
+            alone = signed(place, lie, HeldKeys(all_three.coordinator))
+            assert await refusal(place, alone) == "forged"
+            assert posted == []  # a device wants the aggregators' signatures before it does anything
+            await place.crowd.visit(0, signed(place, lie, all_three))
             told = place.crowd.outcomes[0][0]
             assert (told.kind, told.why) == (
                 "refused", "a share must be of the open round's manifest, but is of another.",
@@ -120,7 +149,8 @@ def test_a_model_or_description_other_than_the_manifest_names_is_refused(tmp_pat
         async with scene(tmp_path) as place:
             reply = await place.manifest()
             m = opened(reply)
-            for slot, name in ((0, m.model), (1, m.description)):
+            described = place.crowd.devices[1].identity.terms.catalogue.description
+            for slot, name in ((0, m.model.hash), (1, described)):
                 device = place.crowd.devices[slot]
 
                 def bend(url: str, body: bytes, name: str = name) -> bytes:
@@ -139,7 +169,7 @@ def test_a_model_or_description_other_than_the_manifest_names_is_refused(tmp_pat
 def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_path: Path, spoken: int) -> None:
     async def scenario() -> None:
         async with scene(tmp_path) as place:
-            reply, key = await place.manifest(), own_key(place)
+            reply, keys = await place.manifest(), HeldKeys(*(key_of(place, name) for name in MACHINES))
             before = place.dump()
             posts = [("coordinator", "/devices"), ("coordinator", "/tickets"), ("seed", "/reports")]
             for name, path in [*posts, ("vector", "/reports"), ("vector", "/rounds")]:
@@ -147,7 +177,7 @@ def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_pa
                 assert (answer.status, RefusedError.read(426, answer.body).code) == (426, "version")
             assert place.dump() == before
             text = canonical({**json.loads(opened(reply).encode()), "protocol": spoken})
-            assert await refusal(place, signed(text, key)) == "version"
+            assert await refusal(place, signed(place, text, keys)) == "version"
             said = b'"protocol": %d' % wire.PROTOCOL
             later = altering(place.send, lambda _, body: body.replace(said, b'"protocol": %d' % spoken))
             with pytest.raises(RefusedError, match="install the same version"):
@@ -161,7 +191,7 @@ def test_another_version_is_refused_by_every_side_before_anything_is_used(tmp_pa
 
             place.crowd.devices[0].send = skewed
             await place.crowd.visit(0, reply)
-            assert "version must be one of [1]" in place.crowd.outcomes[0][0].why
+            assert f"version must be one of [{wire.PROTOCOL}]" in place.crowd.outcomes[0][0].why
             assert not place.crowd.devices[0].storage.memory.state
 
     asyncio.run(scenario())

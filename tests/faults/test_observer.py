@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -21,11 +20,14 @@ from murmura.core.consent import Permission
 from murmura.core.contract import History
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.joining import about
+from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
+from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, ask
-from tests.faults.machines import Machines
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
+from tests.faults.federation import persist
+from tests.faults.machines import MINIMUM, Machines
 
 pytestmark = pytest.mark.process
 
@@ -90,15 +92,14 @@ async def watched(folder: Path, leaky: bool) -> tuple[list[list[float]], list[li
     async with HttpTransport(connections=128) as send:
         try:
             await machines.start(send)
-            told, crowd = await about(send, machines.url), []
-            cache = DownloadCache(machines.url, send)
+            terms, crowd = await persist(lambda: fetch_terms(send, machines.url)), []
+            cache = DownloadCache(machines.url, send, terms)
             for slot in range(2 * EACH):
-                token = secrets.token_hex(32)
-                await ask(send, "POST", f"{machines.url}/devices", json.dumps({"token": token}).encode())
-                key, rng = bytes.fromhex(str(told["key"])), np.random.default_rng(slot)
-                identity = Identity(
-                    machines.url, key, str(told["federation"]), token, rng.integers(0, 2**32, 2, np.uint32), 7
-                )
+                own = OwnAdmission.create(machines.admitter, terms.federation)
+                place = await register(send, machines.url, terms, own, secrets.token_hex(32))
+                rng = np.random.default_rng(slot)
+                secret = rng.integers(0, 2**32, 2, np.uint32)
+                identity = Identity(machines.url, terms, place.token, secret, place.slot, own, minimum=MINIMUM)
                 item = np.sort(rng.choice(ITEMS, MANY if slot % 2 else FEW, replace=False)).astype(np.int32)
                 rows, seen = History.private(item, 1.0), Observer(send, OwnTime())
                 device = Device(

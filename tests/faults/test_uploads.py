@@ -9,17 +9,40 @@ from pathlib import Path
 
 import pytest
 
+from murmura.runtimes.http.device.storage import Identity
 from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.admission import Admission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.keys import SealingKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
+from tests.faults.canary import HEAD
 from tests.faults.federation import LONG, PEOPLE, ROUNDS, Scene, current_model, scene
 from tests.faults.machines import MINIMUM
+from tests.faults.malice import invented_share, opened_share
+from tests.faults.test_liars import opened
 
 pytestmark = pytest.mark.process
 
 GONE = range(PEOPLE - MINIMUM)  # 30 % of the devices
 STEPS = ("before the ticket", "after the ticket", "between the shares", "before the last receipt")
+
+
+def sealing_key(place: Scene, name: str) -> SealingKey:
+    """An aggregator's own: a test can be the worst device there is."""
+    return SealingKey(bytes(place.rows(name, "SELECT value FROM facts WHERE name = 'sealing key'")[0][0]))
+
+
+def another(body: bytes, keys: list[SealingKey], identities: dict[bytes, Identity]) -> bytes:
+    """Another update under the same report id, with everything that let the first one in."""
+    head, passed, payload = opened_share(body, body[3], keys[body[3]])
+    own = identities[Admission.decode(passed.admission).public]
+    changed = payload[:-1] + bytes([payload[-1] ^ 1])
+    return invented_share(own, head, changed, passed.ticket, passed.receipt, passed.mark)
+
+
+def blobs(row: tuple[object, ...]) -> list[bytes]:
+    return [one for one in row if isinstance(one, bytes)]
 
 
 class DroppedError(Exception):
@@ -125,7 +148,11 @@ def test_the_same_upload_thrice_at_once_counts_once_and_gets_one_receipt(tmp_pat
     async def scenario() -> None:
         async with scene(tmp_path) as place:
             tripled: dict[str, list[HttpReply]] = {}
-            refused: Counter[tuple[bool, str]] = Counter()  # other bytes under the same name: of a seed?, code
+            refused: Counter[tuple[bool, str]] = (
+                Counter()
+            )  # another update under the same name: of a seed?, code
+            bent: Counter[tuple[bool, str]] = Counter()  # the same message with one bit changed on the way
+            keys = [sealing_key(place, name) for name in ("seed", "vector")]
 
             async def thrice(
                 method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
@@ -138,24 +165,28 @@ def test_the_same_upload_thrice_at_once_counts_once_and_gets_one_receipt(tmp_pat
                 tripled.setdefault(url.rpartition("/")[2], []).extend(three)
                 assert len({(one.status, one.body) for one in three}) == 1
                 if url.endswith("/reports"):
-                    other = await place.send(
-                        method, url, body[:-1] + bytes([body[-1] ^ 1]), headers, largest=largest
-                    )
-                    refused[
-                        url.startswith(place.url("seed")), RefusedError.read(other.status, other.body).code
-                    ] += 1
+                    seed = url.startswith(place.url("seed"))
+                    flipped = body[:-1] + bytes([body[-1] ^ 1])
+                    for counter, changed in ((refused, another(body, keys, identities)), (bent, flipped)):
+                        other = await place.send(method, url, changed, headers, largest=largest)
+                        counter[seed, RefusedError.read(other.status, other.body).code] += 1
                 return three[0]
 
+            identities = {}
             for device in place.crowd.devices.values():
                 device.send = thrice
+                assert device.identity.admission is not None
+                identities[device.identity.admission.key.public] = device.identity
             await place.crowd.stay()
             place.check()
             assert {one.status for seen in tripled.values() for one in seen} == {200}
             # the round waits for this vector, so it is open for the seed; after the last vector it may be over
             assert {code: n for (seed, code), n in refused.items() if seed} == {"duplicate": PEOPLE * ROUNDS}
-            vectors = {code for seed, code in refused if not seed}
-            assert "duplicate" in vectors
-            assert vectors <= {"duplicate", "late", "replay"}
+            assert {code: n for (seed, code), n in bent.items() if seed} == {"forged": PEOPLE * ROUNDS}
+            for counter, code in ((refused, "duplicate"), (bent, "forged")):
+                vectors = {code for seed, code in counter if not seed}
+                assert code in vectors
+                assert vectors <= {code, "late", "replay"}
             assert {name: len(seen) for name, seen in tripled.items()} == {
                 "tickets": 3 * PEOPLE * ROUNDS,
                 "reports": 3 * 2 * PEOPLE * ROUNDS,
@@ -195,9 +226,10 @@ def test_nothing_recorded_in_one_round_counts_in_another(tmp_path: Path) -> None
             recorded.clear()
             await asyncio.gather(*(place.crowd.visit(slot, second) for slot in range(PEOPLE - 1)))
             for (_, before, *_), (url, body, *_) in zip(old[1:], recorded[1:], strict=True):
-                grafted = before[: wire.SHARE_HEADER] + body[wire.SHARE_HEADER :]
-                answer = await place.send("POST", url, grafted, {})
-                assert RefusedError.read(answer.status, answer.body).code == "replay"
+                for cut in (HEAD, wire.SHARE_PRELUDE):  # what comes before the pass, and before the payload
+                    for grafted in (before[:cut] + body[cut:], body[:cut] + before[cut:]):
+                        answer = await place.send("POST", url, grafted, {})
+                        assert RefusedError.read(answer.status, answer.body).code == "forged"
             await place.crowd.visit(PEOPLE - 1, second)
             await place.ended(1)
             codes = {RefusedError.read(one.status, one.body).code for one in await again()}
@@ -226,10 +258,12 @@ def test_a_flood_of_one_device_is_one_contribution(tmp_path: Path) -> None:
                 return RefusedError.read(answer.status, answer.body).code
 
             assert Counter(await asyncio.gather(*(another(n) for n in range(500)))) == {"duplicate": 500}
-            ((tickets,),) = place.rows("coordinator", "SELECT count(*) FROM tickets WHERE slot = 0")
-            assert tickets == 1
+            own = device._report(opened(reply))
+            again = await place.send("POST", f"{place.crowd.url}/tickets", name + own, token)
+            assert again.status == 200  # its one ticket is still the one it has
+            assert not any(own in one for rows in place.dump().values() for row in rows for one in blobs(row))
             await asyncio.gather(*(place.crowd.visit(slot, reply) for slot in range(1, PEOPLE)))
-            await place.ended(0)
+            assert (await place.ended(0)).reports == PEOPLE
             await place.crowd.stay()
             place.check()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,8 +24,9 @@ from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import UnreachableError
-from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, ask
+from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR, Network, Servers, VirtualClock
 
 SEEDED = 11
@@ -93,7 +94,9 @@ class World:
             (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
             self.info.clients,
         )
-        self.servers = Servers(self.folder, self.setup, self.network, self.clock, entropy(1))
+        admitter = ServerKey(entropy(2)(32))
+        self.setup = replace(self.setup, admitter=admitter.public.hex())
+        self.servers = Servers(self.folder, self.setup, self.network, self.clock, entropy(1), admitter=admitter)
         self.start_coordinator, self.start_aggregator = (
             self.servers.start_coordinator,
             self.servers.start_aggregator,

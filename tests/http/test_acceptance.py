@@ -107,13 +107,14 @@ def mailbox(world: World) -> IndividualReports:
 def ones(world: World) -> bytes:
     """An update whose words are all one: what the sum holds says how often it was added."""
     manifest = mailbox(world)._manifest
-    ring = manifest.chain(world.info).ring
+    ring = world.coordinator.rounds.terms.chain(manifest.phase, world.info, manifest.largest).ring
     return ring.pack(np.ones(ring.words, np.uint32))
 
 
-def letter(world: World, report: bytes, update: bytes) -> IndividualReport:
+def letter(world: World, report: bytes, update: bytes, mark: bytes = bytes(32)) -> IndividualReport:
     manifest = mailbox(world).accepted.manifest
-    return IndividualReport(manifest, report, world.coordinator.key.sign("ticket", manifest + report), update)
+    ticket = world.coordinator.key.sign("ticket", manifest + report)
+    return IndividualReport(manifest, report, ticket, mark, update)
 
 
 def test_an_update_is_added_once_whatever_ids_a_device_finds_for_it(world: World) -> None:
@@ -125,6 +126,9 @@ def test_an_update_is_added_once_whatever_ids_a_device_finds_for_it(world: World
         with pytest.raises(RefusedError) as caught:
             box.take(other, 0, key, world.clock())
         assert caught.value.code == "duplicate"
+    with pytest.raises(RefusedError) as caught:  # a receipt is of one journal
+        box.take(letter(world, FIRST, update, b"m" * 32), 0, key, world.clock())
+    assert caught.value.code == "duplicate"
     assert (box.count, set(box._total.tolist())) == (1, {1})
 
 

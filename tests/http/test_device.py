@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
-from collections.abc import Callable
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,15 +16,20 @@ from murmura.core.consent import Permission
 from murmura.core.errors import DataError, FederationError, RunError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import client_secrets
+from murmura.runtimes.http.aggregator.aggregator import Role
 from murmura.runtimes.http.coordinator.setup import RoundTiming
-from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.joining import JoinRequest, join, leave
 from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.wire import ShareHead, SharePass
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
+from tests.http.forgery import envelope, keys_of
 from tests.http.network import SEEDED, World, entropy, people
 
 TRAINING: dict[str, object] = {"rounds": 2, "clients": "all", "prior": False}
@@ -35,8 +40,9 @@ class Killed(BaseException):
 
 
 async def settle(world: World, folder: Path, client: int = 0, **wishes: object) -> DeviceFolder:
-    """A device of a real folder in slot `client`."""
-    rows = world.rows(client)
+    """A device of a real folder in slot `client`, by an invitation of its own."""
+    await world.servers.agree()
+    rows, terms = world.rows(client), world.coordinator.rounds.terms
     request = JoinRequest(
         COORDINATOR,
         world.data.items.labels[rows.item],
@@ -45,6 +51,8 @@ async def settle(world: World, folder: Path, client: int = 0, **wishes: object) 
         Permission(),
         minimum=1,
         slot=client,
+        fingerprint=terms.hash,
+        admission=world.servers.admission(client),
     )
     made = DeviceFolder(folder)
     await join(replace(request, **wishes), made, world.network)  # type: ignore[arg-type]
@@ -53,13 +61,24 @@ async def settle(world: World, folder: Path, client: int = 0, **wishes: object) 
 
 def awake(world: World, folder: DeviceFolder, seed: int = 77) -> Device:
     """The device as a new process finds it."""
-    send, clock = world.network, world.clock
-    cache = DownloadCache(COORDINATOR, send)
-    return Device(folder.identity(), folder, folder.rows(), cache, send, clock, clock.sleep, entropy(seed))
+    send, clock, own = world.network, world.clock, folder.identity()
+    cache = DownloadCache(COORDINATOR, send, own.terms)
+    return Device(own, folder, folder.rows(), cache, send, clock, clock.sleep, entropy(seed))
 
 
-def reports(world: World) -> dict[str, list[bytes]]:
-    return {at: [body for _, url, body in world.network.log if url == f"{at}/reports"] for at in (SEED, VECTOR)}
+ADDRESSES: dict[Role, str] = {"seed": SEED, "vector": VECTOR}
+
+
+def reports(world: World, role: Role) -> list[bytes]:
+    return [body for _, url, body in world.network.log if url == f"{ADDRESSES[role]}/reports"]
+
+
+def opened(world: World, role: Role, body: bytes) -> tuple[bytes, bytes]:
+    """(payload, mark) of a share, as its aggregator reads it."""
+    key, kind = world.aggregators[role].sealing_key, wire.SEED if role == "seed" else wire.VECTOR
+    head = ShareHead.decode(body, kind)
+    shown = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))
+    return key.unseal(wire.sealed_payload(body), head.info("payload")), shown.mark
 
 
 def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -70,7 +89,7 @@ def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["before sending", "between the shares", "after sending"])
-def test_after_a_kill_the_same_bytes_are_sent_or_none(tmp_path: Path, moment: str) -> None:
+def test_after_a_kill_the_same_content_is_sent_or_none(tmp_path: Path, moment: str) -> None:
     world = World(tmp_path, people(), settings=TRAINING)
 
     def kill(method: str, url: str, body: bytes) -> bytes:
@@ -88,7 +107,8 @@ def test_after_a_kill_the_same_bytes_are_sent_or_none(tmp_path: Path, moment: st
         world.network.tamper = kill
         if moment == "after sending":
             keep = DeviceFolder.keep
-            taken = iter((False, True))
+            # the log it saw, what it will send, that it sends now, what it learned
+            taken = iter((False, False, False, True))
 
             def keep_once(self: DeviceFolder, memory: object) -> None:
                 if next(taken):
@@ -110,15 +130,20 @@ def test_after_a_kill_the_same_bytes_are_sent_or_none(tmp_path: Path, moment: st
         await world.turn()
         assert len(folder.journal.verify().entries) == 1
         assert (await awake(world, folder, seed=79).visit()).kind == "idle"
+        assert folder.check_evidence() >= 1
 
     asyncio.run(scenario())
     (only,) = world.coordinator.history()
     assert (only["state"], only["reports"]) == ("committed", 12)
-    mine = reports(world)
-    for at in (SEED, VECTOR):
-        names = [body[36:52] for body in mine[at]]
-        for name in names:
-            assert len({body for body in mine[at] if body[36:52] == name}) == 1
+    for role in ADDRESSES:
+        sent = reports(world, role)
+        contents = {
+            body[36:52]: {opened(world, role, b) for b in sent if b[36:52] == body[36:52]} for body in sent
+        }
+        assert len(contents) == 12
+        assert {len(one) for one in contents.values()} == {1}
+    again = {"before sending": (12, 12), "between the shares": (13, 12), "after sending": (13, 13)}[moment]
+    assert tuple(len(set(reports(world, role))) for role in ADDRESSES) == again  # sealed anew each time
 
 
 def test_a_changed_history_after_a_kill_sends_nothing(tmp_path: Path) -> None:
@@ -140,9 +165,9 @@ def test_a_changed_history_after_a_kill_sends_nothing(tmp_path: Path) -> None:
             await awake(world, folder).visit()
         world.network.tamper = lambda method, url, body: body
         folder.allow(Permission(pi=0.3))
-        seen = len(reports(world)[SEED])
+        seen = len(reports(world, "seed"))
         outcome = await awake(world, folder).visit()
-        return outcome.why, len(reports(world)[SEED]) - seen
+        return outcome.why, len(reports(world, "seed")) - seen
 
     why, sent = asyncio.run(scenario())
     assert "not what was prepared" in why
@@ -173,27 +198,31 @@ def test_a_late_device_keeps_its_state(tmp_path: Path) -> None:
     assert state == {}
 
 
-def forge(world: World, change: Callable[[dict[str, object]], None]) -> Callable[..., object]:
-    """The coordinator's own key under another manifest with the same number."""
+def forge(
+    world: World, device: Device, change: Mapping[str, object], keys: Sequence[ServerKey] | None = None
+) -> Awaitable[VisitOutcome]:
+    """Another manifest for the open round, signed and logged for this device by machines that collude."""
     live = world.coordinator.rounds.live
     assert live is not None
-    plain = json.loads(live.envelope[wire.SIGNATURE_BYTES :])
-    change(plain)
-    content = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-    envelope = world.coordinator.key.sign("manifest", content) + content
-    return lambda device: device.take_part(HttpReply(200, envelope))
+    content = canonical({**json.loads(live.manifest.encode()), **change})
+    before = device.storage.memory.log[0]
+    return device.take_part(HttpReply(200, envelope(world, content, before=before, keys=keys)))
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"nonce": "00" * 16}, "forged"),
-        ({"serial": 0, "nonce": "00" * 16}, "replay"),
-        ({"serial": 9, "nonce": "00" * 16}, "replay"),
-        ({"federation": "00" * 16, "serial": 9}, "forged"),
-    ],
-)
-def test_a_two_faced_coordinator_is_found(tmp_path: Path, change: dict[str, object], code: str) -> None:
+TWO_FACED: list[tuple[dict[str, object], str]] = [
+    ({"nonce": "00" * 16}, "forged"),
+    ({"serial": 0, "nonce": "00" * 16}, "replay"),
+    ({"serial": 9, "nonce": "00" * 16}, "replay"),
+    ({"federation": "00" * 16, "serial": 9}, "forged"),
+]
+
+
+@pytest.mark.parametrize("colluding", [1, 2, 3])
+@pytest.mark.parametrize(("change", "code"), TWO_FACED)
+def test_a_two_faced_coordinator_is_found(
+    tmp_path: Path, change: dict[str, object], code: str, colluding: int
+) -> None:
+    """Alone it lacks signatures; and what a device remembers is enough where all three machines lie to it."""
     world = World(tmp_path, people(), settings=TRAINING)
 
     async def scenario() -> None:
@@ -202,28 +231,30 @@ def test_a_two_faced_coordinator_is_found(tmp_path: Path, change: dict[str, obje
         await world.turn()
         await devices[0].visit()  # round 1, manifest 1: done
         with pytest.raises(RefusedError) as refused:
-            await forge(world, lambda plain: plain.update(change))(devices[0])  # type: ignore[misc]
-        assert refused.value.code == code
+            await forge(world, devices[0], change, keys_of(world)[:colluding])
+        assert refused.value.code == (code if colluding == 3 else "forged")
+        assert ("signature must be of the right machine" in str(refused.value)) == (colluding < 3)
 
     asyncio.run(scenario())
 
 
-def test_a_manifest_of_one_persons_own_finds_no_aggregator(tmp_path: Path) -> None:
+def test_a_manifest_of_one_persons_own_finds_no_coordinator(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings=TRAINING)
 
     async def scenario() -> str:
         devices = await world.everyone()
         await world.turn()
-        outcome = await forge(world, lambda plain: plain.update({"nonce": "00" * 16}))(devices[0])  # type: ignore[misc]
-        return str(outcome.why)
+        with pytest.raises(RefusedError, match="the manifest's signature must be of the right machine"):
+            await forge(world, devices[0], {"nonce": "00" * 16}, keys_of(world)[:1])
+        return (await forge(world, devices[0], {"nonce": "00" * 16})).why
 
     assert "ticket must be for the open round" in asyncio.run(scenario())
 
 
-def test_joining_refuses_another_key_and_foreign_data(tmp_path: Path) -> None:
+def test_joining_refuses_another_federation_and_foreign_data(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings=TRAINING)
-    with pytest.raises(FederationError, match="must have the key that was given"):
-        asyncio.run(settle(world, tmp_path / "me", key=bytes(32)))
+    with pytest.raises(FederationError, match="must be the one of the invitation, but has other terms"):
+        asyncio.run(settle(world, tmp_path / "me", fingerprint=bytes(32)))
     with pytest.raises(DataError, match="at least one of the federation's 30 items"):
         asyncio.run(settle(world, tmp_path / "me", labels=np.array([900, 901]), values=np.ones(2)))
     assert not DeviceFolder(tmp_path / "me").exists
@@ -291,7 +322,7 @@ def auc(low: list[float], high: list[float]) -> float:
 @pytest.mark.parametrize("honest", [True, False])
 def test_neither_sizes_nor_times_tell_ten_likes_from_two_thousand(tmp_path: Path, honest: bool) -> None:
     """Training takes (virtual) time in proportion to the likes; an impostor draws its time after training."""
-    each, rounds = 20, 8
+    each, rounds = 20, 24
     data = unequal(10, 2000, each)
     timing = RoundTiming(round=60, hold=5, spread=20)
     world = World(tmp_path, data, "fcf", {"rounds": rounds, "factors": 2}, timing=timing)
@@ -333,7 +364,7 @@ def test_neither_sizes_nor_times_tell_ten_likes_from_two_thousand(tmp_path: Path
     asyncio.run(scenario())
     assert len(times[0]) == len(times[1]) == each * rounds
     assert auc(*sizes) == 0.5
-    # 160 against 160: the standard error of an AUC of 1/2 is sqrt((160 + 160 + 1) / (12 * 160 * 160)) = 0.032
+    # 480 against 480: the standard error of an AUC of 1/2 is sqrt((480 + 480 + 1) / (12 * 480 * 480)) = 0.019
     if honest:
         assert abs(auc(*times) - 0.5) <= 0.05
     else:

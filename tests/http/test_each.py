@@ -128,8 +128,9 @@ def test_everyone_of_a_household_gets_a_list_even_without_a_rating(tmp_path: Pat
         assert rows.person is not None
         known = rows.person < 5  # the sixth has rated nothing
         history = History(rows.item[known], rows.value[known], np.ones(int(known.sum())), rows.person[known])
-        model, secret = await one.cache.model(manifest), one.identity.secret
-        return recommend(manifest, world.info, model, memory.state, history, secret, 3, None, people=6)
+        model, own = await one.cache.model(manifest), one.identity
+        held = (own.terms, manifest, world.info, model, memory.state, history, own.secret)
+        return recommend(*held, 3, None, people=6)
 
     lists = asyncio.run(scenario())
     assert [len(one) for one in lists] == [3] * 6

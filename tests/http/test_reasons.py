@@ -26,9 +26,10 @@ def answers(folder: Path, data: Interactions, method: str, **settings: object) -
         await world.play(devices)
         one = devices[3]
         assert one.manifest is not None
-        info = (await one.cache.description(one.manifest.description)).info
+        info = (await one.cache.description()).info
         model, rows = await one.cache.model(one.manifest), world.rows(3)
-        held = (one.manifest, info, model, one.storage.memory.state, rows, one.identity.secret)
+        own = one.identity
+        held = (own.terms, one.manifest, info, model, one.storage.memory.state, rows, own.secret)
         before = len(world.network.log)
         (shown,) = recommend(*held, 3)
         why = explain(*held, shown)

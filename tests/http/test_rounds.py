@@ -21,7 +21,7 @@ from murmura.engine.visit import visit
 from murmura.runtimes.http.coordinator.setup import RoundTiming
 from murmura.runtimes.http.device.storage import InMemoryStorage
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import ask, bearer
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
 from tests.http.network import SEEDED, World, people
@@ -161,26 +161,39 @@ def test_fewer_than_the_minimum_release_nothing(tmp_path: Path) -> None:
 
 
 def test_an_aggregator_asks_for_its_own_minimum(tmp_path: Path) -> None:
+    """It agrees to no terms below it; asked for more later, it releases nothing smaller."""
     world = World(tmp_path, people(), settings={**TRAINING, "prior": False})
-    strict = world.start_aggregator("seed", minimum=11)
-    world.coordinator.rounds._pair = None
+    world.start_aggregator("seed", minimum=11)
 
     async def scenario() -> None:
+        with pytest.raises(RefusedError) as refused:
+            await world.everyone()
+        assert refused.value.code == "paused"
+        assert world.coordinator.rounds.keeper.terms is None
+        world.start_aggregator("seed", minimum=10)
         devices = await world.everyone()
+        strict = world.start_aggregator("seed", minimum=11)
+        assert strict.minimum == 11
         await world.one_round(devices)
 
     asyncio.run(scenario())
-    assert strict.minimum == 11
     (only,) = world.coordinator.history()
     assert (only["state"], "at least 11" in only["reason"]) == ("abandoned", True)
 
 
-def test_a_released_set_is_final(tmp_path: Path) -> None:
+def test_a_released_set_is_final_until_the_coordinator_has_it(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings={**TRAINING, "rounds": 1, "prior": False})
     released: list[tuple[str, bytes]] = []
 
+    def keep(method: str, url: str, body: bytes) -> bytes:
+        if url.endswith("/forget"):
+            raise UnreachableError("the line went dead.")  # so the aggregators keep what they have released
+        return body
+
     async def scenario() -> None:
+        world.network.tamper = keep
         await world.play(await world.everyone())
+        world.network.tamper = lambda method, url, body: body
         released.extend((url, body) for _, url, body in world.network.log if url.endswith("/release"))
         for url, body in released:
             first = await ask(world.network, "POST", url, body)
@@ -189,9 +202,18 @@ def test_a_released_set_is_final(tmp_path: Path) -> None:
             with pytest.raises(RefusedError) as refused:
                 await ask(world.network, "POST", url, fewer)
             assert refused.value.code == "released"
+            name = bytes.fromhex(url.split("/")[-2])
+            command = world.coordinator.key.sign("forget", name)
+            await ask(world.network, "POST", url.replace("/release", "/forget"), command)
+            for forgotten in (body, fewer):
+                with pytest.raises(RefusedError) as refused:
+                    await ask(world.network, "POST", url, forgotten)
+                assert (refused.value.code, "no longer kept" in str(refused.value)) == ("late", True)
 
     asyncio.run(scenario())
     assert len(released) == 2
+    for aggregator in world.aggregators.values():
+        assert aggregator._store.rows("SELECT state, ids, total FROM rounds") == [("released", None, None)]
 
 
 def test_uploads_have_one_length_and_every_device_sends_one_pair(tmp_path: Path) -> None:

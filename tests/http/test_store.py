@@ -1,4 +1,4 @@
-"""The databases of servers have a version: older ones are migrated, newer ones are left alone."""
+"""The databases of servers have a version: older ones are migrated, newer ones and the first are left alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from murmura.runtimes.http.device.folder import DeviceFolder
 from tests.http.network import World, people
 from tests.http.test_device import TRAINING, settle
 
-WITHOUT_VERSION = {  # as the servers made them before databases had a version
+FIRST = {  # as the servers of wire version 1 made them
     "coordinator": """
         CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
         CREATE TABLE devices (slot INTEGER PRIMARY KEY, token BLOB NOT NULL UNIQUE, joined REAL NOT NULL);
@@ -37,19 +37,20 @@ WITHOUT_VERSION = {  # as the servers made them before databases had a version
         INSERT INTO rounds VALUES (0, x'bb', 'open', NULL, NULL);
     """,
 }
-KEPT = {
-    "coordinator": ("devices", [(3, b"\xaa", 1.5)]),
-    "aggregator": ("rounds", [(0, b"\xbb", "open", None, None)]),
+KEPT: dict[str, tuple[str, tuple[object, ...]]] = {
+    "coordinator": ("devices", (3, b"\xaa", None, 1.5, 0)),
+    "aggregator": ("rounds", (0, b"\xbb", "released", "train", 0, None, None)),
+    "admitter": ("invitations", (1, b"\xcc", "a friend", 1.5, 0, None)),
 }
-ROLES = pytest.mark.parametrize("role", ["coordinator", "aggregator"])
+ROLES = pytest.mark.parametrize("role", list(KEPT))
 
 
-def made(path: Path, role: str, version: int = 0) -> Path:
-    db = sqlite3.connect(path)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.executescript(WITHOUT_VERSION[role])
-    db.execute(f"PRAGMA user_version={version}")
-    db.close()
+def made(path: Path, role: str) -> Path:
+    """A database of the newest version, with a row."""
+    table, row = KEPT[role]
+    opened = ServerDatabase(path, role)
+    opened.write([(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)])
+    opened.close()
     return path
 
 
@@ -57,39 +58,57 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith("-shm")}
 
 
+@pytest.mark.parametrize("role", list(FIRST))
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_database_of_wire_version_1_is_refused_and_left_as_it_was(
+    tmp_path: Path, role: str, version: int
+) -> None:
+    db = sqlite3.connect(tmp_path / "a.db")
+    db.execute("PRAGMA journal_mode=WAL")
+    db.executescript(FIRST[role])
+    db.execute(f"PRAGMA user_version={version}")
+    db.close()
+    before = files(tmp_path)
+    with pytest.raises(
+        RunError, match="made by version 1, whose federations cannot go on; begin a new federation"
+    ):
+        ServerDatabase(tmp_path / "a.db", role)
+    assert files(tmp_path) == before
+
+
 @ROLES
-def test_a_database_without_a_version_is_the_first_and_goes_on(tmp_path: Path, role: str) -> None:
-    opened = ServerDatabase(made(tmp_path / "a.db", role), role)
-    table, rows = KEPT[role]
-    assert opened.rows(f"SELECT * FROM {table}") == rows
-    assert opened.row("PRAGMA user_version") == (1,)
+def test_a_database_is_of_version_2_and_goes_on(tmp_path: Path, role: str) -> None:
+    opened, (table, row) = ServerDatabase(made(tmp_path / "a.db", role), role), KEPT[role]
+    assert opened.rows(f"SELECT * FROM {table}") == [row]
     opened.write([put_fact("more", b"1")])
     opened.close()
     again = ServerDatabase(tmp_path / "a.db", role)
-    assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (1,))
-    new = ServerDatabase(tmp_path / "b.db", role)
-    tables = "SELECT name, sql FROM sqlite_master ORDER BY name"
-    plain = [[(name, " ".join((sql or "").split())) for name, sql in one.rows(tables)] for one in (again, new)]
-    assert plain[0] == plain[1]
-    assert new.row("PRAGMA user_version") == (1,)
+    assert (again.fact("more"), again.row("PRAGMA user_version")) == (b"1", (2,))
 
 
 @ROLES
 def test_an_older_database_is_migrated_completely_or_not_at_all(
     tmp_path: Path, role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, (table, rows) = made(tmp_path / "a.db", role), KEPT[role]
+    path, (table, row) = made(tmp_path / "a.db", role), KEPT[role]
     second = f"ALTER TABLE {table} ADD COLUMN note TEXT; UPDATE {table} SET note = 'old'"
     with monkeypatch.context() as wrong:
         wrong.setitem(database.STEPS, role, (*STEPS[role], f"{second}; INSERT INTO nowhere VALUES (1)"))
         with pytest.raises(MurmuraError, match="nowhere"):
             ServerDatabase(path, role)
-    assert ServerDatabase(path, role).rows(f"SELECT * FROM {table}") == rows
+    assert ServerDatabase(path, role).rows(f"SELECT * FROM {table}") == [row]
     monkeypatch.setitem(database.STEPS, role, (*STEPS[role], second))
     for place in (path, tmp_path / "new.db"):
         opened = ServerDatabase(place, role)
-        assert opened.row("PRAGMA user_version") == (2,)
-        assert opened.rows(f"SELECT * FROM {table}") == [(*row, "old") for row in rows if place == path]
+        assert opened.row("PRAGMA user_version") == (3,)
+        assert opened.rows(f"SELECT * FROM {table}") == ([(*row, "old")] if place == path else [])
+        opened.close()
+    tables = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    plain = [
+        [(name, " ".join((sql or "").split())) for name, sql in ServerDatabase(place, role).rows(tables)]
+        for place in (path, tmp_path / "new.db")
+    ]
+    assert plain[0] == plain[1]
 
 
 @ROLES
@@ -98,7 +117,7 @@ def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: st
     first, folder = made(tmp_path / "first.db", role), tmp_path / "state"
     folder.mkdir()
     db = sqlite3.connect(first)
-    db.execute("PRAGMA user_version=2")
+    db.execute("PRAGMA user_version=3")
     if not killed:
         db.close()
     for path in tmp_path.glob("first.db*"):  # with what a killed process had not moved into the file
@@ -106,7 +125,7 @@ def test_a_newer_database_is_refused_and_left_as_it_was(tmp_path: Path, role: st
     before, mode = files(folder), (folder / "a.db").stat().st_mode
     assert ("a.db-wal" in before) is killed
     with pytest.raises(
-        RunError, match=r"version 1 or older, but a newer Murmura made it version 2; start that one"
+        RunError, match=r"version 2 or older, but a newer Murmura made it version 3; start that one"
     ):
         ServerDatabase(folder / "a.db", role)
     assert (files(folder), (folder / "a.db").stat().st_mode) == (before, mode)
@@ -121,16 +140,21 @@ def test_the_database_of_another_is_refused_and_left_as_it_was(tmp_path: Path) -
     assert files(tmp_path) == before
 
 
-def test_a_device_of_a_newer_version_is_refused_and_one_without_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [None, 1, 3])
+def test_a_device_of_another_version_is_refused_and_left_as_it_was(tmp_path: Path, version: int | None) -> None:
     world = World(tmp_path / "world", people(), settings=TRAINING)
     home = asyncio.run(settle(world, tmp_path / "me"))
     known = home.identity().token
     plain = json.loads((home.path / "device.json").read_bytes())
-    assert plain.pop("version") == 1
-    (home.path / "device.json").write_text(json.dumps(plain))
-    assert DeviceFolder(home.path).identity().token == known
-    (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
+    assert plain.pop("version") == 2
+    said = {} if version is None else {"version": version}
+    (home.path / "device.json").write_text(json.dumps({**plain, **said}))
     before = files(home.path)
-    with pytest.raises(RunError, match="a newer Murmura made it version 2; start that one"):
+    newer = "a newer Murmura made it version 3; start that one"
+    with pytest.raises(
+        RunError, match=newer if version == 3 else "made by version 1, .* join anew in another folder"
+    ):
         home.identity()
     assert files(home.path) == before
+    (home.path / "device.json").write_text(json.dumps({**plain, "version": 2}))
+    assert DeviceFolder(home.path).identity().token == known

@@ -14,7 +14,7 @@ from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.simulated import rows_of_devices
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.testing import crowd, labelled
 

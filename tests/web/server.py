@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-
-from starlette.applications import Starlette
+from typing import Any
 
 from murmura.runtimes.http.endpoints import BINARY, EVENTS, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.web.app import make_app
+from murmura.web.app import App
 from murmura.web.connections import ConnectionLimits
 from murmura.web.limits import BodyLimits, RequestLimits
 from murmura.web.serving import ListenAddress, make_server, run
@@ -81,7 +80,7 @@ async def nothing() -> None:
 
 @contextmanager
 def listening(
-    app: Starlette, limits: ConnectionLimits = ANY, address: ListenAddress | None = None
+    app: App[Any], limits: ConnectionLimits = ANY, address: ListenAddress | None = None
 ) -> Iterator[int]:
     """The port on which the app is served as the commands do."""
     server, opened = make_server(app, address or ListenAddress(port=0), limits)
@@ -103,7 +102,7 @@ def toy(
     machine: Machine | None = None,
     address: ListenAddress | None = None,
 ) -> Iterator[int]:
-    app = make_app(machine or Machine(), table, requests, nothing, 0.01)
+    app = App(machine or Machine(), table, requests, nothing, 0.01)
     with listening(app, connections, address) as port:
         yield port
 

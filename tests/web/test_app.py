@@ -12,12 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
-from starlette.applications import Starlette
 
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.protocol.refusals import STATUS, RefusedError
-from murmura.web.app import EventStream, make_app
+from murmura.web.app import App
+from murmura.web.events import EventStream
 from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, RequestLimits
 from tests.http.network import World, people
 from tests.web.server import listening
@@ -33,17 +33,17 @@ async def nothing() -> None:
 
 
 @asynccontextmanager
-async def served(app: Starlette) -> AsyncIterator[httpx.AsyncClient]:
+async def served(app: App[Any]) -> AsyncIterator[httpx.AsyncClient]:
     """The app as a server would run it, its background loop included, without a socket."""
     async with (
-        app.router.lifespan_context(app),
+        app.running(),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://machine") as made,
     ):
         yield made
 
 
 @contextmanager
-def on_socket(app: Starlette) -> Iterator[httpx.Client]:
+def on_socket(app: App[Any]) -> Iterator[httpx.Client]:
     """The real server on a real socket."""
     with listening(app) as port, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as made:
         yield made
@@ -61,13 +61,13 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture
 async def client(world: World) -> AsyncIterator[httpx.AsyncClient]:
-    async with served(make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)) as made:
+    async with served(App(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)) as made:
         yield made
 
 
 @pytest.fixture
 async def aggregator(world: World) -> AsyncIterator[httpx.AsyncClient]:
-    app = make_app(world.aggregators["seed"], AGGREGATOR, PLENTY, nothing, 0.01)
+    app = App(world.aggregators["seed"], AGGREGATOR, PLENTY, nothing, 0.01)
     async with served(app) as made:
         yield made
 
@@ -202,7 +202,7 @@ def test_who_asks_twice_as_often_as_allowed_is_answered_every_second_time() -> N
 
 
 async def test_floods_get_429(world: World) -> None:
-    app = make_app(world.coordinator, COORDINATOR, RequestLimits(0.001, 5), nothing, 0.01)
+    app = App(world.coordinator, COORDINATOR, RequestLimits(0.001, 5), nothing, 0.01)
     async with served(app) as made:
         replies = [await made.get("/federation") for _ in range(8)]
     assert [reply.status_code for reply in replies] == [200] * 5 + [429] * 3
@@ -288,7 +288,7 @@ async def test_a_failure_in_the_background_does_not_end_the_server(world: World)
         calls += 1
         raise ZeroDivisionError
 
-    async with served(make_app(world.coordinator, COORDINATOR, RequestLimits(), failing, 0.001)) as made:
+    async with served(App(world.coordinator, COORDINATOR, RequestLimits(), failing, 0.001)) as made:
         while calls < 3:
             assert (await made.get("/healthz")).json() == {"ok": True}
             await asyncio.sleep(0.001)
@@ -296,7 +296,7 @@ async def test_a_failure_in_the_background_does_not_end_the_server(world: World)
 
 def test_events_are_streamed_over_a_socket(world: World) -> None:
     """Here, as `httpx.ASGITransport` hands a reply on only when it is complete."""
-    app = make_app(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)
+    app = App(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)
     with on_socket(app) as made, made.stream("GET", "/events") as reply:
         assert reply.headers["content-type"].startswith("text/event-stream")
         lines = reply.iter_lines()
@@ -306,7 +306,7 @@ def test_events_are_streamed_over_a_socket(world: World) -> None:
 
 def test_an_aggregator_answers_on_a_socket(world: World) -> None:
     machine = world.aggregators["seed"]
-    with on_socket(make_app(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
+    with on_socket(App(machine, AGGREGATOR, PLENTY, nothing, 0.01)) as made:
         assert made.get("/key").json() == {"key": machine.key.public.hex(), "role": "seed"}
         early = made.post("/reports", content=b"")
         assert (early.status_code, early.json()["error"]) == (503, "paused")

@@ -13,7 +13,8 @@ from murmura.runtimes.http.dispatch import respond
 from murmura.runtimes.http.endpoints import SMALL, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import VERSION_HEADER
-from murmura.web.app import PIECE, make_app
+from murmura.web.app import App
+from murmura.web.asgi import PIECE
 from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, origin
 from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, nothing
 
@@ -85,7 +86,7 @@ async def test_what_is_refused_by_its_first_bytes_is_refused_alike_without_the_w
     for check, body, headers, status in cases:
         table = tuple(replace(one, prelude=(len(KEY), check)) if one.prelude else one for one in TABLE)
         machine = Machine()
-        app = make_app(machine, table, PLENTY, nothing, 0.01)
+        app = App(machine, table, PLENTY, nothing, 0.01)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://machine") as client:
             reply = await client.post("/guarded", content=body, headers=headers)
         plain = respond(machine, table, "POST", "/guarded", body, headers)
@@ -96,7 +97,7 @@ async def test_what_is_refused_by_its_first_bytes_is_refused_alike_without_the_w
 @pytest.mark.anyio
 async def test_a_long_reply_is_written_in_pieces() -> None:
     """So that whoever does not read it holds one of them, not a model."""
-    app, sent = make_app(Machine(), TABLE, PLENTY, nothing, 0.01), []
+    app, sent = App(Machine(), TABLE, PLENTY, nothing, 0.01), []
 
     async def send(message: dict[str, object]) -> None:
         sent.append(message)

@@ -6,11 +6,13 @@ for goes into the context as `info`: opened for anything else, it does not open.
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import Any
 
 from murmura.core.errors import FederationError, MissingExtraError
 
 KEY_BYTES = 32
+KEPT_KEYS = 8  # of this process: to make a key from its bytes takes as long as to open a short message
 OVERHEAD = 32 + 16  # the encapsulated key before, the tag after
 
 
@@ -21,7 +23,7 @@ def new_key() -> bytes:
 
 def public_key(private: bytes) -> bytes:
     """The key to seal to."""
-    return bytes(_x25519().X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw())
+    return bytes(_private(private).public_key().public_bytes_raw())
 
 
 def seal(content: bytes, public: bytes, info: bytes) -> bytes:
@@ -33,21 +35,26 @@ def seal(content: bytes, public: bytes, info: bytes) -> bytes:
         raise FederationError("a key to seal to must be a point of X25519, but is not; take no part.") from None
 
 
-def unseal(sealed: bytes, private: bytes, info: bytes) -> bytes:
+def unseal(sealed: bytes | memoryview, private: bytes, info: bytes) -> bytes:
     """What was sealed for this purpose to this key; refuses anything else."""
     from cryptography.exceptions import InvalidTag
 
     try:
         if len(sealed) < OVERHEAD:
             raise ValueError
-        key = _x25519().X25519PrivateKey.from_private_bytes(private)
-        return bytes(_suite().decrypt(sealed, key, info=info))
+        return bytes(_suite().decrypt(sealed, _private(private), info=info))
     except (InvalidTag, ValueError):
         raise FederationError(
             "a sealed message must be sealed to this machine's key for this round, but is not."
         ) from None
 
 
+@lru_cache(KEPT_KEYS)
+def _private(key: bytes) -> Any:
+    return _x25519().X25519PrivateKey.from_private_bytes(key)
+
+
+@cache
 def _suite() -> Any:
     from cryptography.hazmat.primitives import hpke
 

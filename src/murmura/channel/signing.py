@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import FederationError, MissingExtraError
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519
 
 KEY_BYTES = 32
+KEPT_KEYS = 8  # of this process: to make a key from its bytes takes as long as to sign with it
 
 
 def new_key() -> bytes:
@@ -41,6 +43,7 @@ def verify(public: bytes, message: bytes, signature: bytes) -> None:
         ) from None
 
 
+@lru_cache(KEPT_KEYS)
 def _private(key: bytes) -> ed25519.Ed25519PrivateKey:
     if len(key) != KEY_BYTES:
         raise FederationError(f"a private key must have {KEY_BYTES} bytes, but has {len(key)}.")

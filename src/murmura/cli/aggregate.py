@@ -50,7 +50,7 @@ def aggregate(
     from murmura.runtimes.http.database import ServerDatabase
     from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-    from murmura.web.app import make_app
+    from murmura.web.app import App
     from murmura.web.serving import serve
 
     coordinator = coordinator.rstrip("/")
@@ -62,8 +62,10 @@ def aggregate(
         shown = None if admitter is None else admitter.key.public
         aggregator = Aggregator(role, database, time.time, minimum, key, shown, accepted)
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
+        told = b""
 
         async def look_around() -> None:
+            nonlocal told
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
@@ -72,8 +74,11 @@ def aggregate(
                 aggregator.agreement.pin(found.key)
                 say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
             agreed = aggregator.agreement.agreed
+            if agreed is not None and agreed.hash != told:
+                told = agreed.hash
+                say(f"agreed to terms {told.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
 
         limits = serving.request_limits(rate, rate)
-        serve(make_app(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)
+        serve(App(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)

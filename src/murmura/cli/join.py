@@ -36,6 +36,10 @@ def join(
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
+    shortest_window: Annotated[
+        float,
+        typer.Option("--shortest-window", min=0, help="No federation with shorter release windows, in s."),
+    ] = 3600.0,
     readable: serving.Readable = False,
     keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
@@ -79,6 +83,7 @@ def join(
             slot=simulated and simulated[1],
             fingerprint=invited.terms or None,
             admission=invited.admission,
+            shortest_window=shortest_window,
         )
 
     def listen(event: dict[str, object]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import ipaddress
 import socket
 from collections.abc import Callable
@@ -16,12 +17,13 @@ from murmura.runtimes.http.protocol.addresses import is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
-    from starlette.applications import Starlette
-
+    from murmura.web.app import App
     from murmura.web.connections import ConnectionLimits
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 OTHER_FILES = 256  # that a server may have open beside its connections
+TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
+KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
 @dataclass(frozen=True)
@@ -78,17 +80,31 @@ def proxy_networks(named: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def serve(app: Starlette, address: ListenAddress, limits: ConnectionLimits | None = None) -> None:
+def serve(app: App[Any], address: ListenAddress, limits: ConnectionLimits | None = None) -> None:
     """Answer until interrupted."""
     from murmura.web.connections import ConnectionLimits
 
+    keep_freed_memory()
     limits = limits or ConnectionLimits()
     server, opened = make_server(app, address, limits)
     run(server, opened, limits)
 
 
+def keep_freed_memory() -> bool:
+    """Let glibc keep what bodies took for the next one; whether it is there to be told.
+
+    By default it gives memory of that size back each time, and every 4 kB that are asked for again cost a page
+    fault: with uploads of 300 kB a fifth of a server's time.
+    """
+    try:
+        told = ctypes.CDLL(None).mallopt
+    except (OSError, TypeError, AttributeError):  # another C library, which has its own way
+        return False
+    return bool(told(MMAP_THRESHOLD, KEPT_MEMORY) and told(TRIM_THRESHOLD, KEPT_MEMORY))
+
+
 def make_server(
-    app: Starlette, address: ListenAddress, limits: ConnectionLimits
+    app: App[Any], address: ListenAddress, limits: ConnectionLimits
 ) -> tuple[uvicorn.Server, socket.socket]:
     """A server and what it listens on."""
     import uvicorn

@@ -7,15 +7,15 @@ when the round is over are refused.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import KeysView
 
+from murmura.channel.comparison import ContentComparison
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 
 
 class AcceptedReports:
-    """What one round has accepted, as ids and hashes; kept after its end, until the next round has ended."""
+    """What one round has accepted, as ids and digests; kept after its end, until the next round has ended."""
 
     def __init__(self, manifest: Manifest, largest: int, what: str, duplicate: str) -> None:
         self.manifest = manifest.hash
@@ -23,7 +23,8 @@ class AcceptedReports:
         self.closed = False
         self._round, self._deadline = manifest.round, manifest.deadline
         self._what, self._duplicate = what, duplicate
-        self._digests: dict[bytes, bytes] = {}  # report -> hash of its content
+        self._same = ContentComparison()
+        self._digests: dict[bytes, bytes] = {}  # report -> what tells its content from any other
         self._devices: set[int] = set()  # whose reports these are, where that is known
         self._left_out: dict[bytes, str] = {}  # report -> why its content is not used
 
@@ -32,9 +33,9 @@ class AcceptedReports:
         """The ids, in the order they came."""
         return self._digests.keys()
 
-    def repeats(self, report: bytes, content: bytes) -> bool:
+    def repeats(self, report: bytes, content: bytes, mark: bytes = b"") -> bool:
         """Whether exactly this has been accepted before; one that was left out is told so again."""
-        if report not in self._digests or self._digests[report] != hashlib.sha256(content).digest():
+        if report not in self._digests or self._digests[report] != self._same.digest(content, mark):
             return False
         self._tell(report)
         return True
@@ -47,10 +48,15 @@ class AcceptedReports:
             raise RefusedError("late", f"round {self._round} is over; the {self._what} was not counted.")
 
     def accept(
-        self, report: bytes, content: bytes, device: int | None = None, left_out: str | None = None
+        self,
+        report: bytes,
+        content: bytes,
+        device: int | None = None,
+        left_out: str | None = None,
+        mark: bytes = b"",
     ) -> None:
         """Remember what passed all checks; one that is `left_out` has been answered and is told why."""
-        self._digests[report] = hashlib.sha256(content).digest()
+        self._digests[report] = self._same.digest(content, mark)
         if device is not None:
             self._devices.add(device)
         if left_out is not None:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
-from murmura.runtimes.http.protocol.wire import HASH_BYTES, SHARE_PRELUDE
+from murmura.runtimes.http.protocol.wire import HASH_BYTES, REPORT_HEADER, SHARE_PRELUDE
 
 Method = Literal["GET", "POST", "DELETE"]
 Guard = Literal["none", "device", "operator", "coordinator", "admitter"]
@@ -80,7 +80,7 @@ class Endpoint(Generic[M]):
     rate: Rate = "requests"
     # (bytes, check): once so many bytes of a body are there, the check, which sees only these, refuses the
     # request or lets the rest be read; the call checks again, and is alone with a shorter body
-    prelude: tuple[int, Callable[[M, HttpRequest], None]] | None = None
+    prelude: tuple[int, Callable[[M, HttpRequest], object]] | None = None
 
     def __post_init__(self) -> None:
         if self.prelude is not None and not 0 < self.prelude[0] <= SMALL:
@@ -97,10 +97,6 @@ def _register(coordinator: Coordinator, request: HttpRequest) -> dict[str, Any]:
     if set(read) - {"slot", "token", "admission", "proof"}:
         raise RefusedError("malformed", fields)
     return coordinator.register(read.get("slot"), read.get("token"), read.get("admission"), read.get("proof"))
-
-
-def _admit(aggregator: Aggregator, request: HttpRequest) -> None:
-    aggregator.admit(request.body)
 
 
 def _operator(
@@ -238,6 +234,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         BINARY,
         takes=BINARY,
         largest=lambda c: c.rounds.individual_report_bytes,
+        prelude=(REPORT_HEADER, lambda c, r: c.rounds.check_individual_report(r.body)),
     ),
     Endpoint(
         "answer_of",
@@ -364,7 +361,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         BINARY,
         takes=BINARY,
         largest=lambda a: a.share_bytes,
-        prelude=(SHARE_PRELUDE, _admit),
+        prelude=(SHARE_PRELUDE, lambda a, r: a.admit(r.body)),
     ),
     *SHARED,
 )

@@ -87,7 +87,9 @@ class Aggregator:
         self.role, self.minimum = role, minimum
         self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
         self._store, self._clock, self._admitter = store, clock, admitter
-        self.agreement = Agreement(role, store, self.key, self.sealing_key, minimum, coordinator, accept)
+        self.agreement = Agreement(
+            role, store, self.key, self.sealing_key, minimum, coordinator, admitter, accept
+        )
         self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
@@ -282,15 +284,16 @@ class Aggregator:
         if now is not None:
             wire.check_length(message, now.accepted.largest, "share")
         payload = self.sealing_key.unseal(sealed, head.info("payload"))
-        content = payload + shown.mark
+        sent = head.report, payload
         if now is None:
-            if before is None or head.manifest != before.manifest or not before.repeats(head.report, content):
+            known = before is not None and head.manifest == before.manifest
+            if before is None or not known or not before.repeats(*sent, shown.mark):
                 raise RefusedError("late", "the round of this share is over; it was not counted.")
-        elif not now.accepted.repeats(head.report, content):
+        elif not now.accepted.repeats(*sent, shown.mark):
             now.accepted.check_new(head.report, self._clock())
             self._check_first(now, head, admission)
             now.add(head, payload, admission)
-            now.accepted.accept(head.report, content)
+            now.accepted.accept(*sent, mark=shown.mark)
         return self.key.sign("receipt", head.signed + shown.mark)
 
     def count(self, name: bytes) -> int:

@@ -27,8 +27,10 @@ class Agreement:
         sealing_key: SealingKey,
         minimum: int,
         coordinator: bytes | None,
+        admitter: bytes | None,
         accept: bytes | None,
     ) -> None:
+        self._admitter = admitter
         self._role, self._store, self._key, self._sealing_key = role, store, key, sealing_key
         self._minimum, self._accept = minimum, accept
         kept = store.fact("terms")
@@ -113,6 +115,12 @@ class Agreement:
                 "too-few",
                 f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
                 f"{offered.minimum}; raise --minimum of the coordinator.",
+            )
+        if self._admitter is not None and offered.admitter not in ("", self._admitter.hex()):
+            raise RefusedError(
+                "forged",
+                "devices are invited from this aggregator's folder, but the terms name another admitter; start "
+                "it with --no-admit if that is meant.",
             )
         if offered.noise != NoiseTerms():
             raise RefusedError("version", "this aggregator adds no noise, but the terms want some; update it.")

@@ -34,7 +34,8 @@ class TermsKeeper:
         """Make the terms and have them signed; anew where an aggregator has another key or address."""
         pair, admitter = await self._aggregators(send)
         before = self.terms
-        start = float(int(self._clock())) if before is None else float(before.windows.start)
+        # written down first: an aggregator that has agreed would take a later start for other terms
+        start = float(self._store.fact_or("windows begin", lambda: str(int(self._clock())).encode()))
         offered = self._setup.terms(federation, self._key.public, pair, admitter, start)
         offered.check()
         both = AggregatorPair.of(offered, self._key)

@@ -54,8 +54,7 @@ class IndividualReports:
         check_signature(key.public, "ticket", upload.manifest + upload.report, upload.ticket)
         if slot is None:
             raise RefusedError("late", "the ticket of this update is no longer known.")
-        content = upload.update + upload.mark
-        if self.accepted.repeats(upload.report, content):
+        if self.accepted.repeats(upload.report, upload.update, upload.mark):
             return
         self.accepted.check_new(upload.report, now, slot)
         try:
@@ -66,7 +65,7 @@ class IndividualReports:
             self.unreadable[slot] = str(error)
             raise RefusedError("malformed", str(error)) from None
         self.unreadable.pop(slot, None)
-        self.accepted.accept(upload.report, content, slot, self.left_out.get(slot))
+        self.accepted.accept(upload.report, upload.update, slot, self.left_out.get(slot), upload.mark)
 
     def _add(self, slot: int, content: bytes) -> None:
         if self._chain is not None:

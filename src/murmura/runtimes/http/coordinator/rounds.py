@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,7 @@ from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.coordinator.store import CoordinatorStore, Presence
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import LogHead
 from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
@@ -80,6 +81,7 @@ class RoundRunner:
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
@@ -127,6 +129,7 @@ class RoundRunner:
 
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
+        self.trouble = ""
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
@@ -140,6 +143,7 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
 
@@ -310,6 +314,14 @@ class RoundRunner:
         rounds = (None if reports is None else reports.accepted, self._counted)
         return max([REPORT_HEADER, *(one.largest for one in rounds if one is not None)])
 
+    def check_individual_report(self, head: bytes) -> None:
+        """Refuse an update by its first bytes: before it is read whole, its ticket must be of this machine."""
+        upload, live, before = wire.IndividualReport.decode(head), self.published, self._counted
+        names = {one.hash for one in (live,) if one} | {one.manifest for one in (before,) if one}
+        if upload.manifest not in names:
+            raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
+        check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
+
     def take_individual_report(self, message: bytes) -> bytes:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
         live, before = self.published, self._counted
@@ -317,7 +329,7 @@ class RoundRunner:
             raise RefusedError("malformed", "this round adds up shares; the coordinator takes no update.")
         upload = wire.IndividualReport.decode(message)
         if before is not None and upload.manifest == before.manifest:
-            if not before.repeats(upload.report, upload.update + upload.mark):
+            if not before.repeats(upload.report, upload.update, upload.mark):
                 raise RefusedError("late", "the round of this update is over; it was not counted.")
         elif live is None or live.individual_reports is None:
             raise RefusedError("paused", "no round is open here.")
@@ -346,7 +358,8 @@ class RoundRunner:
             "rounds_in_all": self.itinerary.rounds,
             "model": self.now.model,
             "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
-            "waits_until": self.waits_until,
+            # JSON knows no infinity: null, where this window is the only one
+            "waits_until": None if math.isinf(self.waits_until) else self.waits_until,
             "open": None,
         }
         if live is not None:

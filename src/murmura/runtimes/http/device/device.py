@@ -51,7 +51,6 @@ Sleep = Callable[[float], Awaitable[None]]
 RETRY = 0.5  # seconds between attempts while a machine does not answer
 Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
 SALT_BYTES = 32
-REMEMBERED = 64  # exchanges a device remembers, to answer none twice
 
 
 class NoReceiptError(RefusedError):
@@ -341,11 +340,8 @@ class Device:
     async def _upload(self, work: _Work, result: _Result, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
-        exchanges = (*memory.exchanges, (m.round, m.phase))[-REMEMBERED:]
         if memory.pending != pending:
-            memory = replace(
-                memory, pending=pending, exchanges=exchanges, joined=result.joined, sent=result.sent
-            )
+            memory = replace(memory, pending=pending, joined=result.joined, sent=result.sent)
             self.storage.keep(memory if work.phase.repeat is None else memory.answering(m.phase, m.window))
         send_at = work.send_at
         while m.hold > 0 and send_at < self._clock():
@@ -359,10 +355,12 @@ class Device:
             now, m.round, m.phase, pending.manifest, result.bytes, result.rows, result.disclosed
         )
         head, salt = self.storage.note(noted), bytes.fromhex(pending.salt)
+        # after the journal, which must have a line for every exchange that is remembered; before the first byte
+        self.storage.keep(self.storage.memory.exchanging(m.round, m.phase))
         receipts = await self._send(work, result, mark(salt, head))
         signed = tuple(receipt.hex() for receipt in receipts)
         self.storage.keep_receipt(Receipt(pending.manifest, work.report.hex(), head, pending.salt, signed))
-        learned = replace(self.storage.memory, state=result.state, exchanges=exchanges)
+        learned = replace(self.storage.memory, state=result.state)
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.bytes, result.disclosed)
 

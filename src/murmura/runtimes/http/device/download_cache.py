@@ -15,9 +15,11 @@ from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
-from murmura.runtimes.http.protocol.transport import Transport, ask
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, Transport, ask
 
 Model = dict[str, NDArray[Any]]
+
+ARRAYS_BYTES = 1024  # of a message of arrays, apart from its values
 
 
 class DownloadCache:
@@ -35,10 +37,11 @@ class DownloadCache:
         async with self._fetching:
             if self._described is None:
                 catalogue = self._terms.catalogue
-                content = await self._fetch(catalogue.description, catalogue.bytes)
+                content = await self._fetch(catalogue.description, min(DOWNLOAD_BYTES, catalogue.bytes))
                 described = FederationDescription.decode(content)
                 if described.feature_hash:
-                    features = await self._fetch(described.feature_hash, catalogue.features_bytes)
+                    most = min(DOWNLOAD_BYTES, catalogue.features_bytes)
+                    features = await self._fetch(described.feature_hash, most)
                     described = described.with_features(features)
                 self._described = described
             return self._described
@@ -49,7 +52,8 @@ class DownloadCache:
         if wanted.counts is None:
             return described.info
         async with self._fetching:
-            content = await self._fetch(wanted.counts.hash, wanted.counts.bytes)
+            most = ARRAYS_BYTES + 4 * len(described.items)
+            content = await self._fetch(wanted.counts.hash, min(most, wanted.counts.bytes))
         return described.with_counts(content).info
 
     async def model(self, wanted: Manifest) -> Model:
@@ -62,13 +66,19 @@ class DownloadCache:
 
     async def exact_length(self) -> int:
         """The length of a whole model, by what the method declares."""
-        info = (await self.description()).info
+        return self._exact_length((await self.description()).info)
+
+    def _exact_length(self, info: FederationInfo) -> int:
         publishes = self._terms.algorithm().publishes(info)
         return self._terms.channel_settings.downloads(publishes).model_bytes(len(info.listed))
 
     async def _newest(self, wanted: Manifest, info: FederationInfo) -> Model:
         """The whole model, or what changed since the one that is here."""
-        known = self._model
+        known, whole = self._model, self._exact_length(info)
+        if wanted.model.bytes != whole:
+            raise RefusedError(
+                "malformed", f"the model of a round must have {whole} bytes, but announces others."
+            )
         short = [] if known is None else [one for one in wanted.changes if one.base == known[0]]
         if known is not None and short and short[0].bytes < wanted.model.bytes:
             content = await self._fetch(short[0].hash, short[0].bytes)

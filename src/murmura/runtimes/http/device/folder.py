@@ -123,8 +123,19 @@ class DeviceFolder:
         return FederationTerms.decode(path.read_bytes()) if path.exists() else None
 
     def accept(self, terms: FederationTerms) -> None:
-        """The owner agrees: from now on these terms count, and no others."""
-        self._write_identity(replace(self.identity(), terms=terms))
+        """The owner agrees: from now on these terms count, and no others.
+
+        Refuses other items, which have other numbers here. What was learned by another method is of no use.
+        """
+        own = self.identity()
+        if terms.catalogue.description != own.terms.catalogue.description:
+            raise RunError(
+                "the items of the federation changed, so what this device holds must be looked up anew; leave, "
+                "and join again."
+            )
+        if (terms.method, terms.settings) != (own.terms.method, own.terms.settings):
+            self.keep(replace(self.memory, state={}))
+        self._write_identity(replace(own, terms=terms))
         (self.path / OFFERED).unlink(missing_ok=True)
 
     def likes(self) -> list[LikedItem]:

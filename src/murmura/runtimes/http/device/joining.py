@@ -53,6 +53,7 @@ class JoinRequest:
     slot: int | None = None
     fingerprint: bytes | None = None  # hash of the terms, from an invitation; None: whoever answers is believed
     admission: OwnAdmission | None = None
+    shortest_window: float = 3600.0  # joins no federation that releases the same sum more often than this
 
 
 async def about(send: Transport, url: str) -> dict[str, Any]:
@@ -65,6 +66,13 @@ async def about(send: Transport, url: str) -> dict[str, Any]:
 async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
     """Register and make the device's folder; how many rows are of items the federation does not have."""
     terms = await agreed_terms(send, request.url, request.fingerprint)
+    seconds = float(terms.windows.seconds)
+    if 0 < seconds < request.shortest_window:
+        raise RefusedError(
+            "forged",
+            f"a release window must last at least {request.shortest_window:g} seconds, but lasts {seconds:g}: "
+            "sums of two of them would show who came between; do not join, or say --shortest-window.",
+        )
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)

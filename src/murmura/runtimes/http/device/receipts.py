@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,9 +46,14 @@ def mark(salt: bytes, head: str) -> bytes:
 
 
 def append_receipt(path: Path, receipt: Receipt) -> None:
-    """One line more."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(receipt), sort_keys=True) + "\n")
+    """One line more, on disk when this returns; half a line that a crash left goes."""
+    line = json.dumps(asdict(receipt), sort_keys=True) + "\n"
+    with path.open("ab") as file:
+        known = path.read_bytes()
+        file.truncate(known.rfind(b"\n") + 1)
+        file.write(line.encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def read_receipts(path: Path) -> list[Receipt]:

@@ -21,7 +21,7 @@ from murmura.core.rng import client_secrets
 from murmura.runtimes.http.device.device import Clock, Device, Sleep, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.joining import ManifestEvents
-from murmura.runtimes.http.device.places import register
+from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity, InMemoryStorage
 from murmura.runtimes.http.device.trust import agreed_terms
 from murmura.runtimes.http.protocol.admission import OwnAdmission
@@ -82,8 +82,11 @@ async def register_devices(
 
     async def one(client: int) -> Device:
         admission = None if simulated.admission is None else simulated.admission(client)
+        token = entropy(32).hex()
         async with gate:
-            place = await register(send, simulated.url, terms, admission, entropy(32).hex(), client)
+            place = await _patiently(
+                lambda: register(send, simulated.url, terms, admission, token, client), sleep
+            )
         identity = Identity(
             simulated.url,
             terms,
@@ -99,6 +102,17 @@ async def register_devices(
         return Device(identity, storage, liked(client), cache, send, clock, sleep, entropy)
 
     return list(await asyncio.gather(*(one(client) for client in simulated.clients)))
+
+
+async def _patiently(join: Callable[[], Awaitable[Place]], sleep: Sleep) -> Place:
+    """A place, asked for again while too many come from one address at once."""
+    while True:
+        try:
+            return await join()
+        except RefusedError as error:
+            if error.code != "rate":
+                raise
+        await sleep(1.0)
 
 
 def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Callable[[int], History]:

@@ -16,6 +16,8 @@ from murmura.runtimes.http.protocol.log import LogHead
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import pack_arrays, pack_pair, unpack_arrays, unpack_pair
 
+REMEMBERED = 64  # exchanges a device remembers, to answer none twice
+
 
 @dataclass(frozen=True, eq=False)
 class Identity:
@@ -61,6 +63,11 @@ class DeviceMemory:
     def head(self) -> LogHead | None:
         """The newest head of the log that was seen."""
         return LogHead(self.log[0], bytes.fromhex(self.log[1])) if self.log[1] else None
+
+    def exchanging(self, round: int, phase: str) -> DeviceMemory:
+        """An exchange is answered, or answered again after a crash."""
+        others = tuple(one for one in self.exchanges if one != (round, phase))
+        return replace(self, exchanges=(*others, (round, phase))[-REMEMBERED:])
 
     def answers(self, phase: str, window: int) -> int:
         """How often an exchange of the opening was answered in a window."""

@@ -83,6 +83,12 @@ async def _check_grown(
     head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
 ) -> None:
     """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
+    if head.size < before.size:  # an old answer of a cache, or a lie: no reason to leave for good
+        raise RefusedError(
+            "replay",
+            f"the log must have the {before.size} entries this device has seen, but {head.size} are shown; "
+            "take no part.",
+        )
     if not proof and before.size < head.size:
         at = f"{url}/log/consistency/{before.size}/{head.size}"
         proof = unpack_hashes((await ask(send, "GET", at)).body)

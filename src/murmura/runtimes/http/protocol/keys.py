@@ -46,7 +46,7 @@ class SealingKey:
         """What devices seal to."""
         return sealing.public_key(self.private)
 
-    def unseal(self, sealed: bytes, info: bytes) -> bytes:
+    def unseal(self, sealed: bytes | memoryview, info: bytes) -> bytes:
         """What was sealed to this key for this purpose; refuses anything else."""
         try:
             return sealing.unseal(sealed, self.private, info)

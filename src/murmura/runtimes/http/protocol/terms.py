@@ -129,9 +129,10 @@ class FederationTerms:
             )
         try:
             read = _TERMS.validate_python(values)
-        except ValueError:
+            spelled = read.encode()
+        except ValueError:  # also a number of the settings that is infinite or none
             raise RefusedError("malformed", "a field of the terms has the wrong type.") from None
-        if read.encode() != content:
+        if spelled != content:
             raise RefusedError("malformed", "terms must be in canonical form, but are not.")
         read.check()
         return read

@@ -10,7 +10,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 
 VERSION_HEADER = "murmura-protocol"
 REPLY_BYTES = 1 << 20  # of a reply's body that are read where nobody says how long it may be
-DOWNLOAD_BYTES = 64 << 20  # of what is published, before anything announces its length
+DOWNLOAD_BYTES = 64 << 20  # of what is published, whatever its announced length
 
 
 @dataclass(frozen=True)

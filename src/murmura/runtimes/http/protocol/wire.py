@@ -109,9 +109,9 @@ def sealed_pass(message: bytes) -> bytes:
     return message[_SHARE.size : SHARE_PRELUDE]
 
 
-def sealed_payload(message: bytes) -> bytes:
-    """The sealed payload of a share."""
-    return message[SHARE_PRELUDE:]
+def sealed_payload(message: bytes) -> memoryview:
+    """The sealed payload of a share, where it is: it is long."""
+    return memoryview(message)[SHARE_PRELUDE:]
 
 
 def report_content(head: ShareHead, payload: bytes) -> bytes:
@@ -119,7 +119,7 @@ def report_content(head: ShareHead, payload: bytes) -> bytes:
     return head.signed + bytes([head.kind]) + payload
 
 
-def digest(content: bytes) -> bytes:
+def digest(content: bytes | memoryview) -> bytes:
     """SHA-256."""
     return hashlib.sha256(content).digest()
 

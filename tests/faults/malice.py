@@ -1,0 +1,156 @@
+"""What liars do: manifests nobody agreed to, shares of invented devices, and reading what they get hold of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from murmura.channel.sealing import seal
+from murmura.channel.shares import expanded_sum
+from murmura.core.consent import Permission
+from murmura.core.contract import FederationInfo, Total
+from murmura.core.rng import client_secrets
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.device.joining import JoinRequest, join
+from murmura.runtimes.http.device.storage import Identity
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
+from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry
+from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
+from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
+from murmura.runtimes.http.protocol.terms import FederationTerms
+from murmura.runtimes.http.protocol.transport import HttpReply
+from murmura.runtimes.http.protocol.wire import NO_SIGNATURE, ShareHead, SharePass
+from murmura.runtimes.loopback import COORDINATOR
+from tests.http.network import SEEDED, Faults, World, entropy
+
+UPLOADS = ("/reports", "/letters")
+
+
+def uploads(network: Faults) -> list[tuple[str, bytes]]:
+    """Every message about somebody's history that anybody tried to send."""
+    return [(url, body) for method, url, body in network.log if method == "POST" and url.endswith(UPLOADS)]
+
+
+async def newcomer(world: World, folder: Path, client: int = 0) -> DeviceFolder:
+    """A device that joins as its owner would, by an invitation without a fingerprint."""
+    await world.servers.agree()
+    rows, home = world.rows(client), DeviceFolder(folder)
+    request = JoinRequest(
+        COORDINATOR,
+        world.data.items.labels[rows.item],
+        rows.value,
+        client_secrets(SEEDED, world.info.clients)[client],
+        Permission(),
+        minimum=1,
+        slot=client,
+        admission=world.servers.admission(client),
+    )
+    await join(request, home, world.network)
+    return home
+
+
+def awake(world: World, home: DeviceFolder, seed: int = 77) -> Device:
+    """The device of a folder as a new process finds it."""
+    own, send, clock = home.identity(), world.network, world.clock
+    cache = DownloadCache(COORDINATOR, send, own.terms)
+    return Device(own, home, home.rows(), cache, send, clock, clock.sleep, entropy(seed))
+
+
+@dataclass(frozen=True)
+class HeldKeys:
+    """Whose private keys a liar holds."""
+
+    coordinator: ServerKey
+    seed: ServerKey | None = None
+    vector: ServerKey | None = None
+
+    @staticmethod
+    def of(world: World, *, all_three: bool) -> HeldKeys:
+        """The coordinator's, or those of all machines."""
+        if not all_three:
+            return HeldKeys(world.coordinator.key)
+        return HeldKeys(world.coordinator.key, *(world.aggregators[role].key for role in ("seed", "vector")))
+
+    def sign(self, purpose: str, content: bytes) -> tuple[bytes, bytes, bytes]:
+        """Three signatures; zeros where the key is not held."""
+        held = (self.coordinator, self.seed, self.vector)
+        first, second, third = (NO_SIGNATURE if key is None else key.sign(purpose, content) for key in held)
+        return first, second, third
+
+    def show(self, federation: str, past: Sequence[bytes], content: bytes, before: int) -> HttpReply:
+        """A manifest in a log that begins with `past`, for a device that has seen `before` entries."""
+        tree = MerkleTree([leaf_hash(entry) for entry in (*past, manifest_entry(content))])
+        size = len(tree)
+        head = LogHead(size, tree.root())
+        own, seed, vector = (
+            b"" if key is None else head.sign(federation, key)
+            for key in (self.coordinator, self.seed, self.vector)
+        )
+        signed = LogHead(size, head.root, own, seed or NO_SIGNATURE, vector or NO_SIGNATURE)
+        inclusion, consistency = tree.inclusion(size - 1, size), tree.consistency(before, size)
+        proof = LogProof(signed, size - 1, before, tuple(inclusion), tuple(consistency))
+        envelope = SignedManifest(content, *self.sign("manifest", content), proof).encode()
+        return HttpReply(200, envelope, {"etag": '"a lie"'})
+
+
+def logged(world: World) -> list[bytes]:
+    """The entries of the coordinator's log."""
+    found = world.coordinator._store.rows("SELECT entry FROM log ORDER BY place")
+    return [bytes(entry) for (entry,) in found]
+
+
+def invented_share(
+    own: Identity,
+    head: ShareHead,
+    payload: bytes,
+    ticket: bytes,
+    receipt: bytes = wire.NO_RECEIPT,
+    mark: bytes = bytes(wire.MARK_BYTES),
+) -> bytes:
+    """A share with any payload, under whatever admission its sender shows."""
+    address = own.terms.seed_aggregator if head.kind == wire.SEED else own.terms.vector_aggregator
+    assert address is not None
+    key = bytes.fromhex(address.sealing_key)
+    sealed = seal(payload, key, head.info("payload"))
+    named, shown, signature = wire.digest(sealed), wire.NO_ADMISSION, NO_SIGNATURE
+    if own.admission is not None:
+        shown = own.admission.shown.encode()
+        signature = own.admission.key.sign("report", wire.report_content(head, named))
+    passed = SharePass(ticket, receipt, mark, shown, named, signature)
+    return head.encode() + seal(passed.encode(), key, head.info("pass")) + sealed
+
+
+def opened_share(body: bytes, kind: int, key: SealingKey) -> tuple[ShareHead, SharePass, bytes]:
+    """What the owner of an aggregator's key reads in a share."""
+    head = ShareHead.decode(body, kind)
+    passed = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))
+    return head, passed, key.unseal(wire.sealed_payload(body), head.info("payload"))
+
+
+def read_both(
+    terms: FederationTerms,
+    info: FederationInfo,
+    m: Manifest,
+    shares: tuple[bytes, bytes],
+    keys: Sequence[SealingKey],
+) -> Total:
+    """The update of one device, for whoever has both of its shares and both keys."""
+    chain = terms.chain(m.phase, info, m.largest)
+    seed, vector = (opened_share(body, kind, keys[kind])[2] for kind, body in enumerate(shares))
+    both = chain.ring.add_up([expanded_sum([seed], chain.ring), chain.ring.unpack(vector)])
+    return chain.server(both, m.round)
+
+
+def counted_items(total: Total) -> set[int]:
+    """The items that a sum of statistics counts."""
+    counts = total.update.tables["counts"]
+    return set(counts.index[counts.values[:, 0] > 0.5].tolist())
+
+
+def every_file(folder: Path) -> dict[str, bytes]:
+    """Every byte of every file below a folder, write-ahead files included."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
