@@ -59,7 +59,7 @@ def test_terms_have_one_spelling_and_are_named_by_it() -> None:
 WRONG: dict[str, list[Any]] = {
     "federation": ["0", "xx", "0F", 7, None],
     "coordinator": ["", "00", "0" * 63, "g" * 64, None, 7],
-    "seed_aggregator": [7, {}, {**SEED_AT, "key": ""}, {**SEED_AT, "sealing_key": "00"}, {**SEED_AT, "more": 1}],
+    "seed_aggregator": [{}, {**SEED_AT, "key": ""}, {**SEED_AT, "sealing_key": "00"}, {**SEED_AT, "more": 1}],
     "vector_aggregator": [7, {**VECTOR_AT, "url": None}, {"url": "https://two.example"}],
     "admission": ["anyone", "", None, 1],
     "admitter": ["0", "xx", None],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from murmura.core.settings import as_dict
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.setup import RoundTiming
+from murmura.runtimes.http.database import ServerDatabase, Statement
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.storage import DeviceMemory
 from murmura.runtimes.http.protocol.description import canonical
@@ -256,3 +258,32 @@ def test_only_who_was_counted_takes_part_in_the_phase_that_follows(
         outcomes = asyncio.run(scenario(world))
     assert {one.kind for one in outcomes} == {kind}
     assert all("counted in phase 'counts'" in one.why for one in outcomes) == bool(looks)
+
+
+def test_a_sum_and_who_is_in_it_are_written_down_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An aggregator that is killed while it releases has both or neither."""
+    channel = ChannelSettings(channel="secure-sum", minimum_cohort=4)
+    written: list[tuple[int, int]] = []
+    write = ServerDatabase.write
+
+    def watched(
+        store: ServerDatabase, statements: Iterable[Statement], durable: bool = False, **more: bool
+    ) -> None:
+        write(store, statements, durable, **more)
+        if store.row("SELECT 1 FROM facts WHERE name = 'sealing key'"):
+            released = store.rows("SELECT 1 FROM rounds WHERE state = 'released'")
+            written.append((len(released), len(store.rows("SELECT 1 FROM counted"))))
+
+    async def scenario(world: World) -> None:
+        devices = await world.everyone()
+        await world.turn()
+        await visits(devices)
+        monkeypatch.setattr(ServerDatabase, "write", watched)
+        await world.turn()
+
+    with ALGORITHMS.also(COUNTS.name, COUNTS):
+        asyncio.run(scenario(World(tmp_path, people(), COUNTS.name, as_dict(ExactCounts(part=1.0)), channel)))
+    assert set(written) <= {(0, 0), (1, 12)}
+    assert (1, 12) in written

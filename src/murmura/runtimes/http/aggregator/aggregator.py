@@ -329,14 +329,12 @@ class Aggregator:
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
         packed = o.ring.pack(self._sum(o, wire.unpack_ids(ids)))
-        self._store.write(
-            [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
-            durable=True,
-        )
-        if any(phase.follows == o.phase.name for phase in self.terms.algorithm().phases(self.agreement.info)):
-            listed = set(wire.unpack_ids(ids))
-            counted = [admission for admission, report in o.admitted.items() if report in listed]
-            self._desk.keep_counted(o.phase.name, o.manifest.window, counted)
+        phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
+        followed = any(phase.follows == o.phase.name for phase in phases)
+        admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
+        final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
+        counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
+        self._store.write([final, *counted], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
