@@ -180,7 +180,7 @@ class Client:
         leaf, path = digest(b"\0manifest\0", content), proof[250 : 250 + 32 * a]
         need(fits and proves(path, index, size - 1, root, leaf), "a manifest must be in the log, but is not")
         (known, seen), path = self.memory["head"], proof[250 + 32 * a :]
-        if known not in (0, before, size):
+        if known not in (0, before) and known < size:
             path = ask("GET", f"{self.url}/log/consistency/{known}/{size}")
         grown = 0 < known < size and proves(path, known - 1, size - 1, root, old=bytes.fromhex(seen))
         grown = grown or known == 0 or [known, seen] == [size, root.hex()]

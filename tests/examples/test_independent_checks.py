@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from murmura.runtimes.http.protocol.admission import Invitation
@@ -19,6 +21,7 @@ from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "independent_client.py"
+VECTORS = EXAMPLE.parents[1] / "vectors"
 USERS = 10
 
 
@@ -171,6 +174,37 @@ def test_nothing_is_answered_twice_and_nothing_older(meeting: Meeting) -> None:
     assert meeting.client.manifest(second) is None
     meeting.client.memory["last"] = [-1, ""]
     refuses(lambda: meeting.client.manifest(second), "must be new and follow the last one")
+
+
+def test_it_trains_the_golden_step(module: ModuleType) -> None:
+    """From the received model to the vector, to the last word."""
+    golden = json.loads((VECTORS / "training.json").read_text(encoding="utf-8"))
+    (step,) = (one for one in golden["steps"] if one["method"] == "fcf")
+    own = np.searchsorted(golden["listed"], golden["own"])
+    Q = np.frombuffer(bytes.fromhex(step["model"]), "<f8", -1, 12).reshape(len(golden["listed"]), -1)
+    x = np.zeros(1 + Q.size)
+    x[1:].reshape(Q.shape)[own] = module.train(Q[own], step["settings"]["reg"])
+    made = module.ring_vector(golden["channel"], x, golden["secret"], golden["round"])
+    assert made.tolist() == step["vector"]
+
+
+def test_it_reads_the_golden_proofs(module: ModuleType) -> None:
+    log = json.loads((VECTORS / "wire.json").read_text(encoding="utf-8"))["good"]["log"]
+    for one in log["inclusion"]:
+        leaf, root, proof = (_bytes(one[name]) for name in ("leaf", "root", "proof"))
+        assert module.proves(proof, one["index"], one["size"] - 1, root, leaf)
+    for one in log["consistency"]:
+        before, root, proof = (_bytes(one[name]) for name in ("before", "root", "proof"))
+        equal = one["first"] == one["size"]  # of equal sizes the roots are compared
+        assert (
+            before == root
+            if equal
+            else module.proves(proof, one["first"] - 1, one["size"] - 1, root, old=before)
+        )
+
+
+def _bytes(text: str | list[str]) -> bytes:
+    return bytes.fromhex(text if isinstance(text, str) else "".join(text))
 
 
 def test_proofs_are_those_of_the_tree(module: ModuleType) -> None:
