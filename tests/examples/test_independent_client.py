@@ -109,7 +109,6 @@ def told(here: Served, path: str) -> Any:
 
 
 @pytest.mark.process
-@pytest.mark.smoke
 def test_it_is_counted_and_the_model_has_the_bits_of_the_simulation(tmp_path: Path) -> None:
     table = write_table(people(USERS, 30), tmp_path / "likes.csv")
     data = training_rows(str(table), "", None)
