@@ -253,7 +253,9 @@ def test_aggregators_take_the_shares_and_countersign_the_journal(tmp_path: Path)
         assert report(aggregator(role, tmp_path), bytes.fromhex(one["message"])).hex() == plain[role]
     signatures = (plain["seed"], plain["vector"])
     named = GOOD["shares"][0]["report"]
-    Receipt(GOOD["manifest"]["hash"], named, plain["journal_head"], plain["salt"], signatures).check(TERMS)
+    Receipt(
+        TERMS.hash.hex(), GOOD["manifest"]["hash"], named, plain["journal_head"], plain["salt"], signatures
+    ).check(TERMS)
 
 
 def readable(message: bytes) -> IndividualReports:

@@ -157,8 +157,8 @@ class RoundRunner:
 
     async def _begin_round(self, send: Transport) -> None:
         at = self.now.position
+        await self._sign_head(send)  # also while nothing begins: what is logged is to be seen
         if self.state != "running" or self.itinerary.finished(at):
-            await self._sign_head(send)
             return
         registered = self.store.registered()
         awaited = self.setup.wait_for if at.serial == 0 else 0

@@ -305,7 +305,9 @@ class Device:
         self.storage.keep(self.storage.memory.exchanging(m.round, m.phase))
         receipts = await self._send(work, result, mark(salt, head))
         signed = tuple(receipt.hex() for receipt in receipts)
-        self.storage.keep_receipt(Receipt(pending.manifest, work.report.hex(), head, pending.salt, signed))
+        self.storage.keep_receipt(
+            Receipt(m.terms, pending.manifest, work.report.hex(), head, pending.salt, signed)
+        )
         learned = replace(self.storage.memory, state=result.state)
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
         return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed)
