@@ -1,4 +1,4 @@
-"""A device of a federation in one file, without murmura: written from docs/wire.md and the pages it names.
+"""A device of a federation in one file, without murmura: it does what docs/wire.md says, and no more.
 
     python independent_client.py 'murmura://…' likes.txt me.json [MINIMUM]
 

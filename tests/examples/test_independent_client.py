@@ -1,4 +1,4 @@
-"""A device written from the docs alone is counted like ours, and takes no part in what is forged."""
+"""A device that imports nothing of ours is counted like ours, and takes no part in what is forged."""
 
 from __future__ import annotations
 
