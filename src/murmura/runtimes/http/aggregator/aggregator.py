@@ -236,10 +236,10 @@ class Aggregator:
         """Who a share counts for, from its first bytes: checked before its payload is read."""
         if prelude in self._passes:
             return self._passes[prelude]
-        head = ShareHead.decode(prelude, self._kind)
         o, before = self._open, self._before
         if o is None and before is None:
             raise RefusedError("paused", "no round is open here.")
+        head = ShareHead.decode(prelude, self._kind)
         names = {one for one in (o and o.manifest.hash, before and before.manifest) if one}
         if head.manifest not in names:
             code = "late" if o is None else "replay"
