@@ -23,7 +23,7 @@ import pytest
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.admission import OwnAdmission
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.log import pack_entries, terms_entry
 from murmura.runtimes.http.protocol.manifest import Manifest

@@ -12,7 +12,7 @@ import pytest
 
 from murmura.runtimes.http.device.joining import about
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError

@@ -17,7 +17,7 @@ from murmura.runtimes.http.device import trust
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.log_check import check_log
 from murmura.runtimes.http.device.trust import last_verified, newest_model
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.log import (
     LogHead,
     LogProof,

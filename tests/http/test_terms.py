@@ -13,7 +13,7 @@ import pytest
 from murmura.core.errors import FederationError
 from murmura.runtimes.http.device import device
 from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms

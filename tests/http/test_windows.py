@@ -23,7 +23,7 @@ from murmura.runtimes.http.coordinator.setup import RoundTiming
 from murmura.runtimes.http.database import ServerDatabase, Statement
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.storage import DeviceMemory
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import CLOCKS_DIFFER, ReleaseWindows
 from murmura.runtimes.http.protocol.transport import HttpReply

@@ -14,7 +14,7 @@ from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.admission import Invitation
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.log import pack_entries
 from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.wire import ShareHead
