@@ -31,8 +31,9 @@ from murmura.runtimes.http.protocol.refusals import STATUS
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.machines import SECONDS
+from tests.faults.malice import ordered
 from tests.faults.payloads import Payload, fuzzed
-from tests.faults.test_liars import key_of, opened, ordered
+from tests.faults.test_liars import key_of, opened
 
 pytestmark = pytest.mark.process
 

@@ -22,7 +22,7 @@ from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedMa
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply, ask
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
-from tests.faults.malice import HeldKeys, logged, uploads
+from tests.faults.malice import HeldKeys, logged, ordered, uploads
 from tests.http.network import World, people
 
 TRAINING: dict[str, object] = {"rounds": 3, "clients": "all", "prior": False}
@@ -120,7 +120,7 @@ def test_honest_aggregators_log_and_open_no_skipped_serial(tmp_path: Path) -> No
         content = lie.encode()
         for url in (SEED, VECTOR):
             with pytest.raises(RefusedError, match="must be in the public log before it is opened"):
-                await ask(world.network, "POST", f"{url}/rounds", key.sign("manifest", content) + content)
+                await ask(world.network, "POST", f"{url}/rounds", ordered(content, key))
             size = len(logged(world))
             entry = size.to_bytes(8, "little") + pack_entries([manifest_entry(content)])
             with pytest.raises(RefusedError, match="manifest 2 must be logged next"):
@@ -141,7 +141,7 @@ def test_two_devices_cannot_be_shown_two_manifests(tmp_path: Path) -> None:
         content, key = other.encode(), world.coordinator.key
         for url in (SEED, VECTOR):
             with pytest.raises(RefusedError, match="manifest 1 is known here with another content"):
-                await ask(world.network, "POST", f"{url}/rounds", key.sign("manifest", content) + content)
+                await ask(world.network, "POST", f"{url}/rounds", ordered(content, key))
         twin = HeldKeys.of(world, all_three=False)
         second = twin.show(m.federation, logged(world)[:-1], content, victim.storage.memory.log[0])
         with pytest.raises(RefusedError, match="signature must be of the right machine"):

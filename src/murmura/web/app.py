@@ -67,7 +67,9 @@ class App(Generic[M]):
         self, machine: M, table: Table[M], limits: RequestLimits, background: Background, tick: float
     ) -> None:
         self._machine, self._table, self._background, self._tick = machine, table, background, tick
-        self._fixed = {(one.method, one.path): one for one in table if "{" not in one.path}
+        self._fixed: dict[tuple[str, str], Endpoint[M]] = {
+            (one.method, one.path): one for one in table if "{" not in one.path
+        }
         self._admission = _Admission(limits, time.monotonic)
         listeners = Places(limits.streams, limits.streams_each)
         self._bulletins = {
