@@ -43,7 +43,7 @@ async def round_with(world: World, devices: list[Device]) -> None:
 
 
 def missed(world: World) -> dict[int, int]:
-    return dict(world.coordinator._store.rows("SELECT slot, missed FROM devices ORDER BY slot"))  # type: ignore[arg-type]
+    return dict(world.coordinator._store.rows("SELECT slot, missed FROM devices ORDER BY slot"))
 
 
 @pytest.mark.parametrize("mode", ["secure-sum", "readable"])
