@@ -230,11 +230,12 @@ class Device:
         try:
             return (await self._patiently("POST", url, body, manifest)).body
         except RefusedError as error:
-            if error.code != "unauthorised" or self.identity.admission is None:
+            if error.code != "unauthorised":
                 raise
         own = self.identity
         place = await register(self.send, own.url, own.terms, own.admission, token=own.token)
         self.identity = replace(own, place=place.slot)
+        self.storage.keep_place(place.slot)
         return (await self._patiently("POST", url, body, manifest)).body
 
     def _report(self, manifest: Manifest) -> bytes:

@@ -170,6 +170,10 @@ class DeviceFolder:
         """Change what is allowed."""
         self._write(PERMISSION, json.dumps(as_dict(permission)).encode())
 
+    def keep_place(self, place: int) -> None:
+        """Keep the number the coordinator has given it anew."""
+        self._write_identity(replace(self.identity(), place=place))
+
     @property
     def journal(self) -> Journal:
         """What left."""

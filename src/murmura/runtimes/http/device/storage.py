@@ -113,6 +113,9 @@ class DeviceStorage(Protocol):
     def permission(self) -> Permission:
         """What the owner allows at this moment."""
 
+    def keep_place(self, place: int) -> None:
+        """Keep the number the coordinator has given it anew."""
+
     def note(self, entry: JournalEntry) -> str:
         """Write down an upload before it leaves, once per manifest; the head of the journal then."""
 
@@ -138,6 +141,9 @@ class InMemoryStorage:
     def permission(self) -> Permission:
         """Always the same."""
         return self.allowed
+
+    def keep_place(self, place: int) -> None:
+        """It lasts as long as the device's identity does."""
 
     def note(self, entry: JournalEntry) -> str:
         """Count it."""
