@@ -66,6 +66,21 @@ def test_a_witness_takes_over_what_follows_and_signs_its_head(witness: LogWitnes
     assert not again.has(replace(manifests()[0], nonce="00" * 16).encode())
 
 
+def test_a_new_witness_takes_over_a_log_whose_terms_changed(witness: LogWitness) -> None:
+    """An aggregator that takes another's place sees the terms before it came, and what was done under them."""
+    log, now = entries(), replace(terms(), windows=replace(terms().windows, seconds=7200.0))
+    last = manifests()[-1]
+    after = replace(last, serial=last.serial + 1, previous=last.hash.hex(), terms=now.hash.hex())
+    whole = [*log, terms_entry(now.encode()), manifest_entry(after.encode())]
+    witness.append(now, 0, whole)
+    assert witness.tree.root() == MerkleTree([leaf_hash(entry) for entry in whole]).root()
+    under_old = replace(after, serial=after.serial + 1, previous=after.hash.hex(), terms=terms().hash.hex())
+    stranger = replace(now, federation="11" * 16)
+    for entry in (manifest_entry(under_old.encode()), terms_entry(stranger.encode())):
+        with pytest.raises(RefusedError, match="but (is|are) not"):
+            witness.append(now, len(whole), [entry])
+
+
 def test_a_witness_refuses_gaps_and_rewritten_entries(witness: LogWitness) -> None:
     log = entries()
     assert "entries from 0 on must come first, but 1 came" in refused(witness, 1, log[1:])

@@ -140,6 +140,8 @@ class Aggregator:
             raise RefusedError(
                 "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
             )
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
             raise RefusedError(
                 "forged", "a manifest must be in the public log before it is opened, but is not."
