@@ -222,7 +222,7 @@ def test_a_share_opens_to_its_pass_and_its_payload(plain: dict[str, Any]) -> Non
     assert head.manifest == SIGNED.manifest.hash
     token = plain["token"].encode()
     assert head.report == hashlib.sha256(b"murmura report\0" + token + head.manifest).digest()[:16]
-    parts = {"pass": wire.sealed_pass(message), "payload": wire.sealed_payload(message)}
+    parts = {"pass": wire.sealed_pass(message), "payload": bytes(wire.sealed_payload(message))}
     for part, sealed in parts.items():
         assert head.info(part).hex() == plain["info"][part]
         assert unseal(sealed, private, head.info(part)).hex() == plain[part]

@@ -114,12 +114,19 @@ class Aggregator:
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
     def append_log(self, message: bytes) -> bytes:
-        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature."""
+        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature.
+
+        The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
+        """
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
         start = int.from_bytes(content[:8], "little")
         self.witness.append(self.terms, start, unpack_entries(content[8:]))
-        return self.witness.sign(self.terms.federation, self.key)
+        if self.witness.under(self.terms):
+            return self.witness.sign(self.terms.federation, self.key)
+        if len(content) > 8:
+            return b""
+        raise RefusedError("forged", "the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
         """The coordinator's signature, then a manifest and the counts it names; answers with a signature."""

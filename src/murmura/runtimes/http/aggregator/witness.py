@@ -54,7 +54,7 @@ class LogEnd:
         if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
             raise RefusedError(
                 "forged",
-                f"manifest {self.serial + 1} must be logged next, after the one before it, but is not.",
+                f"manifest {self.serial + 1} must be logged next, after the one before, but is not.",
             )
         if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
             raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
@@ -73,6 +73,10 @@ class LogWitness:
     def has(self, content: bytes) -> bool:
         """Whether a manifest is in the log."""
         return leaf_hash(manifest_entry(content)) in self._leaves
+
+    def under(self, terms: FederationTerms) -> bool:
+        """Whether these are the terms that hold at the end of the log."""
+        return self._end.terms == terms.hash
 
     def append(self, terms: FederationTerms, start: int, entries: list[bytes]) -> None:
         """Take over new entries, all or none; refuses a gap, a rewritten past and a manifest out of order."""
