@@ -178,6 +178,9 @@ class Aggregator:
             raise RefusedError(
                 "forged", f"a round must lie in the window of its time, but says {manifest.window}."
             )
+        before = self._store.row("SELECT max(opened_in) FROM rounds")
+        if before is not None and manifest.window < (before[0] or 0):
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
