@@ -218,3 +218,110 @@ def test_a_round_that_is_shown_again_counts_once_in_its_window(tmp_path: Path) -
         assert world.coordinator.rounds.store.attempts("prior", 0) == 1
 
     asyncio.run(scenario())
+
+
+def at_midnight(world: World, monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    """Where two windows meet, clocks may differ: a coordinator asks in the one it likes."""
+    ask_again(world, monkeypatch)
+    windows = world.coordinator.rounds.terms.windows
+    world.clock.now = windows.ends(0) - 1.0
+    world.coordinator.rounds._clock = lambda: windows.ends(0) + (1.0 if window else -1.0)
+
+
+async def back_and_forth(world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Statistics are asked in window 1, and once more in window 0, in which everybody has answered."""
+    for window in (1, 0):
+        at_midnight(world, monkeypatch, window)
+        await world.turn()
+        outcomes = []
+        for device in devices:
+            try:
+                outcomes.append((await device.visit()).kind)
+            except RefusedError as error:
+                outcomes.append(str(error))
+        await world.turn()
+    return outcomes
+
+
+def test_a_device_that_answered_in_a_window_answers_in_no_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, twelve(), settings=SETTINGS)
+    careless_aggregators(monkeypatch)
+
+    async def scenario() -> None:
+        devices = await one_sum(world)
+        outcomes = await back_and_forth(world, devices, monkeypatch)
+        assert all("window 0 must not come after 1" in one for one in outcomes)
+        assert len(uploads(world.network)) == 2 * len(devices)  # of window 1
+
+    asyncio.run(scenario())
+
+
+def test_an_aggregator_that_opened_a_window_opens_no_earlier_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, twelve(), settings=SETTINGS)
+
+    async def scenario() -> None:
+        devices = await one_sum(world)
+        assert set(await back_and_forth(world, devices, monkeypatch)) == {"idle"}
+        assert "window 0 must not come after 1" in world.coordinator.history()[0]["reason"]
+
+    asyncio.run(scenario())
+
+
+def test_a_device_that_lets_windows_go_back_answers_twice_in_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, twelve(), settings=SETTINGS)
+    careless_aggregators(monkeypatch)
+    monkeypatch.setattr(Device, "_check_onward", lambda *_: None)
+
+    async def scenario() -> None:
+        devices = await one_sum(world)
+        assert set(await back_and_forth(world, devices, monkeypatch)) == {"sent"}
+
+    asyncio.run(scenario())
+
+
+def test_a_device_draws_with_no_round_number_twice_however_long_ago(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same number gives the same draws: two updates would differ by what the model changed alone."""
+    world = World(tmp_path, twelve(), settings={"rounds": 9, "clients": "all"})
+    monkeypatch.setattr("murmura.runtimes.http.device.storage.REMEMBERED", 3)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        for _ in range(5):
+            await world.one_round(devices)
+        rounds = world.coordinator.rounds
+        rounds.now = replace(rounds.now, position=replace(rounds.now.position, round=1))
+        await world.turn()
+        world.network.log.clear()
+        for device in devices:
+            with pytest.raises(RefusedError, match="round 1 must not come after 4"):
+                await device.visit()
+        assert uploads(world.network) == []
+
+    asyncio.run(scenario())
+
+
+def test_a_device_that_lets_rounds_go_back_draws_again_with_one_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, twelve(), settings={"rounds": 9, "clients": "all"})
+    monkeypatch.setattr("murmura.runtimes.http.device.storage.REMEMBERED", 3)
+    monkeypatch.setattr(Device, "_check_onward", lambda *_: None)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        for _ in range(5):
+            await world.one_round(devices)
+        rounds = world.coordinator.rounds
+        rounds.now = replace(rounds.now, position=replace(rounds.now.position, round=1))
+        await world.turn()
+        assert {(await device.visit()).kind for device in devices} == {"sent"}
+
+    asyncio.run(scenario())

@@ -135,6 +135,7 @@ class Aggregator:
             raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
         check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
         manifest = Manifest.decode(content)
+        self._check_terms(manifest)
         signed = self.key.sign("manifest", content)
         if self._open is not None and self._open.manifest.hash == manifest.hash:
             return signed
@@ -186,6 +187,9 @@ class Aggregator:
             raise RefusedError(
                 "forged", f"a round must lie in the window of its time, but says {manifest.window}."
             )
+        before = self._store.row("SELECT max(opened_in) FROM rounds")
+        if before is not None and manifest.window < (before[0] or 0):
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
@@ -388,7 +392,13 @@ class Aggregator:
     def _collecting(self, name: bytes) -> _Open:
         if self._open is None or self._open.manifest.hash != name:
             raise self._absent(name)
+        self._check_terms(self._open.manifest)
         return self._open
+
+    def _check_terms(self, manifest: Manifest) -> None:
+        """Refuse a round of other terms than those that hold now: its devices may have agreed to no others."""
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("lost", f"round {manifest.round} was made under other terms; give it up.")
 
     def _released(self, name: bytes) -> tuple[bytes, bytes] | None:
         found = self._store.row("SELECT ids, total FROM rounds WHERE hash = ? AND state = 'released'", (name,))

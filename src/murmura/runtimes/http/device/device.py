@@ -150,11 +150,24 @@ class Device:
             raise RefusedError(
                 "replay", "this exchange was answered before under another manifest; take no part."
             )
+        self._check_onward(manifest)
         if not self.identity.terms.windows.is_at(manifest.window, self._clock()):
             raise RefusedError(
                 "forged", f"window {manifest.window} must be that of the time, but is not; take no part."
             )
         return True
+
+    def _check_onward(self, manifest: Manifest) -> None:
+        """Refuse a window or a round before one that was answered: only of the last ones much is remembered.
+
+        Where two windows meet, both are those of the time, as clocks differ; and the draws of a round are made
+        with its number, so that one number twice would be one randomness for two updates.
+        """
+        last, at = self.storage.memory.newest_window, self.storage.memory.newest_round
+        if manifest.window < last:
+            raise RefusedError("replay", f"window {manifest.window} must not come after {last}; take no part.")
+        if manifest.round < at:
+            raise RefusedError("replay", f"round {manifest.round} must not come after {at}; take no part.")
 
     def _objection(self, manifest: Manifest) -> str | None:
         """Why the owner of this device would not want to take part."""
