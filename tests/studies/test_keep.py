@@ -61,15 +61,15 @@ def test_the_first_result_is_kept_as_it_is(tmp_path: Path) -> None:
 
 
 def test_trials_are_kept_with_the_experiment_whose_run_it_is(tmp_path: Path) -> None:
-    out, place = wrote(tmp_path / "out", {"ml-1m": 0.2}), tmp_path / "kept"
+    out, place = wrote(tmp_path / "out", {"foursquare-italy": 0.2}), tmp_path / "kept"
     place.mkdir()
-    other = experiment("federank-fig1")  # on ml-1m it shows the run of thesis-fig4.2
+    other = experiment("fpl-fig4")  # on foursquare-italy it shows the run of thesis-fig4.2
     for end in ("csv", "md", "json"):
         (out / f"{other.name}.{end}").write_text(text(out, end), encoding="utf-8")
     for name in (SHOWN.name, other.name):
-        (out / f"{name}-ml-1m-trials.csv").write_text("trial\n", encoding="utf-8")
-    assert f"{SHOWN.name}-ml-1m-trials.csv" in {path.name for path in keep(SHOWN, out, place)}
-    assert f"{other.name}-ml-1m-trials.csv" not in {path.name for path in keep(other, out, place)}
+        (out / f"{name}-foursquare-italy-trials.csv").write_text("trial\n", encoding="utf-8")
+    assert f"{SHOWN.name}-foursquare-italy-trials.csv" in {path.name for path in keep(SHOWN, out, place)}
+    assert f"{other.name}-foursquare-italy-trials.csv" not in {path.name for path in keep(other, out, place)}
 
 
 def test_what_is_no_whole_run_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
