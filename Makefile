@@ -31,7 +31,7 @@ test-neural: $(VENV)/.neural
 
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
-	MURMURA_FAULT_POINTS=all $(PYTEST) tests/faults
+	MURMURA_FAULT_POINTS=all MURMURA_FAULT_REQUESTS=100000 $(PYTEST) tests/faults
 
 # Every property of the core on examples that nobody has tried; the others always take the same.
 test-properties: $(VENV)/.test
