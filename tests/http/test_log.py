@@ -139,6 +139,10 @@ def test_an_aggregator_signs_no_log_that_ends_under_terms_it_has_not_agreed_to(t
         seed, key = world.aggregators["seed"], world.coordinator.key
         entry = terms_entry(replace(seed.terms, method="fcf").encode())
         message = len(seed.witness.tree).to_bytes(8, "little") + pack_entries([entry])
+        with pytest.raises(RefusedError, match="terms in the log must be agreed here"):
+            seed.append_log(key.sign("log", message) + message)
+        seed.witness = LogWitness(ServerDatabase(tmp_path / "another.db", "aggregator"))  # takes one over
+        message = bytes(8) + pack_entries([entry])
         assert seed.append_log(key.sign("log", message) + message) == b""
         empty = len(seed.witness.tree).to_bytes(8, "little")
         with pytest.raises(RefusedError, match="the last terms of the log must be those agreed here"):

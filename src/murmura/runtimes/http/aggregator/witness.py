@@ -41,6 +41,8 @@ class LogEnd:
             read = FederationTerms.decode(content)
             if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
                 raise RefusedError("forged", "terms in the log must be of this federation, but are not.")
+            if self.terms == terms.hash != read.hash:  # others are of the past, before the agreed ones
+                raise RefusedError("forged", "terms in the log must be agreed here, but are not.")
             return replace(self, terms=read.hash)
         if not self.terms:
             raise RefusedError("malformed", "a log must begin with the terms, but begins with something else.")
