@@ -28,6 +28,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import check_version
 
 LARGEST = 1 << 16  # bytes of terms
+DEEPEST = 8  # objects and lists in each other: no method has settings of more, and who reads on would never end
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
 Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
 PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -123,6 +124,8 @@ class FederationTerms:
             )
         values = json_object(content, "terms must be a JSON object, but are something else.")
         check_version(values.get("protocol"))
+        if _depth(values) > DEEPEST:
+            raise RefusedError("malformed", f"terms must be nested {DEEPEST} deep at most, but are deeper.")
         if set(values) != {field.name for field in fields(FederationTerms)}:
             raise RefusedError(
                 "malformed", "terms must have exactly the fields of docs/wire.md, but have others."
@@ -224,6 +227,15 @@ class FederationTerms:
 
 
 _TERMS = TypeAdapter(FederationTerms)
+
+
+def _depth(value: object) -> int:
+    """How many objects and lists are in each other; not counted further than what is refused."""
+    layer, depth = [value], 0
+    while depth <= DEEPEST and (layer := [one for one in layer if isinstance(one, dict | list)]):
+        layer = [inner for one in layer for inner in (one.values() if isinstance(one, dict) else one)]
+        depth += 1
+    return depth
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
