@@ -175,6 +175,8 @@ class Device:
         least = min(own.terms.minimum, manifest.called)
         if least < own.minimum:
             return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
+        if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
+            return "the round asks to be answered after it is over"
         if own.terms.readable and not own.readable:
             return "the server can read each update, and this device does not allow that"
         return None
@@ -304,8 +306,9 @@ class Device:
             memory = replace(memory, pending=pending, joined=result.joined, sent=result.sent)
             self.storage.keep(memory if work.phase.repeat is None else memory.answering(m.phase, m.window))
         send_at = work.send_at
-        while m.hold > 0 and send_at < self._clock():
-            send_at += m.hold  # training took longer than it should: tell no more than that
+        late = self._clock() - send_at
+        if m.hold > 0 and late > 0:  # training took longer than it should: tell no more than in whole holds
+            send_at += late + -late % m.hold
         while (wait := send_at - self._clock()) > 0:
             await self._sleep(min(wait, 1.0))
             self._require_consent(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from murmura.core.codec import decode_changes, decode_model, encode_model
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError
+from murmura.core.message import TableSpec
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -116,10 +118,20 @@ class DownloadCache:
                         "what changed must lead to the model of the round, but leads elsewhere."
                     )
             model: Model = {
-                name: values.astype(kinds[name]).reshape(wanted.shapes[name]) for name, values in tables.items()
+                table.name: tables[table.name].astype(kinds[table.name]).reshape(_shape(table, wanted))
+                for table in publishes.tables
             }
         except (FederationError, KeyError, ValueError) as error:
             raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
         for values in model.values():
             values.flags.writeable = False
         return model
+
+
+def _shape(table: TableSpec, wanted: Manifest) -> tuple[int, ...]:
+    """The shape of a table as its method holds it; refuses one that would only fail in training."""
+    shape = tuple(wanted.shapes[table.name])
+    known = (table.rows, table.width), (table.rows,), ()
+    if shape not in known or math.prod(shape) != table.rows * table.width:
+        raise FederationError(f"'{table.name}' must have {table.rows} rows of {table.width}, but has others.")
+    return shape

@@ -10,6 +10,8 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
 
+MOST_PLACES = 1 << 24
+
 
 @dataclass(frozen=True)
 class Place:
@@ -37,7 +39,8 @@ async def register(
         proof = join_proof(admission, terms.federation, token)
         wanted |= {"admission": admission.shown.encode().hex(), "proof": proof.hex()}
     reply = (await ask(send, "POST", f"{url}/devices", json.dumps(wanted).encode())).json()
-    try:
-        return Place(str(reply["token"]), int(reply["slot"]))
-    except (KeyError, TypeError, ValueError):
-        raise RefusedError("malformed", "a place must have a token and a number, but has not.") from None
+    given = reply.get("slot")
+    # under another token than its own it would be told apart, or from nobody; and its number is counted up to
+    if reply.get("token") != token or type(given) is not int or not 0 <= given < MOST_PLACES:
+        raise RefusedError("malformed", "a place must have this device's token and a number, but has not.")
+    return Place(token, given)

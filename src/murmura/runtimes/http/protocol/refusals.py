@@ -56,7 +56,7 @@ class RefusedError(FederationError):
         try:
             content = json.loads(body)
             code, message = str(content["error"]), str(content["message"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             code, message = "malformed", f"the other side answered {status} without saying why."
         return RefusedError(code if code in STATUS else "malformed", message)
 

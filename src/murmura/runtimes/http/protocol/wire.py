@@ -44,6 +44,7 @@ _ARRAYS = struct.Struct("<2sBBI")
 REPORT_HEADER = _REPORT.size
 SHARE_PRELUDE = _SHARE.size + _PASS.size + sealing.OVERHEAD  # what is read before the payload
 SHARE_HEADER = SHARE_PRELUDE + sealing.OVERHEAD  # what a share is longer than its payload
+MOST_DIMENSIONS, MOST_VALUES = 32, 1 << 48  # of an array in a message
 TYPES = frozenset({"<f2", "<f4", "<f8", "<u4", "<i4", "<i8", "|u1", "|b1"})
 
 
@@ -228,13 +229,19 @@ def unpack_arrays(message: bytes) -> dict[str, NDArray[Any]]:
 def _index(text: bytes) -> list[tuple[str, str, list[int]]]:
     try:
         read = [(str(name), str(kind), [int(n) for n in shape]) for name, kind, shape in json.loads(text)]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         read = [("", "", [])]
-    if any(kind not in TYPES or min(shape, default=0) < 0 for _, kind, shape in read):
+    if not all(kind in TYPES and _can_be_made(shape) for _, kind, shape in read):
         raise RefusedError(
             "malformed", "a message of arrays must list its names, types and shapes, but does not."
         )
     return read
+
+
+def _can_be_made(shape: list[int]) -> bool:
+    """Whether numpy knows such arrays: also an empty one has so many dimensions and no larger ones."""
+    whole = len(shape) <= MOST_DIMENSIONS and min(shape, default=0) >= 0
+    return whole and math.prod(max(n, 1) for n in shape) < MOST_VALUES
 
 
 def _little(array: NDArray[Any]) -> NDArray[Any]:
