@@ -17,6 +17,7 @@ from murmura.runtimes.http.protocol.addresses import is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
+
     from murmura.web.app import App
     from murmura.web.connections import ConnectionLimits
 
