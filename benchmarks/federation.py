@@ -237,8 +237,8 @@ def before() -> Work:
 def judge_beside(mine: Measured, other: Measured) -> tuple[str, str]:
     assert (mine.committed, mine.uploads) == (other.committed, other.uploads), "both did the same rounds"
     first, second = (
-        f"{found.uploads / found.cpu:,.0f} uploads of {found.bytes_up / found.uploads / 1e3:,.1f} kB per server "
-        f"CPU second, {found.wall / found.committed:.0f} s a round"
+        f"{found.uploads / found.cpu:,.0f} uploads of {found.bytes_up / found.uploads / 1e3:,.1f} kB per "
+        f"server CPU second, {found.wall / found.committed:.0f} s a round"
         for found in (mine, other)
     )
     return first, second
