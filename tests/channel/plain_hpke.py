@@ -1,4 +1,4 @@
-"""RFC 9180 in plain Python, base mode of the one suite: with the sender's one-time key given, for known answers."""
+"""RFC 9180 in plain Python, base mode of one suite; a sender's one-time key is given, for known answers."""
 
 from __future__ import annotations
 

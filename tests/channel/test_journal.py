@@ -123,7 +123,12 @@ def test_the_commands_check_and_export(tmp_path: Path) -> None:
     assert head in runner.invoke(app, ["ledger", "verify", str(tmp_path / "two"), "--head", head]).stdout
     printed = runner.invoke(app, ["ledger", "export", str(tmp_path / "one"), "--as", "json"])
     assert len(json.loads(printed.stdout)) == 5
-    for words in (["export", str(tmp_path)], ["verify", str(tmp_path / "none")]):
+    receipts = ["--receipts", str(tmp_path / "copy.jsonl")]
+    for words in (
+        ["export", str(tmp_path)],
+        ["verify", str(tmp_path / "none")],
+        ["verify", str(tmp_path / "one"), *receipts],  # nobody says whose signatures they have
+    ):
         assert isinstance(runner.invoke(app, ["ledger", *words]).exception, MurmuraError)
 
 

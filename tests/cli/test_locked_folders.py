@@ -34,6 +34,7 @@ from tests.ports import free_ports
 from tests.studies.worlds import small_world
 
 MODELS = "mostpop,item-knn"
+OPEN = ("--admission", "open")
 
 
 def until(happened: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
@@ -91,7 +92,7 @@ def test_a_second_device_or_server_is_refused_and_a_killed_one_goes_on(tmp_path:
     table, (port, other) = write_table(people(), tmp_path / "likes.csv"), free_ports(2)
     processes, me, state = Processes(tmp_path), tmp_path / "me", tmp_path / "s"
     common = ("--readable", "--minimum", 10)
-    serving = ("serve", "--state", state, "--like", table, "-S", "clients=12", *common, "--port")
+    serving = ("serve", "--state", state, "--like", table, "-S", "clients=12", *common, *OPEN, "--port")
     joining = ("join", f"http://127.0.0.1:{port}", "--state", me, "--data", table, "--user", 0, *common)
     try:
         served = processes.start("serve", *serving, port)

@@ -99,6 +99,9 @@ def test_from_flags_to_a_page(tmp_path: Path) -> None:
     ]
     rows = [json.loads(line) for line in murmura("analyse", "sweep", out, "--json").splitlines()]
     assert [row["P@10"] for row in rows[:3]] == [line["P@10"] for line in lines[1:4]]
+    in_csv = list(csv.DictReader(murmura("analyse", "sweep", out, "--csv").splitlines()))
+    assert [line["model"] for line in in_csv] == [row["model"] for row in rows]
+    assert [float(line["P@10"]) for line in in_csv] == [row["P@10"] for row in rows]
     assert "Updates and recommendations" in murmura("analyse", "frequency", out)
     assert "Freshness and accuracy" in murmura("analyse", "freshness", out)
     asked = ("analyse", "tests", out, "--pair", "sfpl pi=1,mostpop", "--pair", "all pi=1,sfpl pi=1", "--json")

@@ -13,7 +13,7 @@ row, and `key={n}` the longest value of that column with which the cell begins. 
 the column to read, or several, `ours, printed`, for several numbers in one cell; a word that is no column is a
 metric, and there may be several too. Without a column it is `ours`; `±` is half the width from low to high. One
 line must be left, unless the `mean` or the `sum` of several is asked for. The number must be the kept one,
-rounded to the digits that are printed.
+rounded to the digits that are printed; with `seeds` the cell has one for each seed, and their mean must be it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Claim(NamedTuple):
     metrics: tuple[str, ...]
     columns: tuple[str, ...]
     over: str
+    seeds: bool  # one number for each seed is printed, and their mean is kept
 
     @property
     def places(self) -> list[tuple[str, str]]:
@@ -66,19 +67,21 @@ def claim(file: str, text: str, cells: list[str]) -> Claim:
     picks: dict[str, str] = {}
     metrics: tuple[str, ...] = ()
     columns: tuple[str, ...] = ("ours",)
-    over = ""
+    over, seeds = "", False
     for part in filter(None, map(str.strip, text.split(";"))):
         names = (part,) if part in known else tuple(name.strip() for name in part.split(","))
         key, _, value = part.partition("=")
         if part in OVER:
             over = part
+        elif part == "seeds":
+            seeds = True
         elif all(name == "±" or name in known for name in names):
             columns = names
         elif value and key in known:
             picks[key] = _filled(value, cells, {line[key] for line in lines_of(file)})
         else:
             metrics = names
-    return Claim(file, picks, metrics, columns, over)
+    return Claim(file, picks, metrics, columns, over, seeds)
 
 
 def _filled(value: str, cells: list[str], known: set[str]) -> str:
@@ -101,6 +104,13 @@ def agrees(printed: str, kept: float) -> bool:
     digits = len(mantissa.partition(".")[2]) - int(exponent or 0)
     value = 100 * kept if printed.endswith("%") else kept
     return abs(float(number) - value) <= 0.5 * 10.0**-digits * (1 + 1e-9) + 1e-12
+
+
+def agrees_on_mean(printed: str, kept: float) -> bool:
+    """Whether the mean of several numbers is the kept one, each of them rounded; whole numbers are exact."""
+    each = [one.rstrip(",").replace(",", "") for one in printed.split()]
+    digits = min(len(one.partition(".")[2]) for one in each)
+    return abs(fmean(map(float, each)) - kept) <= 0.5 * 10.0 ** -(digits or 3) + 1e-12
 
 
 def kept(line: Line, column: str) -> float | None:
@@ -147,6 +157,9 @@ def _of_table(after: str, file: str, picks: str, columns: list[str]) -> Iterator
 
 
 def _compared(meant: Claim, printed: list[str]) -> Iterator[str]:
+    if meant.seeds and len(printed) > 1:
+        printed = [" ".join(printed)]
+    right = agrees_on_mean if meant.seeds else agrees
     for number, (metric, column) in zip([*printed, *([""] * len(meant.places))], meant.places):
         place = " ".join([meant.file, *meant.picks.values(), metric, column]).replace("  ", " ")
         lines = meant.lines(metric)
@@ -154,7 +167,7 @@ def _compared(meant: Claim, printed: list[str]) -> Iterator[str]:
             yield f"a mark must mean one line, but {place} has {len(lines)}; name more of it."
             continue
         value = _value(lines, column, meant.over)
-        if (number == "") != (value is None) or (value is not None and not agrees(number, value)):
+        if (number == "") != (value is None) or (value is not None and not right(number, value)):
             yield f"{place} is {value}, but '{number}' is printed; write what is kept."
 
 

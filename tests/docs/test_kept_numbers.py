@@ -62,6 +62,17 @@ def test_a_changed_number_is_found() -> None:
 
 
 @pytest.mark.usefixtures("results")
+def test_of_numbers_by_seed_the_mean_is_kept() -> None:
+    rounds = "<!-- kept: t.csv; row=MostPop; data=a | IC@10; seeds -->\n\n| seeds |\n| - |\n"
+    assert problems(f"{rounds}| 1,018, 1,018, 1,018, 1,018, 1,020 |\n") == []
+    assert len(problems(f"{rounds}| 1,018, 1,018, 1,018, 1,018, 1,019 |\n")) == 1
+    head = "<!-- kept: t.csv; row={1} | | P@10; seeds -->\n\n| row | seeds |\n| - | - |\n"
+    assert problems(f"{head}| sFPL | .0085, .0091, .0095 |\n") == []
+    assert problems(f"{head}| sFPL | .0085, .0091, .0096 |\n| sFPL+ | .0105, .0151 |\n") == []
+    assert len(problems(f"{head}| sFPL | .0085, .0091, .0099 |\n| sFPL+ | |\n")) == 2
+
+
+@pytest.mark.usefixtures("results")
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -84,13 +84,12 @@ def secret(client: int) -> Words:
 
 async def persist(asked: Callable[[], Awaitable[T]]) -> T:
     """Ask until somebody answers, and until the machines have come to terms."""
+    until = time.monotonic() + SECONDS
     while True:
         try:
             return await asked()
-        except UnreachableError:
-            await asyncio.sleep(EVERY)
-        except RefusedError as error:
-            if error.code != "paused":
+        except (UnreachableError, RefusedError) as error:
+            if time.monotonic() > until or getattr(error, "code", "paused") != "paused":
                 raise
             await asyncio.sleep(EVERY)
 

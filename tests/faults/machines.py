@@ -129,7 +129,7 @@ class Machines:
         admission = ["--admitter", self.admitter.public.hex()]
         words = [
             ["serve", *self.options, *helpers, *admission, "--registrations", str(self.rate)],
-            ["aggregate", "seed", "--coordinator", urls[0]],
+            ["aggregate", "seed", "--no-admit", "--coordinator", urls[0]],
             ["aggregate", "vector", "--coordinator", urls[0]],
         ]
         for name, said, port, url in zip(("coordinator", "seed", "vector"), words, ports, urls):

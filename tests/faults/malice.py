@@ -97,6 +97,12 @@ class HeldKeys:
         return HttpReply(200, envelope, {"etag": '"a lie"'})
 
 
+def ordered(manifest: Manifest | bytes, key: ServerKey) -> bytes:
+    """A manifest as a coordinator sends it to its aggregators."""
+    content = manifest if isinstance(manifest, bytes) else manifest.encode()
+    return key.sign("manifest", content) + wire.pack_pair(content, b"")
+
+
 def logged(world: World) -> list[bytes]:
     """The entries of the coordinator's log."""
     found = world.coordinator._store.rows("SELECT entry FROM log ORDER BY place")

@@ -57,6 +57,9 @@ def _text(rng: random.Random, good: bytes) -> bytes:
             b'{"slot": 1e999}',
             b'{"slot": 0, "slot": 99999999}',
             json.dumps({"token": "é" * rng.randint(0, 70)}).encode(),
+            json.dumps(
+                {"token": "0" * 64, "admission": rng.choice(["", "0" * 208, 7, None]), "proof": "zz"}
+            ).encode(),
             b"\xff\xfe" + bytes(rng.randrange(60)),
             b'"\\ud800"',
         ]
@@ -78,7 +81,21 @@ MUTATIONS: tuple[Bytes, ...] = (
     lambda rng, good: b"\xff" * max(1, len(good)),
     lambda rng, good: (good * 3)[: rng.randint(1, max(1, len(good) * 3))] + b"!",
 )
-NAMES = ("", "..", "%00", "%2e%2e%2f", "a" * 64, "0" * 64, "zz" * 32, "%F0%9F%92%A9", "a" * 3000, "-1", "start")
+NAMES = (
+    "",
+    "..",
+    "%00",
+    "%2e%2e%2f",
+    "a" * 64,
+    "0" * 64,
+    "zz" * 32,
+    "%F0%9F%92%A9",
+    "a" * 3000,
+    "-1",
+    "0",
+    "9" * 15,
+    "start",
+)
 HEADERS = (
     {"authorization": "Bearer "},
     {"authorization": "Basic dXNlcg=="},
@@ -111,4 +128,6 @@ def fuzzed(good: list[Payload], paths: list[tuple[str, str, str]], n: int, seed:
         else:
             machine, method, path = rng.choice(paths)
             body = b"" if method == "GET" else rng.choice(MUTATIONS)(rng, rng.randbytes(48))
-            yield Payload(machine, method, path.replace("{}", rng.choice(NAMES)), body, head)
+            while "{}" in path:
+                path = path.replace("{}", rng.choice(NAMES), 1)
+            yield Payload(machine, method, path, body, head)

@@ -41,7 +41,7 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
         places = 4000
         machines = Machines(tmp_path, options(tmp_path, places=places))
         one = machines.by_name["coordinator"]
-        taken, refused = set(), 0
+        taken, codes = set(), list[str]()
         async with HttpTransport() as send:
             try:
                 await machines.start(send, {"coordinator": Fate(full_at=300_000, within=str(one.folder))})
@@ -55,9 +55,8 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
                     try:
                         taken.add(await enter(slot))
                     except RefusedError as error:
-                        assert (error.status, error.code) == (503, "full")
-                        refused += 1
-                    if refused == 20:
+                        codes.append(error.code)
+                    if len(codes) == 20:
                         break
                 one.kill()
                 one.start()
@@ -68,7 +67,7 @@ def test_a_coordinator_whose_disk_is_full_acknowledges_nothing_it_would_forget(t
         db = sqlite3.connect(tmp_path / "coordinator" / "coordinator.db")
         kept = {slot for (slot,) in db.execute("SELECT slot FROM devices")}
         db.close()
-        assert refused == 20
+        assert codes == ["full"] * 20
         assert kept == taken
 
     asyncio.run(scenario())
@@ -176,10 +175,9 @@ def test_a_sum_cannot_overflow_the_ring_or_the_federation_does_not_start(
     exact = [int(value) * cohort for value in one]
     wrapped = np.array([value % 2**ring for value in exact], np.uint32)
     assert Ring(ring, made.words).server(wrapped).tolist() == exact
-    try:
-        assert made.server(wrapped, 0).count == cohort
-    except FederationError as error:  # longer than so many clipped updates can be, though each number fits
-        exact[1:] = [0] * (len(exact) - 1)
-        wrapped = np.array([value % 2**ring for value in exact], np.uint32)
-        assert "one broke its clip" in str(error)
-        assert made.server(wrapped, 0).count == cohort
+    length = np.linalg.norm(made.stages[-1].server(np.array(exact, np.float64))[1:])
+    if length > made.longest(cohort):
+        with pytest.raises(FederationError, match="one broke its clip"):  # though every number fits
+            made.server(wrapped, 0)
+        wrapped[1:] = 0
+    assert made.server(wrapped, 0).count == cohort

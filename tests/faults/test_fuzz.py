@@ -1,6 +1,6 @@
 """Twelve thousand broken requests to every address of real servers: a typed no each, and nothing changes.
 
-MURMURA_FAULT_SEED=seed repeats a run; the seed is printed.
+MURMURA_FAULT_REQUESTS=number sends as many. MURMURA_FAULT_SEED=seed repeats a run; the seed is printed.
 """
 
 from __future__ import annotations
@@ -21,19 +21,23 @@ from typing import Any
 import pytest
 
 from murmura.runtimes.http import endpoints
-from murmura.runtimes.http.aggregator.aggregator import pack_pair
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.manifest import Manifest, canonical
+from murmura.runtimes.http.protocol.admission import OwnAdmission
+from murmura.runtimes.http.protocol.canonical import canonical
+from murmura.runtimes.http.protocol.keys import ServerKey
+from murmura.runtimes.http.protocol.log import pack_entries, terms_entry
+from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import STATUS
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, bearer
 from tests.faults.federation import PEOPLE, Scene, scene
 from tests.faults.machines import SECONDS
+from tests.faults.malice import ordered
 from tests.faults.payloads import Payload, fuzzed
-from tests.faults.test_liars import opened, own_key, signed
+from tests.faults.test_liars import key_of, opened
 
 pytestmark = pytest.mark.process
 
-REQUESTS = 12_000
+REQUESTS = int(os.environ.get("MURMURA_FAULT_REQUESTS", "12000"))
 GROWTH_MB = 64  # what a server's memory may grow by under all of this
 MACHINES = ("coordinator", "seed", "vector")
 
@@ -68,18 +72,30 @@ async def honest_messages(place: Scene) -> list[Payload]:
     await place.crowd.visit(0, reply)
     device.send = place.send
     m = opened(reply)
-    name, described = m.hash.hex(), await place.send("GET", f"{place.crowd.url}/m/{m.description}", b"", {})
-    letter = wire.IndividualReport(m.hash, bytes(16), bytes(64), bytes(200)).encode()
-    token = bearer(device.identity.token)
+    name, terms, key = m.hash.hex(), device.identity.terms, key_of(place, "coordinator")
+    described = await place.send("GET", f"{place.crowd.url}/m/{terms.catalogue.description}", b"", {})
+    letter = wire.IndividualReport(m.hash, bytes(16), bytes(64), bytes(32), bytes(200)).encode()
+    token, log = bearer(device.identity.token), bytes(8) + pack_entries([terms_entry(terms.encode())])
     for role in ("seed", "vector"):
         good += [
-            Payload(role, "POST", "/rounds", pack_pair(reply.body, described.body)),
+            Payload(role, "POST", "/terms", key.sign("terms", terms.encode()) + terms.encode()),
+            Payload(role, "POST", f"/m/{terms.catalogue.description}", described.body),
+            Payload(role, "POST", "/log", key.sign("log", log) + log),
+            Payload(role, "POST", "/rounds", ordered(m, key)),
             Payload(role, "POST", f"/rounds/{name}/close", bytes(64)),
             Payload(role, "POST", f"/rounds/{name}/release", bytes(64 + 64 + 16 * PEOPLE)),
+            Payload(role, "POST", f"/rounds/{name}/forget", bytes(64)),
+            Payload(role, "POST", "/revocations", bytes(64 + 32)),
         ]
+    own = OwnAdmission.create(ServerKey(bytes(range(32))), terms.federation)  # of another admitter
+    entering = {"token": "0" * 64, "admission": own.shown.encode().hex(), "proof": bytes(64).hex()}
     return [
         *good,
         Payload("coordinator", "POST", "/devices", json.dumps({"slot": 3, "token": "0" * 64}).encode()),
+        Payload("coordinator", "POST", "/devices", json.dumps({"slot": 3, **entering}).encode()),
+        Payload("coordinator", "POST", "/revocations", bytes(64 + 32)),
+        Payload("coordinator", "POST", "/rollback/0", b"", token),
+        Payload("coordinator", "DELETE", "/devices/0", b"", token),
         Payload("coordinator", "POST", "/letters", letter),
         Payload("coordinator", "DELETE", "/devices/me", b"", {"authorization": "Bearer " + "0" * 64}),
         Payload("coordinator", "POST", "/orders/stop", b"", token),
@@ -87,17 +103,39 @@ async def honest_messages(place: Scene) -> list[Payload]:
 
 
 def signed_lies(place: Scene, m: Manifest, n: int, rng: random.Random) -> list[Payload]:
-    """Manifests of the next round that the coordinator has signed and that make no sense."""
-    key, lies = own_key(place), []
+    """Manifests, terms and entries of the log that the coordinator has signed and that make no sense."""
+    key, lies = key_of(place, "coordinator"), []
+    terms = place.crowd.devices[0].identity.terms
     wrong: list[Any] = [None, -1, 2**40, "x", [], {}, 1.5, True, "00", {"a": 1}, "é" * 50]
     fields = [one for one in vars(m) if one not in ("serial", "nonce", "previous", "hash")]
     for _ in range(n):
         plain = json.loads(replace(m, serial=m.serial + 1, nonce="33" * 16).encode())
-        described = rng.choice([b"", b"{}", b'{"items":[1],"listed":[5]}', b"[" * 900, rng.randbytes(90)])
+        agreed = json.loads(terms.encode())
         for one in rng.sample(fields, rng.randint(1, 3)):
             plain[one] = rng.choice(wrong)
-        body = pack_pair(signed(canonical(plain), key).body, described)
-        lies.append(Payload(rng.choice(["seed", "vector"]), "POST", "/rounds", body))
+        for one in rng.sample(sorted(agreed), rng.randint(1, 3)):
+            agreed[one] = rng.choice(wrong)
+        offered = canonical(agreed)
+        entry = rng.choice(
+            [
+                b"",
+                b"model\0" + rng.randbytes(9),
+                b"manifest\0" + canonical({**plain, "previous": "00" * 32}),
+                b"manifest\0" + rng.randbytes(90),
+                b"terms\0" + offered,
+                rng.randbytes(90),
+            ]
+        )
+        start = rng.choice([0, 1, 2, 3, 2**40, 2**64 - 1]).to_bytes(8, "little")
+        log = start + rng.choice([pack_entries([entry]), entry, b"\xff\xff\xff\xff" + entry])
+        path, body = rng.choice(
+            [
+                ("/rounds", ordered(canonical(plain), key)),
+                ("/terms", key.sign("terms", offered) + offered),
+                ("/log", key.sign("log", log) + log),
+            ]
+        )
+        lies.append(Payload(rng.choice(["seed", "vector"]), "POST", path, body))
     return lies
 
 
@@ -153,7 +191,7 @@ def test_broken_requests_are_refused_in_bounded_memory_and_change_nothing(tmp_pa
         async with scene(tmp_path, round_seconds=1000) as place:
             good = await honest_messages(place)
             m = opened(await place.manifest())
-            lies = signed_lies(place, m, 500, random.Random(seed))
+            lies = signed_lies(place, m, 1500, random.Random(seed))
             payloads = [*lies, *fuzzed(good, addresses(), REQUESTS - len(lies), seed)]
             running = place.machines.by_name
             before, held = (

@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.device.trust import fetch_terms
+from murmura.runtimes.http.protocol.admission import Invitation, OwnAdmission
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from tests.faults.canary import nothing_of_one_person
 from tests.faults.federation import (
@@ -33,6 +35,7 @@ from tests.faults.federation import (
     current_model,
     likes,
     options,
+    persist,
     replay,
 )
 from tests.faults.launcher import Fate
@@ -50,7 +53,8 @@ async def run(folder: Path, fates: dict[str, Fate]) -> list[Point]:
     """One federation from its first start to its end; where its machines could have been killed."""
     machines = Machines(folder, options(folder))
     async with HttpTransport() as send:
-        crowd = Crowd(machines.url, send, machines.clock, incomplete=lambda: machines.advance(LONG + 1))
+        late = lambda: machines.advance(LONG + 1)  # noqa: E731
+        crowd = Crowd(machines.url, send, machines.clock, machines.admitter, machines.advance, incomplete=late)
         watch = []
         try:
             await machines.start(send, fates)
@@ -72,7 +76,7 @@ async def run(folder: Path, fates: dict[str, Fate]) -> list[Point]:
 
 def points_of(machine: Machine) -> list[Point]:
     """Before and after every write, and the middle of many writes to its book."""
-    size = max(path.stat().st_size for path in machine.folder.glob("*.db-wal"))
+    size = max(path.stat().st_size for path in machine.folder.glob("*.db*"))  # the log beside it is cut short
     torn = [(machine.name, "torn", n) for n in range(TORN // 2, size, TORN)]
     return [*((machine.name, "write", n) for n in range(1, machine.writes + 1)), *torn]
 
@@ -120,13 +124,16 @@ async def device_dies(folder: Path, point: Point) -> int:
     table = folder / "likes.csv"
     rows = "".join(f"{last},{item}\n" for item in likes(last).item.tolist())
     table.write_text("user,item\n" + rows, encoding="utf-8")
-    words = ["join", machines.url, "--state", str(folder / "device"), "--data", str(table), "--json"]
+    words = ["--state", str(folder / "device"), "--data", str(table), "--json"]
     words += ["--minimum", str(MINIMUM), "--simulate", f"{SEED}:{last}"]
     device = Machine("device", folder / "device", words)
     async with HttpTransport() as send:
-        crowd = Crowd(machines.url, send, machines.clock)
+        crowd = Crowd(machines.url, send, machines.clock, machines.admitter, machines.advance)
         try:
             await machines.start(send)
+            terms = await persist(lambda: fetch_terms(send, machines.url))
+            own = OwnAdmission.create(machines.admitter, terms.federation)
+            device.words = ["join", Invitation(machines.url, terms.hash, own).link(), *words]
             device.start(Fate(kill_at=point[2], within=str(device.folder)))
             everyone = asyncio.gather(crowd.join(range(last)), return_exceptions=False)
             await asyncio.wait_for(everyone, SECONDS)

@@ -12,13 +12,13 @@ import pytest
 
 from murmura.runtimes.http.device.joining import about
 from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
 from tests.faults.federation import PEOPLE, Scene, scene
-from tests.faults.malice import HeldKeys
+from tests.faults.malice import HeldKeys, ordered
 
 pytestmark = pytest.mark.process
 MACHINES = ("coordinator", "seed", "vector")
@@ -39,12 +39,6 @@ def signed(place: Scene, manifest: Manifest | bytes, keys: HeldKeys) -> HttpRepl
     past = [bytes(entry) for (entry,) in place.rows("coordinator", "SELECT entry FROM log ORDER BY place")]
     own = place.crowd.devices[0]
     return keys.show(own.identity.terms.federation, past, content, own.storage.memory.log[0])
-
-
-def ordered(manifest: Manifest | bytes, key: ServerKey) -> bytes:
-    """As a coordinator sends it to its aggregators."""
-    content = manifest if isinstance(manifest, bytes) else manifest.encode()
-    return key.sign("manifest", content) + content
 
 
 def altering(real: Transport, change: Callable[[str, bytes], bytes]) -> Transport:

@@ -6,10 +6,12 @@ Against a device without the check it reads the owner's exact history from one u
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,12 @@ from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.trust import fetch_terms
 from murmura.runtimes.http.dispatch import respond
+from murmura.runtimes.http.protocol.admission import Invitation
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.loopback import COORDINATOR, SEED
+from tests.cli.processes import murmura
 from tests.faults.malice import awake, counted_items, newcomer, read_both, uploads
 from tests.http.network import World, people
 
@@ -87,6 +91,63 @@ def test_terms_that_name_one_machine_twice_are_not_joined(tmp_path: Path, said: 
         assert len(world.coordinator.rounds.store.registered()) == 0
 
     asyncio.run(scenario())
+
+
+@contextmanager
+def answering(world: World) -> Iterator[str]:
+    """The coordinator behind a real port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            body = self.rfile.read(int(headers.get("content-length", 0)))
+            asked.append((self.command, self.path))
+            reply = world.network.machines[COORDINATOR](self.command, self.path, body, headers)
+            self.send_response(reply.status)
+            self.send_header("content-length", str(len(reply.body)))
+            self.end_headers()
+            self.wfile.write(reply.body)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    asked: list[tuple[str, str]] = []
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert {method for method, _ in asked} == {"GET"}  # not a byte about anybody was sent
+
+
+def test_the_command_refuses_one_machine_and_another_federation_than_invited_to(tmp_path: Path) -> None:
+    """`murmura join` itself, against a coordinator that listens."""
+    world = World(tmp_path, people())
+    asyncio.run(world.servers.agree())
+    (tmp_path / "likes.csv").write_text("user,item\n1,2\n1,4\n")
+    words = ("--state", "me", "--data", "likes.csv")
+    with answering(world) as url:
+        other = murmura("join", Invitation(url, bytes(32)).link(), *words, cwd=tmp_path)
+    assert "must be the one of the invitation, but has other terms" in other.stderr
+    one_key(world)
+    for one in world.aggregators.values():
+        one.agreement._terms = None
+    world.coordinator.rounds.keeper.confirmed = False
+    with without_checks():
+        asyncio.run(world.servers.agree())
+    with answering(world) as url:
+        first = murmura("join", url, "--first-contact", *words, cwd=tmp_path)
+    assert "three different keys, but two are equal" in first.stderr
+    for said in (other, first):
+        assert said.returncode not in (0, 1)
+        assert "Traceback" not in said.stderr
+    assert not (tmp_path / "me" / "device.json").exists()
 
 
 @pytest.mark.parametrize("said", LIES)

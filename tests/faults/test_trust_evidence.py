@@ -17,6 +17,7 @@ from murmura.runtimes.http.device import folder as folder_module
 from murmura.runtimes.http.device import receipts
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.storage import DeviceMemory
+from tests.cli.processes import murmura
 from tests.faults.malice import awake, newcomer
 from tests.http.network import World, people
 
@@ -60,6 +61,21 @@ def test_a_journal_cut_together_with_its_head_lacks_what_was_countersigned(tmp_p
     home.journal.verify()  # by itself it is unbroken
     with pytest.raises(DataError, match=r"must contain the head .* but does not: its past was rewritten"):
         home.check_evidence()
+
+
+def test_ledger_verify_says_so_in_one_sentence_and_leaving_keeps_the_evidence(tmp_path: Path) -> None:
+    home = asyncio.run(lived(World(tmp_path, people(), settings=TRAINING), tmp_path / "me"))
+    honest = murmura("ledger", "verify", "me", cwd=tmp_path)
+    assert (honest.returncode, f"{ROUNDS} receipts" in honest.stdout) == (0, True)
+    left = murmura("leave", "--state", "me", "--journal", "kept", cwd=tmp_path)
+    assert (left.returncode, home.exists) == (0, False)
+    assert "what cannot be recalled: 3 uploads" in left.stderr
+    assert f"{ROUNDS} receipts" in murmura("ledger", "verify", "kept", cwd=tmp_path).stdout
+    rewrite(DeviceFolder(tmp_path / "kept"), ROUNDS - 1)
+    found = murmura("ledger", "verify", "kept", cwd=tmp_path)
+    assert found.returncode not in (0, 1)
+    assert "its past was rewritten" in found.stderr
+    assert "Traceback" not in found.stderr
 
 
 def test_an_invented_journal_lacks_what_was_countersigned(tmp_path: Path) -> None:

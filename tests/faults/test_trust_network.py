@@ -25,7 +25,8 @@ from murmura.cli.console import CONSOLE
 from murmura.cli.serving import Others
 from murmura.core.errors import SettingError
 from murmura.runtimes.http.protocol import http_transport
-from murmura.runtimes.http.protocol.http_transport import HttpTransport, is_loopback
+from murmura.runtimes.http.protocol.addresses import is_loopback
+from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, bearer
 from murmura.web.serving import LOOPBACK, ListenAddress, proxy_networks
@@ -261,6 +262,9 @@ def test_insecure_is_allowed_only_by_name_and_marks_every_line(
 def test_a_real_device_refuses_plain_http_in_one_sentence(tmp_path: Path) -> None:
     table = write_table(people(), tmp_path / "likes.csv")
     words = ["join", f"http://{NAME}:8400", "--state", tmp_path / "me", "--data", table, "--user", "0"]
+    unknown = subprocess.run([*MURMURA, *map(str, words)], capture_output=True, text=True)
+    assert (unknown.returncode, "on the way could answer for it" in unknown.stderr) == (2, True)
+    words.append("--first-contact")
     made = subprocess.run([*MURMURA, *map(str, words)], capture_output=True, text=True)
     assert made.returncode == 6
     assert made.stderr == (
@@ -378,8 +382,9 @@ def test_only_the_proxy_that_is_named_is_believed() -> None:
 def test_an_outsider_gets_few_places_of_a_real_coordinator(tmp_path: Path) -> None:
     """As many as one address may have at once, whatever addresses it invents."""
     table = write_table(people(60), tmp_path / "likes.csv")
-    options = ("--like", table, "-S", "clients=60", "--registrations", 0.001)
+    options = ("--like", table, "-S", "clients=60", "--registrations", 0.001, "--admission", "open")
     with served(tmp_path, *options) as place:
+        place.agreed()
         port = int(place.url.rpartition(":")[2])
         got = [asked(port, "POST", "/devices", X_Forwarded_For=f"192.0.2.{n}") for n in range(40)]
         assert got == [200] * 20 + [429] * 20

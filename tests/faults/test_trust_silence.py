@@ -278,12 +278,14 @@ def raining(port: int) -> Iterator[None]:
 @pytest.mark.process
 def test_real_servers_go_on_answering_everyone_else(tmp_path: Path) -> None:
     table = write_table(people(), tmp_path / "likes.csv")
-    with served(tmp_path, "--like", table, "-S", "clients=12") as place, contextlib.ExitStack() as stack:
+    options = ("--like", table, "-S", "clients=12", "--admission", "open")
+    with served(tmp_path, *options) as place, contextlib.ExitStack() as stack:
+        place.agreed()
         ports = [int(url.rpartition(":")[2]) for url in (place.url, *place.helpers)]
         for port in ports:
             stack.enter_context(raining(port))
         for port in ports:
             assert asked(port) == 200
-            assert asked(port, "POST", "/rounds", bytes(MEGABYTE)) in (400, 403, 405)
+            assert asked(port, "POST", "/rounds", bytes(1 << 16)) in (400, 403, 405)
         assert asked(ports[0], "POST", "/devices") == 200
         assert asked(ports[0], path="/federation") == 200

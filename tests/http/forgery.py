@@ -1,14 +1,18 @@
-"""What dishonest machines can make: manifests and logs under as many of the three keys as they have."""
+"""What dishonest machines can make: manifests and logs under the keys they have, and shares of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from murmura.channel.sealing import seal
+from murmura.runtimes.http.aggregator.aggregator import Role
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry, unpack_entries
 from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
-from murmura.runtimes.http.protocol.wire import NO_SIGNATURE
+from murmura.runtimes.http.protocol.wire import NO_ADMISSION, NO_SIGNATURE, ShareHead, SharePass
 from tests.http.network import World
 
 
@@ -54,3 +58,37 @@ def envelope(
     signed = [key.sign("manifest", content) for key in keys]
     one, two, three = (*signed, *[NO_SIGNATURE] * (3 - len(signed)))
     return SignedManifest(content, one, two, three, proof).encode()
+
+
+def opened_share(world: World, role: Role, body: bytes) -> tuple[ShareHead, SharePass, bytes]:
+    """Head, pass and payload of a share, as its aggregator reads them."""
+    key, kind = world.aggregators[role].sealing_key, wire.SEED if role == "seed" else wire.VECTOR
+    head = ShareHead.decode(body, kind)
+    shown = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))
+    return head, shown, key.unseal(wire.sealed_payload(body), head.info("payload"))
+
+
+def made_share(
+    world: World,
+    role: Role,
+    head: ShareHead,
+    payload: bytes,
+    admission: OwnAdmission | None,
+    mark: bytes = bytes(32),
+    signer: ServerKey | None = None,
+) -> bytes:
+    """A share with a good ticket and, for the vector aggregator, a good receipt; `signer` signs the report."""
+    key = world.aggregators[role].sealing_key.public
+    content = seal(payload, key, head.info("payload"))
+    receipt = world.aggregators["seed"].key.sign("receipt", head.signed + mark)
+    signing = signer or (None if admission is None else admission.key)
+    named = wire.report_content(head, wire.digest(content))
+    shown = SharePass(
+        world.coordinator.key.sign("ticket", head.signed),
+        wire.NO_RECEIPT if role == "seed" else receipt,
+        mark,
+        NO_ADMISSION if admission is None else admission.shown.encode(),
+        wire.digest(content),
+        NO_SIGNATURE if signing is None else signing.sign("report", named),
+    )
+    return head.encode() + seal(shown.encode(), key, head.info("pass")) + content

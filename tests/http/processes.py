@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -79,6 +80,15 @@ class Served:
     @property
     def folder(self) -> Path:
         return self.processes.folder
+
+    def agreed(self) -> None:
+        """Until the three machines have come to terms, and devices can join."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            if json.loads(get(f"{self.url}/federation"))["terms"]:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"they do not agree: {self.processes.log('coordinator')}")
 
     def invite(self, n: int) -> list[str]:
         """Links of one-use invitations, by whoever runs the seed aggregator."""

@@ -100,6 +100,16 @@ def test_a_setting_with_room_for_private_data_is_marked(name: str) -> None:
     assert roomy == marked
 
 
+def test_only_asking_for_its_key_makes_somebody_an_admitter(tmp_path: Path) -> None:
+    place = tmp_path / "me"
+    refused("invite", "list", "--state", place)
+    assert not place.exists()
+    made = CliRunner().invoke(app, ["invite", "key", "--state", str(place)])
+    assert re.fullmatch("[0-9a-f]{64}\n", made.stdout)
+    assert "say --federation URL" in refused("invite", "create", "--state", place)[1]
+    assert "there must be an invitation 7" in refused("invite", "revoke", "--state", place, 7)[1]
+
+
 def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     url = f"http://127.0.0.1:{port}"
@@ -130,8 +140,8 @@ def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Pat
         (["join", "https://x", "--state", "S", "--data", "TABLE"], 2, "must come with a fingerprint"),
         (["join", "murmura://x#2.zz", "--state", "S"], 2, "copy it whole"),
         (["log", "verify", "murmura:nothing"], 2, "copy it whole"),
-        (["invite", "create", "--state", "S"], 2, "say --federation URL"),
-        (["invite", "revoke", "--state", "S", "7"], 4, "there must be an invitation 7"),
+        (["invite", "create", "--state", "S"], 2, "must be the folder of whoever admits"),
+        (["invite", "list", "--state", "S"], 2, "must be the folder of whoever admits"),
         (["join", "http://x", "--first-contact", "--state", "S", "--simulate", "a:b"], 2, "SEED:CLIENT"),
         (
             ["join", "http://x", "--first-contact", "--state", "S", "--ca", "nowhere.pem", "--data", "TABLE"],

@@ -22,14 +22,12 @@ from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.joining import JoinRequest, join, leave
-from murmura.runtimes.http.protocol import wire
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.runtimes.http.protocol.wire import ShareHead, SharePass
 from murmura.runtimes.loopback import COORDINATOR, SEED, VECTOR
-from tests.http.forgery import envelope, keys_of
+from tests.http.forgery import envelope, keys_of, opened_share
 from tests.http.network import SEEDED, World, entropy, people
 
 TRAINING: dict[str, object] = {"rounds": 2, "clients": "all", "prior": False}
@@ -75,10 +73,8 @@ def reports(world: World, role: Role) -> list[bytes]:
 
 def opened(world: World, role: Role, body: bytes) -> tuple[bytes, bytes]:
     """(payload, mark) of a share, as its aggregator reads it."""
-    key, kind = world.aggregators[role].sealing_key, wire.SEED if role == "seed" else wire.VECTOR
-    head = ShareHead.decode(body, kind)
-    shown = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))
-    return key.unseal(wire.sealed_payload(body), head.info("payload")), shown.mark
+    _, shown, payload = opened_share(world, role, body)
+    return payload, shown.mark
 
 
 def test_the_folder_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -107,7 +103,8 @@ def test_after_a_kill_the_same_content_is_sent_or_none(tmp_path: Path, moment: s
         world.network.tamper = kill
         if moment == "after sending":
             keep = DeviceFolder.keep
-            taken = iter((False, False, True))  # the log it saw, what it will send, what it learned
+            # the log it saw, what it will send, that it sends now, what it learned
+            taken = iter((False, False, False, True))
 
             def keep_once(self: DeviceFolder, memory: object) -> None:
                 if next(taken):

@@ -15,11 +15,13 @@ from murmura.core.contract import FederationInfo
 from murmura.core.feature_codec import encode_features
 from murmura.core.features import ItemFeatures
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.protocol.manifest import FederationDescription
+from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.runtimes.http.protocol.manifest import Download
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import CatalogueRule, FederationTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
 from murmura.testing import crowd
-from tests.http.wire_vectors import manifest
+from tests.http.wire_world import manifest, terms
 
 DATA = crowd()
 INFO = FederationInfo.of(DATA)
@@ -32,6 +34,12 @@ def name_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def agreed(description: bytes, features: int = len(FEATURES), **changed: Any) -> FederationTerms:
+    """Terms that name this description."""
+    rule = CatalogueRule("fixed", name_of(description), len(description), features)
+    return replace(terms(), catalogue=rule, **changed)
+
+
 def described(description: bytes, published: Mapping[str, bytes]) -> FederationDescription:
     """What a device makes of a coordinator that publishes this."""
 
@@ -41,7 +49,8 @@ def described(description: bytes, published: Mapping[str, bytes]) -> FederationD
         return HttpReply(200, published[url.rpartition("/")[2]])
 
     published = {name_of(description): description, **published}
-    return asyncio.run(DownloadCache("http://c", send).description(name_of(description)))
+    longest = max(map(len, published.values()))
+    return asyncio.run(DownloadCache("http://c", send, agreed(description, longest)).description())
 
 
 def changed(**values: Any) -> bytes:
@@ -60,6 +69,19 @@ def test_other_content_under_the_name_is_forged() -> None:
     with pytest.raises(RefusedError, match="must have it, but has another") as refused:
         described(GOOD.encode(), {GOOD.feature_hash: encode_features(other)})  # type: ignore[arg-type]
     assert refused.value.code == "forged"
+
+
+def test_no_more_is_read_than_the_terms_announce() -> None:
+    asked = list[int]()
+
+    async def send(
+        method: str, url: str, body: bytes, headers: Mapping[str, str], *, largest: int = REPLY_BYTES
+    ) -> HttpReply:
+        asked.append(largest)
+        return HttpReply(200, GOOD.encode() if url.endswith(name_of(GOOD.encode())) else FEATURES)
+
+    asyncio.run(DownloadCache("http://c", send, agreed(GOOD.encode())).description())
+    assert asked == [len(GOOD.encode()), len(FEATURES)]
 
 
 FEWER = ItemFeatures.of(("a=1",), 3, np.arange(3, dtype=np.int32), np.zeros(3, np.int32))
@@ -95,7 +117,6 @@ def test_a_description_names_features_by_a_hash_or_not_at_all(told: Any) -> None
 
 def test_a_method_of_features_without_any_is_refused_before_it_trains() -> None:
     bare = FederationDescription(DATA.items, replace(INFO, features=None, feature_count=0))
-    asked = replace(manifest(), preset="kgflex", settings={"factors": 2}, description=name_of(bare.encode()))
     assert KGFlex.uses_features
 
     async def send(
@@ -103,7 +124,9 @@ def test_a_method_of_features_without_any_is_refused_before_it_trains() -> None:
     ) -> HttpReply:
         return HttpReply(200, bare.encode())
 
-    cache = DownloadCache("http://c", send)
-    asked = replace(asked, model=name_of(bare.encode()))
+    kgflex = agreed(bare.encode(), 0, method="kgflex", settings={"factors": 2})
+    cache = DownloadCache("http://c", send, kgflex)
+    model = Download(name_of(bare.encode()), asyncio.run(cache.exact_length()))
+    asked = replace(manifest(), model=model, counts=None)
     with pytest.raises(RefusedError, match="kgflex needs item features, but the description names none"):
         asyncio.run(cache.model(asked))

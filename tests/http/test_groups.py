@@ -88,7 +88,18 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
     where = ("--state", tmp_path / "coordinator", "--port", port, "--minimum", 2, "--seed", SEED)
     try:
         processes.start(
-            "serve", "serve", *where, "--model", name, "--like", table, "--readable", *chosen, *times
+            "serve",
+            "serve",
+            *where,
+            "--model",
+            name,
+            "--like",
+            table,
+            "--readable",
+            "--admission",
+            "open",
+            *chosen,
+            *times,
         )
         answers(url, processes, "serve")
         for group in range(ALONE):
@@ -164,7 +175,9 @@ def test_what_is_only_summed_needs_no_readable_letter(name: str, tmp_path: Path)
     with served(
         tmp_path, "--like", table, "--model", name, "--seed", SEED, *words(name), *times, minimum=2
     ) as here:
-        here.processes.start("fleet", "devices", here.url, "--data", table, "--seed", SEED, *words(name))
+        invited = ("--invitations", here.invite_file(fitted.plan.info.clients))
+        fleet = ("--data", table, "--seed", SEED, *words(name), *invited)
+        here.processes.start("fleet", "devices", here.url, *fleet)
         here.processes.wait("fleet")
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")

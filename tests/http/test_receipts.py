@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.channel.sealing import seal
 from murmura.core.channel import ChannelSettings
 from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply
-from murmura.runtimes.http.protocol.wire import ShareHead, SharePass
+from murmura.runtimes.http.protocol.wire import IndividualReport
 from murmura.runtimes.loopback import VECTOR
+from tests.http.forgery import made_share, opened_share
 from tests.http.network import World, people
 from tests.http.test_each import GROUPS, READ, ratings
 
@@ -118,19 +117,14 @@ def others(world: World, device: Device, body: bytes, mode: str) -> dict[bytes, 
     """Other uploads of the same round than the one in `body`, and what each of them is told."""
     flipped, renamed = body[:-1] + bytes([body[-1] ^ 1]), body[:36] + bytes(16) + body[52:]
     if mode != "secure-sum":
-        return {flipped: "late", renamed: "late"}
-    head, own = ShareHead.decode(body, wire.VECTOR), device.identity
-    key = world.aggregators["vector"].sealing_key
-    shown = SharePass.decode(key.unseal(wire.sealed_pass(body), head.info("pass")))
-    payload = key.unseal(wire.sealed_payload(body), head.info("payload"))
+        upload = IndividualReport.decode(body)
+        ticket = world.coordinator.key.sign("ticket", upload.manifest + bytes(16))
+        again = replace(upload, report=bytes(16), ticket=ticket).encode()
+        return {flipped: "late", renamed: "forged", again: "late"}
+    head, shown, payload = opened_share(world, "vector", body)
 
-    def sealed(other: bytes, mark: bytes) -> bytes:
-        assert own.admission is not None
-        content = seal(other, key.public, head.info("payload"))
-        signature = own.admission.key.sign("report", wire.report_content(head, wire.digest(content)))
-        receipt = world.aggregators["seed"].key.sign("receipt", head.signed + mark)
-        named = replace(shown, payload=wire.digest(content), signature=signature, mark=mark, receipt=receipt)
-        return head.encode() + seal(named.encode(), key.public, head.info("pass")) + content
+    def sealed(content: bytes, mark: bytes) -> bytes:
+        return made_share(world, "vector", head, content, device.identity.admission, mark)
 
     changed = payload[:-1] + bytes([payload[-1] ^ 1])
     assert sealed(payload, shown.mark) != body

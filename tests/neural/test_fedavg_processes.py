@@ -33,7 +33,8 @@ def test_classifiers_in_real_processes_have_the_bits_of_the_simulation(
     timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", CLIENTS, "--start")
     options = ("--like", "mnist", "--model", "fedavg", "--seed", SEED, *source, *words, *timing)
     with served(tmp_path, *options) as here:
-        here.processes.start("fleet", "devices", here.url, "--data", "mnist", "--seed", SEED, *source)
+        invited = ("--invitations", here.invite_file(CLIENTS))
+        here.processes.start("fleet", "devices", here.url, "--data", "mnist", "--seed", SEED, *source, *invited)
         here.processes.wait("fleet")
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")

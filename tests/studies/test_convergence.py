@@ -25,6 +25,14 @@ def test_rounds_are_those_of_the_first_value_that_is_near() -> None:
     assert fast.rounds_to(0.095) == 5
 
 
+def test_epochs_after_a_divergence_have_no_value() -> None:
+    nan = float("nan")
+    (broken,) = convergence(
+        [trial("a", (0.1, nan), rounds_per_epoch=5), trial("b", (nan, nan), rounds_per_epoch=5)]
+    )
+    assert (broken.best, broken.rounds_to(0.05), broken.rounds_to(0.2)) == (0.1, 5, None)
+
+
 def test_the_table_says_when_a_row_is_near_its_own_best_and_that_of_all() -> None:
     section = convergence_section(TRIED, "P@10")
     (table,), (picture,) = section.tables, section.pictures

@@ -11,6 +11,7 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
+from murmura.engine.run import Run
 from murmura.report.pages.reproduction import write
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
@@ -254,6 +255,14 @@ def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -
     assert best_trial([diverged, never], "rounds/50>80") is never
     assert best_trial([diverged, never, slow, soon], "rounds/50>80") is soon
     assert best_trial([diverged], "rounds/50>80") is diverged
+
+
+def test_a_trial_whose_later_epochs_diverged_is_a_file_like_any_other(tmp_path: Path) -> None:
+    half = TrialResult("sfpl", {"epochs": 1}, 0.1, (0.1, math.nan, math.nan))
+    Run(tmp_path).write_json("one.json", half.plain())
+    back = TrialResult.of(Run(tmp_path).read("one.json"))
+    assert (back.value, back.curve[0]) == (0.1, 0.1)
+    assert [math.isnan(one) for one in back.curve] == [False, True, True]
 
 
 TIED = """title: Two settings that are equally good

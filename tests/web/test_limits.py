@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import VERSION_HEADER
 from murmura.web.app import App
 from murmura.web.asgi import PIECE
+from murmura.web.connections import listen
 from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, origin
 from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, nothing
 
@@ -28,6 +30,13 @@ def test_an_address_counts_for_all_its_owner_has() -> None:
     assert origin("192.0.2.1") == origin("::ffff:192.0.2.1") == "192.0.2.1"
     assert origin("2001:db8::1") == origin("2001:db8::ffff:2%eth0") != origin("2001:db8:0:1::1")
     assert origin("x" * 1000) == "x" * 64
+
+
+def test_a_connection_sends_at_once_what_it_is_given() -> None:
+    with listen("127.0.0.1", 0, Places(4, 4)) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_places_are_given_back() -> None:

@@ -64,8 +64,10 @@ def aggregate(
         shown = None if admitter is None else admitter.key.public
         aggregator = Aggregator(role, database, time.time, minimum, key, shown, accepted)
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
+        told = b""
 
         async def look_around() -> float | None:
+            nonlocal told
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
@@ -74,6 +76,9 @@ def aggregate(
                 aggregator.agreement.pin(found.key)
                 say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
             agreed = aggregator.agreement.agreed
+            if agreed is not None and agreed.hash != told:
+                told = agreed.hash
+                say(f"agreed to terms {told.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET

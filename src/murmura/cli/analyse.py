@@ -25,23 +25,23 @@ Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `mur
 
 
 @analyse_app.command("sweep")
-def sweep(folder: Place, as_json: options.Json = False) -> None:
+def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    _answer(folder, swept(folder), as_json)
+    _answer(folder, swept(folder), as_json, as_csv)
 
 
 @analyse_app.command("frequency")
-def frequency(folder: Place, as_json: options.Json = False) -> None:
+def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.report.tables.analyses import frequency_table
     from murmura.studies.analyses.exposure import frequencies
     from murmura.studies.compare import ComparisonFolder
 
-    _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json)
+    _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json, as_csv)
 
 
 @analyse_app.command("bias")
-def bias(folder: Place, as_json: options.Json = False) -> None:
+def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.report.tables.analyses import bias_table
     from murmura.studies.analyses.exposure import bias as bias_of
@@ -55,11 +55,11 @@ def bias(folder: Place, as_json: options.Json = False) -> None:
             f"{folder} must be of data whose items have categories, but it has none; "
             "compare on a data set that has, such as foursquare-italy."
         )
-    _answer(folder, bias_table(found), as_json)
+    _answer(folder, bias_table(found), as_json, as_csv)
 
 
 @analyse_app.command("freshness")
-def freshness(folder: Place, as_json: options.Json = False) -> None:
+def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.report.tables.analyses import freshness_table
     from murmura.studies.compare import ComparisonFolder
@@ -67,7 +67,7 @@ def freshness(folder: Place, as_json: options.Json = False) -> None:
     from murmura.studies.sweep import points
 
     comparison = ComparisonFolder.open(folder)
-    _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json)
+    _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
 
 
 def swept(folder: Path) -> ReportTable | None:
@@ -91,6 +91,7 @@ def named_pairs(
     folder: Place,
     pair: Annotated[list[str], typer.Option("--pair", help="Two labels, `A,B`: A - B is tested; repeatable.")],
     as_json: options.Json = False,
+    as_csv: options.Csv = False,
 ) -> None:
     """Test named models against each other, user by user: paired t-test and Wilcoxon, Holm-corrected."""
     from murmura.report.result_folder import read_folder
@@ -100,7 +101,7 @@ def named_pairs(
     results = summarise(read_folder(folder))
     pairs = [_pair(one, [line.label for line in results.lines]) for one in pair]
     found = named_tests(results, list(dict.fromkeys(pairs)), results.metrics)
-    _answer(folder, pair_table(found) if found else None, as_json)
+    _answer(folder, pair_table(found) if found else None, as_json, as_csv)
 
 
 def _pair(text: str, labels: list[str]) -> tuple[str, str]:
@@ -115,30 +116,39 @@ def _pair(text: str, labels: list[str]) -> tuple[str, str]:
 
 
 @analyse_app.command("features")
-def features(folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+def features(
+    folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
+) -> None:
     """Which features people decide by before and after recommendation, and what the lists keep of them."""
     from murmura.report.tables.analyses import preservation_table
     from murmura.studies.analyses.preservation import preservation_folder
 
-    _answer(folder, preservation_table(preservation_folder(folder, data_dir)), as_json)
+    _answer(folder, preservation_table(preservation_folder(folder, data_dir)), as_json, as_csv)
 
 
 @analyse_app.command("fidelity")
-def fidelity(folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
+def fidelity(
+    folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
+) -> None:
     """How often a first item leaves the list without its reason; a model that was not kept is trained again."""
     from murmura.report.tables.analyses import fidelity_table
     from murmura.studies.analyses.fidelity import fidelity_folder
 
-    _answer(folder, fidelity_table(fidelity_folder(folder, data_dir)), as_json)
+    _answer(folder, fidelity_table(fidelity_folder(folder, data_dir)), as_json, as_csv)
 
 
-def _answer(folder: Path, found: ReportTable | None, as_json: bool) -> None:
+def _answer(folder: Path, found: ReportTable | None, as_json: bool, as_csv: bool) -> None:
     if found is None:
         raise RunError(f"{folder} must hold a finished run this analysis can read, but has none; run it first.")
     if as_json:
         titles = [column.title for column in found.columns]
         for row in found.rows:
             typer.echo(json.dumps(dict(zip(titles, (cell.value for cell in row))), ensure_ascii=False))
+        return
+    if as_csv:
+        from murmura.report.tables.table import to_csv
+
+        typer.echo(to_csv(found), nl=False)
         return
     show(found)
     page(folder)

@@ -60,7 +60,10 @@ def _accept(folder: DeviceFolder) -> None:
 
     offered = folder.offered()
     if offered is None:
-        raise DataError("there must be changed terms to agree to, but this device was offered none.")
+        raise DataError(
+            "there must be changed terms to agree to, but this device was offered none; it keeps those it "
+            "joined with."
+        )
     for change in folder.identity().terms.differences(offered):
         say(f"agreed: {change}")
     folder.accept(offered)

@@ -56,7 +56,7 @@ def create(
             typer.echo(link)
     else:
         write_whole(out, "".join(f"{link}\n" for link in links).encode(), mode=0o600)
-        say(f"{n} invitations are in {out}; each is a secret for one person.")
+        say(f"wrote {n} invitation{'s' * (n > 1)} to {out}; each is a secret for one person.")
     if qr is not None:
         _draw(links, qr)
 
@@ -91,7 +91,11 @@ def revoke(
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
 ) -> None:
-    """Take invitations back: the aggregators count them no longer, and their places are free."""
+    """Take invitations back: the aggregators count them no longer, and their places are free.
+
+    If a machine cannot be told, the command says which and can be given again.
+    """
+    from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
     from murmura.runtimes.http.protocol.transport import Transport, ask
 
     with _admitter(state) as admitter:
@@ -100,27 +104,44 @@ def revoke(
     machines = [] if terms is None else [terms.seed_aggregator, terms.vector_aggregator]
     addresses = [*(one.url for one in machines if one is not None), url]
 
-    async def tell_all(send: Transport) -> None:
+    async def tell_all(send: Transport) -> list[str]:
+        missed = []
         for address in addresses:
-            await ask(send, "POST", f"{address}/revocations", message)
+            try:
+                await ask(send, "POST", f"{address}/revocations", message)
+            except (RefusedError, UnreachableError) as error:
+                missed.append(str(error))
+        return missed
 
-    serving.Others(authority, insecure, proxy).talk(tell_all)
+    missed = serving.Others(authority, insecure, proxy).talk(tell_all)
+    if missed:
+        raise UnreachableError(
+            f"{len(addresses)} machines must hear of a revocation, but {len(missed)} did not ({missed[0]}): "
+            "give the same command again."
+        )
     say(f"revoked: {', '.join(map(str, numbers))}; {len(addresses)} machines were told.")
 
 
 @invite_app.command("key")
 def key(state: State) -> None:
-    """Print the public key of this admitter, for `murmura serve --admitter`."""
-    with _admitter(state) as admitter:
+    """Print the public key of this admitter, for `murmura serve --admitter`; made the first time."""
+    with _admitter(state, new=True) as admitter:
         typer.echo(admitter.key.public.hex())
 
 
 @contextmanager
-def _admitter(state: Path) -> Iterator[Admitter]:
+def _admitter(state: Path, new: bool = False) -> Iterator[Admitter]:
+    """The admitter of a folder; only `invite key` makes a new one, as no federation knows its key yet."""
     serving.need("inviting")
+    from murmura.core.errors import SettingError
     from murmura.runtimes.http.admitter import FILE, Admitter
     from murmura.runtimes.http.database import ServerDatabase
 
+    if not new and not (state / FILE).exists():
+        raise SettingError(
+            f"{state} must be the folder of whoever admits, but has no {FILE}; give that of the seed "
+            "aggregator, or make a key with `murmura invite key`."
+        )
     store = ServerDatabase(state / FILE, "admitter")
     try:
         yield Admitter(store)

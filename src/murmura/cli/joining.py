@@ -22,6 +22,7 @@ from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.from_dataset import one_person
 from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
 from murmura.runtimes.http.device.ranking import explain, recommend
+from murmura.runtimes.http.device.storage import Identity
 from murmura.runtimes.http.device.trust import newest_model
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.admission import Invitation
@@ -32,7 +33,7 @@ FIRST = 10  # items of a list that count
 SENTENCES = {
     "joined": "joined with {items} items, kept in {folder}",
     "sent": "round {round} ({phase}): {bytes:,} bytes left; "
-    "{disclosed:.0%} of what you like has been disclosed so far",
+    "{disclosed:.0%} of what you like has been part of an upload so far",
     "measured": f"after {{done}} rounds: {{hits}} of {{kept_back}} items kept back are among the first {FIRST}",
     "not-called": "round {round} ({phase}): not called",
     "finished": "the federation is finished",
@@ -78,8 +79,9 @@ async def take_part(
     if not folder.exists:
         foreign = await join(request(), folder, send)
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
-        terms = folder.identity().terms
-        tell({"event": "joined", **joined, "terms": terms.hash.hex(), "admission": terms.admission})
+        new = folder.identity()
+        pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
+        tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
     identity = folder.identity()
     if identity.url != url:
         raise SettingError(f"{folder.path} must be of {url}, but its device joined {identity.url}.")
@@ -98,6 +100,18 @@ async def take_part(
             await own.recommend(top, tell)
     finally:
         await events.close()
+
+
+def _why_never(own: Identity) -> str:
+    """Why every round of this federation will be declined; "" where it will not."""
+    if own.terms.minimum < own.minimum:
+        return (
+            f"its sums are of at least {own.terms.minimum} devices and you want {own.minimum}; if that is "
+            f"enough for you, leave and join with --minimum {own.terms.minimum}"
+        )
+    if own.terms.readable and not own.readable:
+        return "the server can read each update; if you want that, leave and join with --readable"
+    return ""
 
 
 @dataclass(eq=False)
@@ -164,7 +178,8 @@ def sentence(event: dict[str, Any]) -> str:
             if event["admission"] == "open"
             else ""
         )
-        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}"
+        never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))

@@ -38,7 +38,7 @@ def leave(
             folder.export_evidence(kept)
         why = serving.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))
     if why is not None:
-        say(f"the coordinator could not be told ({why}) and may go on counting this device as absent.")
+        say(f"the coordinator could not be told ({why}); a place that nobody uses is free after some rounds.")
     say(f"deleted everything this device kept in {state}.")
     if kept is not None:
         say(f"your journal and its receipts are in {kept}; `murmura ledger verify {kept}` checks them.")

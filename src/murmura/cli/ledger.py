@@ -37,6 +37,7 @@ def verify(
     with each upload. A head noted elsewhere (--head), or a copy of the receipts (--receipts), proves the same.
     """
     from murmura.channel.journal import journals
+    from murmura.core.errors import SettingError
     from murmura.runtimes.http.device.folder import DeviceFolder
 
     checked, countersigned = {}, {}
@@ -45,8 +46,21 @@ def verify(
         checked[name] = journal.verify(head)
         if folder.has_evidence:
             countersigned[name] = folder.check_evidence(receipts)
+        elif receipts is not None:
+            raise SettingError(
+                f"--receipts must be checked in a device's folder, or in what `murmura leave` kept of one, but "
+                f"{journal.path.parent} has no terms."
+            )
     if as_json:
-        found = [{"file": name, **_facts(one), "unfinished": one.unfinished} for name, one in checked.items()]
+        found = [
+            {
+                "file": name,
+                **_facts(one),
+                "receipts": countersigned.get(name),
+                "unfinished": one.unfinished,
+            }
+            for name, one in checked.items()
+        ]
         typer.echo(json.dumps(found, indent=2))
         return
     for name, one in checked.items():
@@ -54,7 +68,7 @@ def verify(
         typer.echo(
             f"{name}: unbroken, {facts['uploads']} uploads, {facts['bytes']} bytes, "
             f"{facts['disclosed']:.1%} of the positives disclosed, head {facts['head']}"
-            + (f", {countersigned[name]} receipts" if name in countersigned else "")
+            + (f", {countersigned[name]} receipts agree" if name in countersigned else "")
         )
         if one.unfinished:
             say(f"{name} ends in an unfinished line: a crash; that upload never left, the next one removes it.")

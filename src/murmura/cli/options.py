@@ -59,6 +59,7 @@ Set = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results do not depend on it.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line on stdout.")]
+Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A YAML file; flags given here come on top.")]
 Models = Annotated[str, typer.Option("--models", help="Comma-separated; label=model names one twice.")]

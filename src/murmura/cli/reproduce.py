@@ -119,6 +119,26 @@ def run(
     _finish(shown, places, out or HERE)
 
 
+@reproduce_app.command("keep")
+def keep_run(
+    name: Name,
+    out: Annotated[Path | None, typer.Option("--out", help="The run's folder; default runs/reproduce.")] = None,
+    into: Annotated[
+        Path | None, typer.Option("--into", help="The folder of kept results; default: the checkout's.")
+    ] = None,
+) -> None:
+    """Keep what a whole run wrote, beside the kept results of its other data sets."""
+    from murmura.studies.papers.experiments import experiment
+    from murmura.studies.papers.keep import keep
+    from murmura.studies.papers.kept import PLACE, checkout
+
+    root = checkout()
+    if into is None and root is None:
+        raise SettingError("--into must name a folder: an installed package has no kept results.")
+    for path in keep(experiment(name), out or HERE, into or (root or Path()) / PLACE):
+        say(str(path))
+
+
 def _places(
     name: str, data: str, quick: bool, out: Path, data_dir: Path | None
 ) -> tuple[Experiment, list[ExperimentPlace]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +38,7 @@ def list_rounds(
     label = f"; {status['label']}" if status["label"] else ""
     title = (
         f"{status['method']}, {status['mode']}{label}: {status['state']}, {status['rounds_done']} of "
-        f"{status['rounds_in_all']} rounds, {status['devices']} devices"
+        f"{status['rounds_in_all']} rounds, {status['devices']} devices{_awaited(status)}"
     )
     columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
     table(
@@ -45,6 +47,22 @@ def list_rounds(
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
     )
+
+
+def _awaited(status: dict[str, Any]) -> str:
+    """What the next round waits for, if for anything."""
+    if status["state"] != "running" or status["open"] is not None:
+        return ""
+    if not status["terms"]:
+        return "; waits for both aggregators to agree"
+    if status["devices"] < status["minimum"]:
+        return f"; waits for {status['minimum']} devices"
+    if not status["waits_until"]:
+        return ""
+    asked = "; an exchange of the opening was asked in this release window"
+    if status["waits_until"] == math.inf:
+        return f"{asked}, which has no end"
+    return f"{asked}, the next begins {time.strftime('%Y-%m-%d %H:%M', time.gmtime(status['waits_until']))} UTC"
 
 
 def _add_order(what: str, meaning: str) -> None:
@@ -76,10 +94,11 @@ def rollback(
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
 ) -> None:
-    """Go back to one of the last models; the federation must be paused. Devices see it in the log."""
+    """Go back to one of the last five models; the federation must be paused. Everybody sees it in the log."""
     others = serving.Others(authority, insecure, proxy)
     status = _ask("POST", url, f"/rollback/{done}", token_file, others)
-    typer.echo(f"{status['rounds_done']} rounds done, model {status['model']}")
+    done, model = status["rounds_done"], status["model"]
+    typer.echo(f"back to the model after {done} rounds, {model}; `murmura rounds start` goes on")
 
 
 @rounds_app.command("remove")
@@ -91,9 +110,10 @@ def remove(
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
 ) -> None:
-    """Free a device's place; who admits can revoke its invitation too."""
+    """Free a device's place. It may take one again: to keep it out, revoke its invitation."""
     others = serving.Others(authority, insecure, proxy)
-    typer.echo(_ask("DELETE", url, f"/devices/{place}", token_file, others)["removed"])
+    freed = _ask("DELETE", url, f"/devices/{place}", token_file, others)["removed"]
+    typer.echo(f"place {freed} is free")
 
 
 def _ask(method: str, url: str, path: str, token_file: Path, others: serving.Others) -> dict[str, Any]:

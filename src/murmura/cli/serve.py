@@ -137,18 +137,26 @@ def _coordinate(
 
     pace = CollectingPace(time.time)
 
-    agreed = False
+    agreed, waiting = False, ""
 
     async def move_on() -> None:
-        nonlocal agreed
-        if not agreed and coordinator.rounds.keeper.confirmed:
+        nonlocal agreed, waiting
+        rounds = coordinator.rounds
+        if not agreed and rounds.keeper.confirmed:
             agreed = True
-            _invite(coordinator.rounds.terms, place.url)
-        if not pace.due(coordinator.rounds.live):
+            _invite(rounds.terms, place.url)
+        if not pace.due(rounds.live):
             return
-        before = coordinator.rounds.counters.abandoned
-        await coordinator.rounds.advance(transport)
-        if coordinator.rounds.counters.abandoned > before:
+        before = rounds.counters.abandoned
+        try:
+            await rounds.advance(transport)
+            trouble = rounds.trouble
+        except SettingError as error:
+            trouble = str(error)
+        if trouble and not rounds.keeper.confirmed and trouble != waiting:
+            waiting = trouble
+            say(f"not agreed on terms yet: {trouble}", always=True)
+        if rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
     app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK)
@@ -161,7 +169,8 @@ def _invite(terms: FederationTerms, url: str) -> None:
 
     say(f"agreed on terms {terms.hash.hex()}")
     if terms.admission == "open":
-        say(f"everyone may join {Invitation(url, terms.hash).link()}")
+        say("everyone may join with this link, in which the host must be as others know it:")
+        say(Invitation(url, terms.hash).link())
     else:
         say("devices join with invitations: `murmura invite create` in the folder of whoever admits")
 

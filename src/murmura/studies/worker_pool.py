@@ -61,6 +61,14 @@ def run_steps(
     answers: dict[int, A] = {}
     waiting: dict[int, list[R | None]] = {}
     running: dict[Future[R], tuple[int, int, T]] = {}
+    heard: set[Future[R]] = set()
+
+    def hear(future: Future[R]) -> R:
+        result = future.result()
+        if future not in heard:
+            heard.add(future)
+            done(running[future][2], result)
+        return result
 
     def advance(which: int, results: list[R] | None) -> None:
         tasks: list[T] = []
@@ -73,16 +81,18 @@ def run_steps(
             results = []
         waiting[which] = [None] * len(tasks)
         for place, task in enumerate(tasks):
-            running[pool.submit(work, task)] = (which, place, task)
+            future = pool.submit(work, task)
+            running[future] = (which, place, task)
+            if future.done():  # by one worker, this process: told now, not when the whole step is finished
+                hear(future)
 
     for which in range(len(steps)):
         advance(which, None)
     while running:
         finished, _ = wait(list(running), return_when=FIRST_COMPLETED)
         for future in finished:
-            which, place, task = running.pop(future)
-            result = future.result()
-            done(task, result)
+            result = hear(future)
+            which, place, _ = running.pop(future)
             waiting[which][place] = result
             if all(one is not None for one in waiting[which]):
                 advance(which, [one for one in waiting[which] if one is not None])

@@ -44,6 +44,8 @@ class CountedListener(socket.socket):
         if not self.places.enter(whose):
             accepted.close()
             raise ConnectionAbortedError  # asyncio looks again
+        # the body of an answer must not wait, 40 ms each, until its headers are acknowledged
+        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         family, kind, protocol = accepted.family, accepted.type, accepted.proto
         counted = _CountedConnection(family, kind, protocol, accepted.detach())
         counted.place = self.places, whose

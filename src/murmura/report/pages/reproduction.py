@@ -39,7 +39,7 @@ from murmura.report.tables.table import ReportTable, to_csv, to_markdown
 from murmura.studies.audits.audit import read_audits
 from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
-from murmura.studies.papers.kept import KeptResult, checkout, code_version, result_of, written
+from murmura.studies.papers.kept import SECTION, KeptResult, checkout, code_version, result_of, written
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
@@ -60,13 +60,13 @@ def write(
     known = [_of_counts(shown, data) for data in shown.counts if data not in {place.data for place in places}]
     counted = [numbers(shown, data, facts) for data, facts in (described or {}).items()]
     found = [one for part in parts for one in part.found] + [one for some in known + counted for one in some]
-    tables = [table for part in parts for table in part.tables]
-    tables += [data_table(shown, some[0].data, some) for some in counted]
-    tables += [table for some in known for table in metric_tables(shown, some[0].data, some)]
+    sections = {Path(part.place.data).stem: [*part.tables, time_table([part.place])] for part in parts}
+    sections |= {some[0].data: [data_table(shown, some[0].data, some)] for some in counted}
+    sections |= {some[0].data: metric_tables(shown, some[0].data, some) for some in known}
     files = {
         f"{shown.name}.html": _page(shown, parts, known, places, counted),
         f"{shown.name}.csv": _csv(shown, found),
-        f"{shown.name}.md": _markdown(shown, places, tables) + _absent(shown, counted),
+        f"{shown.name}.md": _markdown(shown, places, sections) + _absent(shown, counted),
         f"{shown.name}.json": written(shown, [*map(result_of, places), *_untrained(shown, known, counted)]),
         **{
             f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
@@ -205,11 +205,17 @@ def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
     return text.getvalue()
 
 
-def _markdown(shown: Experiment, places: Sequence[ExperimentPlace], tables: Sequence[ReportTable]) -> str:
+def _markdown(
+    shown: Experiment, places: Sequence[ExperimentPlace], sections: Mapping[str, Sequence[ReportTable]]
+) -> str:
+    """A head, and a section for every data set, which `murmura reproduce keep` can set beside others."""
     head = f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"
-    commands = "".join(f"    {line}\n" for line in _commands(shown, places).split("\n"))
-    cost = [to_markdown(time_table(places))] if places else []
-    return "\n".join([head, commands, *(to_markdown(table) for table in tables), *cost])
+    parts = [head]
+    for data, tables in sections.items():
+        ran = [place for place in places if Path(place.data).stem == data]
+        command = "".join(f"    {line}\n" for line in _commands(shown, ran).split("\n"))
+        parts += [f"{SECTION}{data}\n", command, *map(to_markdown, tables)]
+    return "\n".join(parts)
 
 
 def _absent(shown: Experiment, counted: Sequence[list[ReproducedNumber]]) -> str:

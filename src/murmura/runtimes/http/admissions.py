@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.database import ServerDatabase, Statement
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.admission import Admission
 from murmura.runtimes.http.protocol.keys import check_signature
@@ -54,12 +54,12 @@ class AdmissionDesk:
         self._revoked.update(listed)
         return listed
 
-    def keep_counted(self, phase: str, window: int, admissions: list[bytes]) -> None:
-        """Remember who was counted in a phase that another one follows, for this window alone."""
+    def counted(self, phase: str, window: int, admissions: list[bytes]) -> list[Statement]:
+        """What remembers who was counted in a phase that another one follows, for this window alone."""
         rows = [
             ("INSERT INTO counted VALUES (?, ?, ?)", (phase, window, _hidden(a, window))) for a in admissions
         ]
-        self._store.write([("DELETE FROM counted WHERE counted_in < ?", (window,)), *rows])
+        return [("DELETE FROM counted WHERE counted_in < ?", (window,)), *rows]
 
     def check_counted(self, phase: str, window: int, admission: bytes) -> None:
         """Refuse who was not counted in the phase this one follows."""

@@ -29,8 +29,8 @@ class ConvergenceCurve:
 
     @property
     def best(self) -> float:
-        """The highest value there was."""
-        return float(self.value.max())
+        """The highest value there was; epochs after a divergence have none."""
+        return float(np.nanmax(self.value))
 
     def rounds_to(self, target: float) -> int | None:
         """The first rounds after which the value is at least the target; None: never."""
@@ -43,7 +43,7 @@ def convergence(tried: Sequence[TrialResult]) -> list[ConvergenceCurve]:
     found = []
     for one in tried:
         length = one.settings.get("rounds_per_epoch")
-        if one.curve and isinstance(length, int):
+        if not np.isnan(one.curve).all() and isinstance(length, int):
             rounds: Longs = length * np.arange(1, len(one.curve) + 1)
             clients, triples = (str(one.settings.get(key, "")) for key in ("clients", "triples"))
             found.append(ConvergenceCurve(one.row, clients, triples, rounds, np.array(one.curve)))

@@ -20,6 +20,7 @@ from murmura.studies.papers.experiments import Experiment, experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, spent
 
 PLACE = Path("docs") / "results" / "reproductions"
+SECTION = "## "  # before the name of a data set in <name>.md
 
 
 @dataclass(frozen=True)

@@ -32,13 +32,23 @@ class TrialResult:
 
     def plain(self) -> dict[str, Any]:
         """As kept in a file."""
-        return {**asdict(self), "value": None if math.isnan(self.value) else self.value, "curve": self.curve}
+        return {**asdict(self), "value": _number(self.value), "curve": [_number(one) for one in self.curve]}
 
     @staticmethod
     def of(plain: dict[str, Any]) -> TrialResult:
         """The opposite of `plain`."""
-        value = math.nan if plain["value"] is None else float(plain["value"])
-        return TrialResult(**{**plain, "value": value, "curve": tuple(plain["curve"])})
+        curve = tuple(_value(one) for one in plain["curve"])
+        return TrialResult(**{**plain, "value": _value(plain["value"]), "curve": curve})
+
+
+def _number(value: float) -> float | None:
+    """A value in JSON, which has no NaN: epochs that a diverging training did not reach have none."""
+    return None if math.isnan(value) else value
+
+
+def _value(number: float | None) -> float:
+    """The opposite of `_number`."""
+    return math.nan if number is None else float(number)
 
 
 def attempt(selection: Selection, job: TrialJob, epochs: int | None = None) -> TrialResult:

@@ -114,12 +114,19 @@ class Aggregator:
         return {"murmura_reports_accepted_total": self.accepted, "murmura_reports_refused_total": self.refused}
 
     def append_log(self, message: bytes) -> bytes:
-        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature."""
+        """The coordinator's signature, the place of the first entry (8), entries; answers with a signature.
+
+        The answer is empty while the log has not come to the agreed terms: it is being taken over in pages.
+        """
         signature, content = message[:SIGNATURE_BYTES], message[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.terms.coordinator), "log", content, signature)
         start = int.from_bytes(content[:8], "little")
         self.witness.append(self.terms, start, unpack_entries(content[8:]))
-        return self.witness.sign(self.terms.federation, self.key)
+        if self.witness.under(self.terms):
+            return self.witness.sign(self.terms.federation, self.key)
+        if len(content) > 8:
+            return b""
+        raise RefusedError("forged", "the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
         """The coordinator's signature, then a manifest and the counts it names; answers with a signature."""
@@ -128,6 +135,7 @@ class Aggregator:
             raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
         check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
         manifest = Manifest.decode(content)
+        self._check_terms(manifest)
         signed = self.key.sign("manifest", content)
         if self._open is not None and self._open.manifest.hash == manifest.hash:
             return signed
@@ -140,6 +148,8 @@ class Aggregator:
             raise RefusedError(
                 "replay", f"a manifest must come after {last[0]}, but is number {manifest.serial}."
             )
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
         if not self.witness.has(content):
             raise RefusedError(
                 "forged", "a manifest must be in the public log before it is opened, but is not."
@@ -177,6 +187,9 @@ class Aggregator:
             raise RefusedError(
                 "forged", f"a round must lie in the window of its time, but says {manifest.window}."
             )
+        before = self._store.row("SELECT max(opened_in) FROM rounds")
+        if before is not None and manifest.window < (before[0] or 0):
+            raise RefusedError("replay", f"window {manifest.window} must not come after {before[0]}.")
         if phase.repeat is None:
             return
         counted = "SELECT count(*) FROM rounds WHERE phase = ? AND opened_in = ? AND state = 'released'"
@@ -236,10 +249,10 @@ class Aggregator:
         """Who a share counts for, from its first bytes: checked before its payload is read."""
         if prelude in self._passes:
             return self._passes[prelude]
-        head = ShareHead.decode(prelude, self._kind)
         o, before = self._open, self._before
         if o is None and before is None:
             raise RefusedError("paused", "no round is open here.")
+        head = ShareHead.decode(prelude, self._kind)
         names = {one for one in (o and o.manifest.hash, before and before.manifest) if one}
         if head.manifest not in names:
             code = "late" if o is None else "replay"
@@ -329,14 +342,12 @@ class Aggregator:
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
         packed = o.ring.pack(self._sum(o, wire.unpack_ids(ids)))
-        self._store.write(
-            [("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))],
-            durable=True,
-        )
-        if any(phase.follows == o.phase.name for phase in self.terms.algorithm().phases(self.agreement.info)):
-            listed = set(wire.unpack_ids(ids))
-            counted = [admission for admission, report in o.admitted.items() if report in listed]
-            self._desk.keep_counted(o.phase.name, o.manifest.window, counted)
+        phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
+        followed = any(phase.follows == o.phase.name for phase in phases)
+        admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
+        final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
+        counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
+        self._store.write([final, *counted], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 
@@ -381,7 +392,13 @@ class Aggregator:
     def _collecting(self, name: bytes) -> _Open:
         if self._open is None or self._open.manifest.hash != name:
             raise self._absent(name)
+        self._check_terms(self._open.manifest)
         return self._open
+
+    def _check_terms(self, manifest: Manifest) -> None:
+        """Refuse a round of other terms than those that hold now: its devices may have agreed to no others."""
+        if manifest.terms != self.terms.hash.hex():
+            raise RefusedError("lost", f"round {manifest.round} was made under other terms; give it up.")
 
     def _released(self, name: bytes) -> tuple[bytes, bytes] | None:
         found = self._store.row("SELECT ids, total FROM rounds WHERE hash = ? AND state = 'released'", (name,))

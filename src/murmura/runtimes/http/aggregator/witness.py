@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.log import LogHead, manifest_entry
@@ -12,6 +14,53 @@ from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import HASH_BYTES
 
 
+@dataclass(frozen=True)
+class LogEnd:
+    """What the next entry of a log must follow: the terms that hold, and the newest manifest."""
+
+    terms: bytes = b""  # (32,) hash, b"" before the first entry
+    serial: int = -1
+    manifest: bytes = b""  # (32,) hash
+
+    def encode(self) -> bytes:
+        """As it is kept."""
+        return self.terms + (self.serial + 1).to_bytes(8, "little") + self.manifest
+
+    @staticmethod
+    def decode(kept: bytes) -> LogEnd:
+        """From what was kept, b"" before the first entry."""
+        if not kept:
+            return LogEnd()
+        at = HASH_BYTES + 8
+        return LogEnd(kept[:HASH_BYTES], int.from_bytes(kept[HASH_BYTES:at], "little") - 1, kept[at:])
+
+    def after(self, entry: bytes, terms: FederationTerms) -> LogEnd:
+        """The end with one entry more; refuses one that does not follow. `terms` say whose log it is."""
+        kind, _, content = entry.partition(b"\0")
+        if kind == b"terms":
+            read = FederationTerms.decode(content)
+            if (read.federation, read.coordinator) != (terms.federation, terms.coordinator):
+                raise RefusedError("forged", "terms in the log must be of this federation, but are not.")
+            return replace(self, terms=read.hash)
+        if not self.terms:
+            raise RefusedError("malformed", "a log must begin with the terms, but begins with something else.")
+        if kind == b"manifest":
+            return self._after_manifest(Manifest.decode(content), terms)
+        if kind == b"model" and len(content) == 8 + HASH_BYTES and self.serial >= 0:
+            return self
+        raise RefusedError("malformed", "an entry of the log must be terms, a manifest or a model, but is not.")
+
+    def _after_manifest(self, manifest: Manifest, terms: FederationTerms) -> LogEnd:
+        if (manifest.serial, manifest.previous) != (self.serial + 1, self.manifest.hex()):
+            raise RefusedError(
+                "forged",
+                f"manifest {self.serial + 1} must be logged next, after the one before, but is not.",
+            )
+        if manifest.terms != self.terms.hex() or manifest.federation != terms.federation:
+            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
+        return replace(self, serial=manifest.serial, manifest=manifest.hash)
+
+
 class LogWitness:
     """The log as this aggregator has seen it grow."""
 
@@ -19,13 +68,15 @@ class LogWitness:
         self._store = store
         self.tree = MerkleTree([bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log ORDER BY place")])
         self._leaves = {bytes(leaf) for (leaf,) in store.rows("SELECT leaf FROM log")}
-        last = store.fact("last manifest")
-        # serial and hash of the newest manifest in the log
-        self._last = (-1, b"") if last is None else (int.from_bytes(last[:8], "little"), last[8:])
+        self._end = LogEnd.decode(store.fact("end of the log") or b"")
 
     def has(self, content: bytes) -> bool:
         """Whether a manifest is in the log."""
         return leaf_hash(manifest_entry(content)) in self._leaves
+
+    def under(self, terms: FederationTerms) -> bool:
+        """Whether these are the terms that hold at the end of the log."""
+        return self._end.terms == terms.hash
 
     def append(self, terms: FederationTerms, start: int, entries: list[bytes]) -> None:
         """Take over new entries, all or none; refuses a gap, a rewritten past and a manifest out of order."""
@@ -37,21 +88,20 @@ class LogWitness:
         if known != self._stored(start, len(known)):
             raise RefusedError("forged", "entries of the log must never change, but others were known here.")
         fresh = entries[len(known) :]
-        last = self._last
+        end = self._end
         for entry in fresh:
-            last = _follows(terms, last, entry, first=len(self.tree) == 0 and entry is fresh[0])
+            end = end.after(entry, terms)
         if not fresh:
             return
         at, leaves = len(self.tree), [leaf_hash(entry) for entry in fresh]
         rows: list[Statement] = [
             ("INSERT INTO log VALUES (?, ?)", (at + n, leaf)) for n, leaf in enumerate(leaves)
         ]
-        newest = max(last[0], 0).to_bytes(8, "little") + last[1]
-        self._store.write([*rows, *([put_fact("last manifest", newest)] if last[1] else [])], durable=True)
+        self._store.write([*rows, put_fact("end of the log", end.encode())], durable=True)
         for leaf in leaves:
             self.tree.append(leaf)
         self._leaves.update(leaves)
-        self._last = last
+        self._end = end
 
     def sign(self, federation: str, key: ServerKey) -> bytes:
         """This aggregator's signature of the head."""
@@ -60,24 +110,3 @@ class LogWitness:
     def _stored(self, start: int, count: int) -> list[bytes]:
         found = self._store.rows("SELECT leaf FROM log WHERE place >= ? ORDER BY place LIMIT ?", (start, count))
         return [bytes(leaf) for (leaf,) in found]
-
-
-def _follows(terms: FederationTerms, last: tuple[int, bytes], entry: bytes, first: bool) -> tuple[int, bytes]:
-    """Serial and hash of the newest manifest after this entry; refuses one that does not follow."""
-    kind, _, content = entry.partition(b"\0")
-    if kind == b"terms" and content == terms.encode():
-        return last
-    if first:
-        raise RefusedError("malformed", "a log must begin with the terms, but begins with something else.")
-    if kind == b"manifest":
-        manifest = Manifest.decode(content)
-        if (manifest.serial, manifest.previous) != (last[0] + 1, last[1].hex()):
-            raise RefusedError(
-                "forged", f"manifest {last[0] + 1} must be logged next, after the one before it, but is not."
-            )
-        if manifest.terms != terms.hash.hex() or manifest.federation != terms.federation:
-            raise RefusedError("forged", "a manifest must be made under the agreed terms, but is not.")
-        return manifest.serial, manifest.hash
-    if kind == b"model" and len(content) == 8 + HASH_BYTES and last[0] >= 0:
-        return last
-    raise RefusedError("malformed", "an entry of the log must be terms, a manifest or a model, but is not.")

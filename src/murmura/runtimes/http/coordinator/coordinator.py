@@ -47,7 +47,7 @@ class Coordinator:
         known = self._store.row("SELECT slot FROM devices WHERE token = ?", (_hashed(token),))
         used = self._store.row("SELECT 1 FROM devices WHERE admission = ?", (admitted,))
         if known is None and used is not None:
-            raise RefusedError("duplicate", "this invitation has been used by another device; ask for one.")
+            raise RefusedError("duplicate", "this invitation has been used by another device; ask for another.")
         slot = wanted if wanted is not None else self._free_slot(places) if known is None else known[0]
         if isinstance(slot, bool) or not isinstance(slot, int) or not 0 <= slot < places:
             raise RefusedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -80,6 +81,7 @@ class RoundRunner:
         self.counters = RoundCounters()
         self.state, self.now = self.store.state, self.store.federation_state()
         self.live: OpenRound | None = None
+        self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
@@ -127,6 +129,7 @@ class RoundRunner:
 
     async def advance(self, send: Transport) -> None:
         """Move on as far as possible now; called again and again."""
+        self.trouble = ""
         try:
             if not self.keeper.confirmed:
                 await self.keeper.agree(send, self.store.federation, self.store.description)
@@ -140,6 +143,7 @@ class RoundRunner:
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING
+            self.trouble = "" if refused else str(error)
             give_up = self._pend if refused or isinstance(error, UnreachableError) else self._abandon
             give_up(str(error))
 
@@ -153,8 +157,8 @@ class RoundRunner:
 
     async def _begin_round(self, send: Transport) -> None:
         at = self.now.position
+        await self._sign_head(send)  # also while nothing begins: what is logged is to be seen
         if self.state != "running" or self.itinerary.finished(at):
-            await self._sign_head(send)
             return
         registered = self.store.registered()
         awaited = self.setup.wait_for if at.serial == 0 else 0
@@ -354,7 +358,8 @@ class RoundRunner:
             "rounds_in_all": self.itinerary.rounds,
             "model": self.now.model,
             "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
-            "waits_until": self.waits_until,
+            # JSON knows no infinity: null, where this window is the only one
+            "waits_until": None if math.isinf(self.waits_until) else self.waits_until,
             "open": None,
         }
         if live is not None:

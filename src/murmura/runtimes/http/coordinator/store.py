@@ -180,8 +180,9 @@ class CoordinatorStore:
         """The next model, the new position and the end of the round in one transaction."""
         changes = self._now(position, server, answers)
         entries = [model_entry(serial, self._named(server)[0])]
-        kept = [
-            ("INSERT INTO models VALUES (?, ?, ?)", (serial, position.done, _packed(server, answers))),
+        row = (serial, position.done, _packed(server, answers))
+        kept = [  # between two exchanges of a round there is nothing to go back to
+            *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
             (
                 "DELETE FROM models WHERE serial NOT IN "
                 "(SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
@@ -225,7 +226,8 @@ class CoordinatorStore:
             there = ", ".join(str(row[1]) for row in kept) or "none"
             raise RefusedError("unknown", f"the models kept are those after {there} rounds, not after {done}.")
         server, answers = _unpacked(bytes(found[2]))
-        position = replace(now, done=done, step=0)
+        # the first exchanges of a round that is left half done have used its number
+        position = replace(now, done=done, step=0, round=now.round + (now.step > 0))
         entries = [model_entry(int(found[0]), self._named(server)[0])]
         changes = [*self._now(position, server, answers), *self.log.appended(entries)]
         self._store.write([*changes, ("DELETE FROM models WHERE done > ?", (done,))], durable=True)

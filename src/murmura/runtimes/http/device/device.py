@@ -16,20 +16,18 @@ from typing import Literal
 
 import numpy as np
 
-from murmura.channel.chain import Chain
 from murmura.channel.consent import StickyRecord, client_consent
 from murmura.channel.journal import JournalEntry
-from murmura.channel.sealing import seal
-from murmura.channel.shares import SEED_BYTES, Entropy, split
-from murmura.core.codec import encode
+from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, History, Phase, RoundContext, Samples
 from murmura.core.errors import DataError, FederationError, MurmuraError
 from murmura.core.rng import Rng
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import public_part
-from murmura.engine.visit import Visit, visit
+from murmura.engine.visit import visit
 from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.outgoing import TrainedUpload, outgoing
 from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.receipts import Receipt, mark
 from murmura.runtimes.http.device.storage import (
@@ -42,9 +40,8 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
-from murmura.runtimes.http.protocol.terms import AggregatorAddress
 from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, HttpReply, Transport, ask, bearer
-from murmura.runtimes.http.protocol.wire import ID_BYTES, IndividualReport, ShareHead, SharePass
+from murmura.runtimes.http.protocol.wire import ID_BYTES, ShareHead
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
@@ -80,40 +77,6 @@ class _Work:
     report: bytes
     send_at: float
     permission: Permission  # what this upload is made under; a change cancels it
-
-
-@dataclass(frozen=True)
-class _Message:
-    """One message of an upload, before it is sealed."""
-
-    url: str
-    payload: bytes
-    aggregator: AggregatorAddress | None = None  # None: the coordinator, in readable mode
-
-    @property
-    def bytes(self) -> int:
-        """How long it is on the way."""
-        return len(self.payload) + (wire.REPORT_HEADER if self.aggregator is None else wire.SHARE_HEADER)
-
-
-@dataclass(frozen=True, eq=False)
-class _Result:
-    """What training gave: what stays, what leaves, and what that discloses."""
-
-    state: Arrays
-    messages: tuple[_Message, ...]  # in the order of sending
-    rows: int
-    joined: tuple[int, ...]
-    sent: tuple[int, ...]
-    disclosed: float
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(b"".join(one.payload for one in self.messages)).hexdigest()
-
-    @property
-    def bytes(self) -> int:
-        return sum(one.bytes for one in self.messages)
 
 
 class Device:
@@ -187,11 +150,24 @@ class Device:
             raise RefusedError(
                 "replay", "this exchange was answered before under another manifest; take no part."
             )
+        self._check_onward(manifest)
         if not self.identity.terms.windows.is_at(manifest.window, self._clock()):
             raise RefusedError(
                 "forged", f"window {manifest.window} must be that of the time, but is not; take no part."
             )
         return True
+
+    def _check_onward(self, manifest: Manifest) -> None:
+        """Refuse a window or a round before one that was answered: only of the last ones much is remembered.
+
+        Where two windows meet, both are those of the time, as clocks differ; and the draws of a round are made
+        with its number, so that one number twice would be one randomness for two updates.
+        """
+        last, at = self.storage.memory.newest_window, self.storage.memory.newest_round
+        if manifest.window < last:
+            raise RefusedError("replay", f"window {manifest.window} must not come after {last}; take no part.")
+        if manifest.round < at:
+            raise RefusedError("replay", f"round {manifest.round} must not come after {at}; take no part.")
 
     def _objection(self, manifest: Manifest) -> str | None:
         """Why the owner of this device would not want to take part."""
@@ -267,11 +243,12 @@ class Device:
         try:
             return (await self._patiently("POST", url, body, manifest)).body
         except RefusedError as error:
-            if error.code != "unauthorised" or self.identity.admission is None:
+            if error.code != "unauthorised":
                 raise
         own = self.identity
         place = await register(self.send, own.url, own.terms, own.admission, token=own.token)
         self.identity = replace(own, place=place.slot)
+        self.storage.keep_place(place.slot)
         return (await self._patiently("POST", url, body, manifest)).body
 
     def _report(self, manifest: Manifest) -> bytes:
@@ -279,7 +256,7 @@ class Device:
         named = b"murmura report\0" + self.identity.token.encode() + manifest.hash
         return hashlib.sha256(named).digest()[:ID_BYTES]
 
-    async def _train(self, work: _Work, seed: bytes) -> _Result:
+    async def _train(self, work: _Work, seed: bytes) -> TrainedUpload:
         """The algorithm's step and the device half of the channel; nothing leaves."""
         m, memory, secret = work.manifest, self.storage.memory, self.identity.secret
         model = await self.cache.model(m)
@@ -295,9 +272,9 @@ class Device:
         chain = terms.chain(m.phase, work.info, m.largest) if summed else None
         made = visit(algorithm, work.phase, context, state, history, rng, chain)
         sent = tuple(sorted({*memory.sent, *history.item[made.shown].tolist()}))
-        messages, rows = self._messages(work, made, chain, seed)
+        messages, rows = outgoing(self.identity, work.phase, made, chain, seed)
         disclosed = float(np.isin(history.item, sent).mean()) if len(history) else 0.0
-        return _Result(made.state, messages, rows, joined, sent, disclosed)
+        return TrainedUpload(made.state, messages, rows, joined, sent, disclosed)
 
     def history(self, info: FederationInfo, allowed: Permission, round: int) -> tuple[History, tuple[int, ...]]:
         """The rows on offer with the consent that counts in this round, and the sticky record after it."""
@@ -320,24 +297,7 @@ class Device:
             )
         return self.rows
 
-    def _messages(
-        self, work: _Work, made: Visit, chain: Chain | None, seed: bytes
-    ) -> tuple[tuple[_Message, ...], int]:
-        """What leaves, for whom; of one length for everyone unless the server needs each update."""
-        vector, terms, letters = made.vector, self.identity.terms, f"{self.identity.url}/letters"
-        if chain is None or vector is None:
-            rows = sum(map(len, made.update.tables.values()))
-            return (_Message(letters, encode(made.update, work.phase.sends)),), rows
-        first, second = terms.seed_aggregator, terms.vector_aggregator
-        if first is None or second is None:
-            return (_Message(letters, chain.ring.pack(vector)),), chain.rows
-        seed, other = split(vector, chain.ring, lambda _: seed)
-        return (
-            _Message(f"{first.url}/reports", seed, first),
-            _Message(f"{second.url}/reports", chain.ring.pack(other), second),
-        ), chain.rows
-
-    async def _upload(self, work: _Work, result: _Result, pending: PendingUpload) -> VisitOutcome:
+    async def _upload(self, work: _Work, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
         if memory.pending != pending:
@@ -352,46 +312,31 @@ class Device:
         self._require_consent(work)
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         noted = JournalEntry(
-            now, m.round, m.phase, pending.manifest, result.bytes, result.rows, result.disclosed
+            now, m.round, m.phase, pending.manifest, result.length, result.rows, result.disclosed
         )
         head, salt = self.storage.note(noted), bytes.fromhex(pending.salt)
         # after the journal, which must have a line for every exchange that is remembered; before the first byte
         self.storage.keep(self.storage.memory.exchanging(m.round, m.phase))
         receipts = await self._send(work, result, mark(salt, head))
         signed = tuple(receipt.hex() for receipt in receipts)
-        self.storage.keep_receipt(Receipt(pending.manifest, work.report.hex(), head, pending.salt, signed))
+        self.storage.keep_receipt(
+            Receipt(m.terms, pending.manifest, work.report.hex(), head, pending.salt, signed)
+        )
         learned = replace(self.storage.memory, state=result.state)
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
-        return VisitOutcome("sent", m.round, m.phase, "", result.bytes, result.disclosed)
+        return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed)
 
-    async def _send(self, work: _Work, result: _Result, marked: bytes) -> list[bytes]:
+    async def _send(self, work: _Work, result: TrainedUpload, marked: bytes) -> list[bytes]:
         """Every message in its order, each with the receipt of the one before; their receipts."""
         m, receipts = work.manifest, [wire.NO_RECEIPT]
         for kind, message in enumerate(result.messages):
-            body = self._sealed(work, kind, message, marked, receipts[-1])
+            head = ShareHead(kind, m.hash, work.report)
+            body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
             receipt = (await self._patiently("POST", message.url, body, m, work)).body
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
             check_signature(bytes.fromhex(key), "receipt", m.hash + work.report + marked, receipt)
             receipts.append(receipt)
         return receipts[1:]
-
-    def _sealed(self, work: _Work, kind: int, message: _Message, marked: bytes, receipt: bytes) -> bytes:
-        """A message as it travels: for an aggregator sealed to its key, under this device's admission."""
-        if message.aggregator is None:
-            report = IndividualReport(work.manifest.hash, work.report, work.ticket, marked, message.payload)
-            return report.encode()
-        head, key = (
-            ShareHead(kind, work.manifest.hash, work.report),
-            bytes.fromhex(message.aggregator.sealing_key),
-        )
-        payload = seal(message.payload, key, head.info("payload"))
-        named, own = wire.digest(payload), self.identity.admission
-        shown, signature = wire.NO_ADMISSION, wire.NO_SIGNATURE
-        if own is not None:
-            shown = own.shown.encode()
-            signature = own.key.sign("report", wire.report_content(head, named))
-        passed = SharePass(work.ticket, receipt, marked, shown, named, signature)
-        return head.encode() + seal(passed.encode(), key, head.info("pass")) + payload
 
     def _require_consent(self, work: _Work) -> None:
         if self.storage.permission() != work.permission:

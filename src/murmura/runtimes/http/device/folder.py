@@ -2,7 +2,7 @@
 
 device.json (who it is and the terms it joined under), history.json (what its owner likes), permission.json
 (what she allows), memory.bin (what was learned), journal.jsonl (what left), receipts.jsonl (who countersigned
-it), offered-terms.json (other terms that its owner has not agreed to).
+it), offered-terms.json (other terms that its owner has not agreed to), terms-*.json (those that held before).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.terms import FederationTerms
 
 DEVICE, HISTORY, PERMISSION, MEMORY = "device.json", "history.json", "permission.json", "memory.bin"
-OFFERED, TERMS = "offered-terms.json", "terms.json"
+OFFERED, TERMS = "offered-terms.json", "terms-*.json"
 JOINING = "joining.token"
 OWN = 0o600  # for its owner alone
 VERSION = 2  # of the folder's files, as device.json says; version 1 belonged to wire version 1
@@ -135,6 +135,7 @@ class DeviceFolder:
             )
         if (terms.method, terms.settings) != (own.terms.method, own.terms.settings):
             self.keep(replace(self.memory, state={}))
+        self._keep_terms(own.terms, self.path)
         self._write_identity(replace(own, terms=terms))
         (self.path / OFFERED).unlink(missing_ok=True)
 
@@ -169,6 +170,10 @@ class DeviceFolder:
         """Change what is allowed."""
         self._write(PERMISSION, json.dumps(as_dict(permission)).encode())
 
+    def keep_place(self, place: int) -> None:
+        """Keep the number the coordinator has given it anew."""
+        self._write_identity(replace(self.identity(), place=place))
+
     @property
     def journal(self) -> Journal:
         """What left."""
@@ -193,7 +198,7 @@ class DeviceFolder:
         """Check the journal against every receipt, also those of a copy kept elsewhere; how many there are."""
         found = read_receipts(self.path / receipts.NAME) + ([] if copy is None else read_receipts(copy))
         past = self.journal.verify()
-        check_receipts(found, self._evidence_terms(), frozenset(past.heads))
+        check_receipts(found, self._agreed(), frozenset(past.heads))
         told = {(entry.round, entry.phase) for entry in past.entries}
         uploads = self.memory.exchanges if self.exists else ()
         missing = [one for one in uploads if one not in told]
@@ -205,16 +210,19 @@ class DeviceFolder:
             )
         return len(found)
 
-    def _evidence_terms(self) -> FederationTerms:
-        """Whose signatures receipts have: of the device here, or of one that has left."""
-        if self.exists:
-            return self.identity().terms
-        return FederationTerms.decode((self.path / TERMS).read_bytes())
+    def _agreed(self) -> dict[str, FederationTerms]:
+        """All terms that a device here has taken part under, by their hashes, also one that has left."""
+        past = [FederationTerms.decode(path.read_bytes()) for path in self.path.glob(TERMS)]
+        return {one.hash.hex(): one for one in [*past, *([self.identity().terms] if self.exists else [])]}
+
+    def _keep_terms(self, terms: FederationTerms, to: Path) -> None:
+        """What checks receipts of uploads under these terms, also when others have taken their place."""
+        write_whole(to / TERMS.replace("*", terms.hash.hex()[:16]), terms.encode(), mode=OWN)
 
     @property
     def has_evidence(self) -> bool:
         """Whether a device lives here, or what one left behind of its journal."""
-        return self.exists or (self.path / TERMS).exists()
+        return self.exists or any(self.path.glob(TERMS))
 
     def export_evidence(self, to: Path) -> None:
         """Copy the evidence of what left to a new folder, with the keys that check it."""
@@ -224,13 +232,14 @@ class DeviceFolder:
         for name in (journal.NAME, Path(journal.NAME).with_suffix(".head").name, receipts.NAME):
             if (self.path / name).exists():
                 write_whole(to / name, (self.path / name).read_bytes(), mode=OWN)
-        write_whole(to / TERMS, self.identity().terms.encode(), mode=OWN)
+        for terms in self._agreed().values():
+            self._keep_terms(terms, to)
 
     def delete(self) -> None:
         """Remove every file of the device, its identity first, and the folder if nothing else is in it."""
         for name in (DEVICE, PERMISSION, MEMORY, HISTORY, JOINING, OFFERED, receipts.NAME):
             (self.path / name).unlink(missing_ok=True)
-        for path in self.path.glob("journal.*"):
+        for path in (*self.path.glob("journal.*"), *self.path.glob(TERMS)):
             path.unlink()
         if not any(self.path.iterdir()):
             self.path.rmdir()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ NAME = "receipts.jsonl"
 class Receipt:
     """What the machines that took an upload signed; everything in hexadecimal."""
 
+    terms: str  # hash: whose machines signed
     manifest: str
     report: str
     head: str  # of the journal, after the line of this upload
@@ -70,12 +72,17 @@ def read_receipts(path: Path) -> list[Receipt]:
     return receipts
 
 
-def check_receipts(receipts: list[Receipt], terms: FederationTerms, heads: frozenset[str]) -> None:
-    """Refuse a journal that lacks the head of a receipt, and a receipt that nobody signed."""
+def check_receipts(
+    receipts: list[Receipt], agreed: Mapping[str, FederationTerms], heads: frozenset[str]
+) -> None:
+    """Refuse a journal that lacks the head of a receipt, and a receipt that nobody signed.
+
+    `agreed` are the terms the device has taken part under, by their hashes.
+    """
     for receipt in receipts:
         try:
-            receipt.check(terms)
-        except (RefusedError, ValueError):
+            receipt.check(agreed[receipt.terms])
+        except (RefusedError, ValueError, KeyError):
             raise DataError(
                 f"the receipt of report {receipt.report} must be signed by the machines of this federation, "
                 "but is not: it was changed, or is of another one."

@@ -69,6 +69,16 @@ class DeviceMemory:
         others = tuple(one for one in self.exchanges if one != (round, phase))
         return replace(self, exchanges=(*others, (round, phase))[-REMEMBERED:])
 
+    @property
+    def newest_window(self) -> int:
+        """The last window in which an exchange of the opening was answered."""
+        return max((window for _, window, _ in self.answered), default=0)
+
+    @property
+    def newest_round(self) -> int:
+        """The last round in which something was sent."""
+        return max((round for round, _ in self.exchanges), default=0)
+
     def answers(self, phase: str, window: int) -> int:
         """How often an exchange of the opening was answered in a window."""
         return next((n for name, at, n in self.answered if (name, at) == (phase, window)), 0)
@@ -113,6 +123,9 @@ class DeviceStorage(Protocol):
     def permission(self) -> Permission:
         """What the owner allows at this moment."""
 
+    def keep_place(self, place: int) -> None:
+        """Keep the number the coordinator has given it anew."""
+
     def note(self, entry: JournalEntry) -> str:
         """Write down an upload before it leaves, once per manifest; the head of the journal then."""
 
@@ -138,6 +151,9 @@ class InMemoryStorage:
     def permission(self) -> Permission:
         """Always the same."""
         return self.allowed
+
+    def keep_place(self, place: int) -> None:
+        """It lasts as long as the device's identity does."""
 
     def note(self, entry: JournalEntry) -> str:
         """Count it."""

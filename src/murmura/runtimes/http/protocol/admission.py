@@ -22,7 +22,7 @@ from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import ADMISSION_BYTES, HASH_BYTES, SIGNATURE_BYTES
 
 _ADMISSION = struct.Struct(f"<{signing.KEY_BYTES}sQ{SIGNATURE_BYTES}s")
-LINK = re.compile(r"murmura(\+http)?://([^#\s]+)#2\.([\w-]{43})(?:\.([\w-]+))?")
+LINK = re.compile(r"murmura(?:\+(https?))?://([^#\s]+)#2\.([\w-]{43})(?:\.([\w-]+))?")
 LONGEST_LINK = 2000
 
 
@@ -94,15 +94,15 @@ class Invitation:
     admission: OwnAdmission | None = None
 
     def link(self) -> str:
-        """`murmura://host#2.terms.admission`; `murmura+http://` where it is not HTTPS beyond this machine."""
+        """`murmura://host#2.terms.admission`: HTTPS, or HTTP on this machine; the other one is said."""
         scheme, _, place = self.url.partition("://")
-        plain = scheme == "http" and not is_loopback(host_of(self.url))
+        said = "" if scheme == _usual(self.url) else f"+{scheme}"
         parts = [
             "2",
             _base64(self.terms),
             *([] if self.admission is None else [_base64(self.admission.encode())]),
         ]
-        return f"murmura{'+http' if plain else ''}://{place}#{'.'.join(parts)}"
+        return f"murmura{said}://{place}#{'.'.join(parts)}"
 
     @staticmethod
     def read(link: str) -> Invitation:
@@ -111,9 +111,8 @@ class Invitation:
         try:
             if found is None:
                 raise ValueError
-            plain, place, terms, admission = found.groups()
-            secure = plain is None and not is_loopback(host_of(f"https://{place}"))
-            url = f"{'https' if secure else 'http'}://{place}".rstrip("/")
+            said, place, terms, admission = found.groups()
+            url = f"{said or _usual(f'https://{place}')}://{place}".rstrip("/")
             own = None if admission is None else OwnAdmission.decode(_bytes(admission))
             name = _bytes(terms)
             if len(name) != HASH_BYTES:
@@ -136,6 +135,11 @@ def check_join(admission: Admission, terms: FederationTerms, token: str, proof: 
     """Refuse a place to whoever does not hold an admission of this federation."""
     admission.check(terms, now)
     check_signature(admission.public, "join", bytes.fromhex(terms.federation) + token.encode(), proof)
+
+
+def _usual(url: str) -> str:
+    """The scheme a link need not say."""
+    return "http" if is_loopback(host_of(url)) else "https"
 
 
 def _signed(federation: str, public: bytes, expires: int) -> bytes:

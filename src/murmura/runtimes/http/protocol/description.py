@@ -6,7 +6,6 @@ JSON in one canonical form (keys sorted, no spaces), named by the SHA-256 of exa
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from murmura.core.errors import MurmuraError
 from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
 from murmura.core.samples import Classification
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import unpack_arrays
 
@@ -118,8 +118,3 @@ def _task(read: Any) -> Classification:
     if not whole or not shape or classes < 2 or max(classes, math.prod(shape)) > MOST_VALUES:
         raise ValueError
     return Classification(shape, classes)
-
-
-def canonical(value: Any) -> bytes:
-    """One spelling for everyone."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.merkle import HASH_BYTES, Hash, extends, includes, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError

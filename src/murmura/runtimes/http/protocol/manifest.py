@@ -10,18 +10,18 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import Field, StrictBool, TypeAdapter
 
-from murmura.runtimes.http.protocol.description import canonical
+from murmura.runtimes.http.protocol.canonical import canonical, read_canonical
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.log import LogProof, manifest_entry
-from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
+from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import Count, FederationTerms, Hexadecimal, PublicKey, Seconds
-from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES, check_version
+from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 
 LARGEST = 1 << 16  # bytes of a manifest
 LARGEST_ENVELOPE = LARGEST + (1 << 13)
@@ -81,19 +81,7 @@ class Manifest:
     @staticmethod
     def decode(content: bytes) -> Manifest:
         """The manifest in canonical bytes; refuses another version, other fields and other spellings."""
-        values = json_object(content, "a manifest must be a JSON object, but is something else.")
-        check_version(values.get("protocol"))
-        if set(values) != {field.name for field in fields(Manifest)}:
-            raise RefusedError(
-                "malformed", "a manifest must have exactly the fields of docs/wire.md, but has others."
-            )
-        try:
-            read = _MANIFEST.validate_python(values)
-        except ValueError:
-            raise RefusedError("malformed", "a field of the manifest has the wrong type.") from None
-        if read.encode() != content:
-            raise RefusedError("malformed", "a manifest must be in canonical form, but is not.")
-        return read
+        return read_canonical(_MANIFEST, Manifest, content, "a manifest")
 
 
 _MANIFEST = TypeAdapter(Manifest)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -23,9 +23,8 @@ from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
-from murmura.runtimes.http.protocol.description import canonical
-from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
-from murmura.runtimes.http.protocol.wire import check_version
+from murmura.runtimes.http.protocol.canonical import canonical, read_canonical
+from murmura.runtimes.http.protocol.refusals import RefusedError
 
 LARGEST = 1 << 16  # bytes of terms
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
@@ -121,18 +120,7 @@ class FederationTerms:
             raise RefusedError(
                 "malformed", f"terms must have at most {LARGEST} bytes, but have {len(content)}."
             )
-        values = json_object(content, "terms must be a JSON object, but are something else.")
-        check_version(values.get("protocol"))
-        if set(values) != {field.name for field in fields(FederationTerms)}:
-            raise RefusedError(
-                "malformed", "terms must have exactly the fields of docs/wire.md, but have others."
-            )
-        try:
-            read = _TERMS.validate_python(values)
-        except ValueError:
-            raise RefusedError("malformed", "a field of the terms has the wrong type.") from None
-        if read.encode() != content:
-            raise RefusedError("malformed", "terms must be in canonical form, but are not.")
+        read = read_canonical(_TERMS, FederationTerms, content, "a statement of terms")
         read.check()
         return read
 

@@ -1,0 +1,101 @@
+"""docs/wire.md has every field, purpose, address and refusal there is, and the lengths the code has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import algorithm
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import FederationInfo
+from murmura.runtimes.http.endpoints import AGGREGATOR, COORDINATOR
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.log import LogHead
+from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest
+from murmura.runtimes.http.protocol.refusals import STATUS
+from murmura.runtimes.http.protocol.terms import (
+    AggregatorAddress,
+    CatalogueRule,
+    FederationTerms,
+    NoiseTerms,
+    ReleaseWindows,
+)
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "wire.md").read_text(encoding="utf-8")
+PINNED = (FederationTerms, AggregatorAddress, CatalogueRule, ReleaseWindows, NoiseTerms, ChannelSettings)
+
+
+def section(title: str) -> str:
+    return PAGE.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+@pytest.mark.parametrize("record", [*PINNED, Manifest], ids=lambda one: one.__name__)
+def test_every_field_is_documented(record: type) -> None:
+    text = section("Manifest") if record is Manifest else section("Terms")
+    assert [one.name for one in fields(record) if f"`{one.name}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("table", "title"),
+    [(COORDINATOR, "Endpoints of the coordinator"), (AGGREGATOR, "Endpoints of an aggregator")],
+    ids=["coordinator", "aggregator"],
+)
+def test_every_address_is_documented_and_no_other(table: tuple[object, ...], title: str) -> None:
+    there = {f"{one.method} {one.path}" for one in table}  # type: ignore[attr-defined]
+    assert set(re.findall(r"`((?:GET|POST|DELETE) [^`]*)`", section(title))) == there
+
+
+def test_every_refusal_is_documented_with_its_status() -> None:
+    listed = re.findall(r"^\| (\d+) \| `([\w-]+)` \|", section("Refusals"), re.MULTILINE)
+    assert {code: int(status) for status, code in listed} == STATUS
+
+
+def test_every_purpose_of_a_signature_is_documented() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "src/murmura/runtimes/http").rglob("*.py")]
+    used = {name for text in sources for name in re.findall(r"\bsign\(\s*\"(\w+)\"", text)}
+    assert len(used) > 10
+    text = section("Names and signatures")
+    assert [name for name in sorted(used) if f"`{name}`" not in text] == []
+
+
+def test_the_lengths_are_those_of_the_code() -> None:
+    head = wire.ShareHead(wire.SEED, bytes(32), bytes(16)).encode()
+    parts = section("Shares and letters")
+    assert f"head ({len(head)})" in parts
+    assert f"the first {wire.SHARE_PRELUDE} bytes" in parts
+    assert f"sealed pass ({wire.SHARE_PRELUDE - len(head)})" in parts
+    assert f"64 each): {len(LogHead(0, bytes(32)).encode())} |" in section("The public log")
+    assert f"at most {LARGEST_ENVELOPE:,} bytes" in section("Manifest")
+
+
+def rows_of(name: str) -> dict[str, str]:
+    """The rows of a method in the table of phases, by phase; an empty first cell is that of the row before."""
+    rows: dict[str, str] = {}
+    methods = ""
+    for line in section("Methods").splitlines():
+        cells = line.split(" | ")
+        if len(cells) == 5 and (found := re.match(r"`(\w+)`", cells[1])):
+            methods = cells[0] if "`" in cells[0] else methods
+            rows |= {found[1]: line} if f"`{name}`" in methods else {}
+    return rows
+
+
+@pytest.mark.parametrize("name", ["cfpl", "pfpl+", "fcf", "fcf-paper", "kgflex", "fedsplit", "item-means"])
+def test_the_table_of_methods_has_their_phases_and_what_they_publish(name: str) -> None:
+    info = FederationInfo(5, np.arange(5, dtype=np.int32), 10, 40, feature_count=7)
+    method, rows = algorithm(name)().algorithm(), rows_of(name)
+    for phase in method.phases(info):
+        row = rows[phase.name]
+        assert row.endswith(" |")
+        how = row.split(" | ")[4]
+        assert (phase.combine in how, "once" in how) == (True, phase.repeat is not None)
+        assert phase.asks in row
+        assert all(f"`{one}`" in row for one in phase.sends.scalars)
+        assert all(f"`{one.name}` ({one.space}, " in row for one in phase.sends.tables)
+    for table in method.publishes(info).tables:
+        assert f"`{table.name}` ({table.space}, " in section("Methods")
