@@ -32,7 +32,8 @@ NAMES = (
     "channel:seeds",
     "channel:vectors",
     "scale",
-    *(f"federation:{part}" for part in ("round", "sampled", "memory")),
+    *(f"trust:{part}" for part in ("device", "seed", "vector")),
+    *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )
 ON_REQUEST = ("fedsplit:table3",)  # half an hour: run only when named
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "bench.md"

@@ -3,11 +3,13 @@
 round     1,000 devices, all in every round, with a model of the size of ml-1m
 sampled   10,000 devices registered, 1,000 of them called in a round
 memory    100 rounds: what the servers hold after the last is what they held after the first ten
+before    the first row beside the commit before wire version 2, with what it asked to be installed
 
 The time is the CPU time of the three servers for 1,000 uploads; what the devices need is not counted.
 """
 
 import asyncio
+import json
 import os
 import socket
 import subprocess
@@ -20,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from benchmarks.sides import Benchmark, Work
+from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.core.consent import Permission
 from murmura.data.sources.synthetic import synth
 from murmura.runtimes.http.admitter import FILE, Admitter
@@ -33,6 +35,15 @@ from murmura.runtimes.http.protocol.http_transport import HttpTransport
 from murmura.runtimes.http.protocol.refusals import UnreachableError
 
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
+HERE = Path(__file__).parent.parent
+BEFORE = "cd1700f"  # wire version 1: no terms, no sealed shares, no admissions, no log
+# that commit did not ask for httptools, so uvicorn took its slower parser
+BEFORE_RUNS = """
+import dataclasses, json, sys
+from benchmarks import federation
+federation.MURMURA[-1] = "import sys; sys.modules['httptools'] = None; " + federation.MURMURA[-1]
+print(json.dumps(dataclasses.asdict(federation.run(federation.LOADS["round"]))))
+"""
 FLAT_MB = 16.0  # memory that grows by less over the last nine tenths of the rounds is flat
 
 
@@ -198,6 +209,41 @@ def ours(part: str) -> Work:
     return cache(partial(run, LOADS[part]))  # once is enough: it states its own time
 
 
+def before() -> Work:
+    """The same load on an older commit, by its own benchmark, which is unpacked into build/."""
+    folder = HERE / "build" / f"before-{BEFORE}"
+    packed = subprocess.run(["git", "archive", BEFORE], cwd=HERE, capture_output=True, check=False)
+    if packed.returncode:
+        raise Skipped(f"commit {BEFORE} is not in this repository")
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=packed.stdout, check=True)
+
+    @cache
+    def work() -> Measured:
+        paths = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(folder)])}
+        said = subprocess.run(
+            [sys.executable, "-c", BEFORE_RUNS],
+            cwd=folder,
+            env=paths,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        return Measured(**json.loads(said.splitlines()[-1]))
+
+    return work
+
+
+def judge_beside(mine: Measured, other: Measured) -> tuple[str, str]:
+    assert (mine.committed, mine.uploads) == (other.committed, other.uploads), "both did the same rounds"
+    first, second = (
+        f"{found.uploads / found.cpu:,.0f} uploads of {found.bytes_up / found.uploads / 1e3:,.1f} kB per "
+        f"server CPU second, {found.wall / found.committed:.0f} s a round"
+        for found in (mine, other)
+    )
+    return first, second
+
+
 def judge(part: str, found: Measured, _: None) -> tuple[str, str]:
     load = LOADS[part]
     assert found.committed == load.rounds, f"{found.committed} of {load.rounds} rounds were completed"
@@ -214,13 +260,13 @@ def judge(part: str, found: Measured, _: None) -> tuple[str, str]:
     ), ""
 
 
+def per_thousand(found: Measured) -> float:
+    return float(1000 * found.cpu / found.uploads)
+
+
 def _benchmark(part: str, title: str, goal: float) -> Benchmark:
     return Benchmark(
-        title=title,
-        ours=partial(ours, part),
-        goal=goal,
-        judge=partial(judge, part),
-        timed=lambda found: float(1000 * found.cpu / found.uploads),
+        title=title, ours=partial(ours, part), goal=goal, judge=partial(judge, part), timed=per_thousand
     )
 
 
@@ -228,4 +274,14 @@ BENCHMARKS = {
     "round": _benchmark("round", "federation: 1,000 devices in a round, 1,000 uploads", 10.0),
     "sampled": _benchmark("sampled", "federation: 1,000 of 10,000 devices a round, 1,000 uploads", 20.0),
     "memory": _benchmark("memory", "federation: 100 rounds, 1,000 uploads", 10.0),
+    "before": Benchmark(
+        title="federation: 1,000 devices in a round, 1,000 uploads, beside wire version 1",
+        ours=partial(ours, "round"),
+        goal=1.5,
+        judge=judge_beside,
+        theirs=before,
+        rival=f"commit {BEFORE}",
+        timed=per_thousand,
+        rounds=1,
+    ),
 }

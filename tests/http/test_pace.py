@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 from murmura.runtimes.http.coordinator.pace import CollectingPace
 
 
 class _Manifest:
-    opened, hold, deadline = 100.0, 5.0, 160.0
+    opened, hold, deadline, called = 100.0, 5.0, 160.0, 2
 
 
 class _Round:
     manifest, published, individual_reports = _Manifest(), True, None
+    tickets: ClassVar = {0: b"", 1: b""}
 
 
 TICK = 0.125  # exact in binary
@@ -39,9 +40,20 @@ def test_an_aggregator_is_asked_once_a_second_in_a_long_round_and_at_once_in_a_s
     assert len(times) < 90
 
 
+def test_it_is_asked_every_five_seconds_while_it_cannot_be_complete() -> None:
+    late = [b - a for a, b in pairwise(asked(_Unfinished(), 160)) if a > 155]
+    assert all(4.5 < wait <= 5 for wait in late)
+    assert len(asked(_Unfinished(), 160)) < len(asked(_Round(), 160))
+    assert asked(_Unfinished(), 170)[-1] == asked(_Round(), 170)[-1]  # whatever is missing, it ends in time
+
+
 def test_what_does_not_wait_for_reports_never_waits() -> None:
     assert len(asked(None, 110)) == len(asked(_Waiting(), 110)) == len(asked(_Readable(), 110)) == 80
     assert len(asked(_Round(), 170)) >= len(asked(_Round(), 160)) + 79  # after the deadline
+
+
+class _Unfinished(_Round):
+    tickets: ClassVar = {0: b""}
 
 
 class _Waiting(_Round):

@@ -265,6 +265,14 @@ async def test_the_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) 
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", reply.text)
 
 
+def test_a_head_has_no_body(world: World) -> None:
+    with on_socket(App(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01)) as made:
+        whole, head = made.get("/key"), made.head("/key")
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == whole.headers["content-length"]
+        assert made.get("/key") is not None  # the connection can be used again
+
+
 async def test_the_round_has_an_etag(client: httpx.AsyncClient, world: World) -> None:
     await world.everyone()
     await world.turn()

@@ -12,6 +12,8 @@ from murmura.cli import serving
 from murmura.cli.console import say
 from murmura.core.locks import locked
 
+QUIET = 1.0  # seconds between two looks at terms that were agreed
+
 
 def aggregate(
     role: Annotated[Literal["seed", "vector"], typer.Argument(help="Which shares it takes: seed or vector.")],
@@ -64,13 +66,13 @@ def aggregate(
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
         told = b""
 
-        async def look_around() -> None:
+        async def look_around() -> float | None:
             nonlocal told
             if aggregator.agreement.coordinator is None:
                 try:
                     found = await fetch_identity(transport, coordinator)
                 except (UnreachableError, RefusedError):
-                    return
+                    return None
                 aggregator.agreement.pin(found.key)
                 say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
             agreed = aggregator.agreement.agreed
@@ -79,6 +81,7 @@ def aggregate(
                 say(f"agreed to terms {told.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
             if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
                 say(f"`murmura invite create --state {state}` invites devices")
+            return None if agreed is None else QUIET
 
         limits = serving.request_limits(rate, rate)
         serve(App(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)

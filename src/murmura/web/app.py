@@ -27,7 +27,7 @@ from murmura.web.limits import BodyBudget, First, Places, RateLimiter, RequestLi
 from murmura.web.openapi import describe
 
 M = TypeVar("M")
-Background = Callable[[], Awaitable[None]]
+Background = Callable[[], Awaitable[float | None]]  # how long it need not be called again, if it knows
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
@@ -130,13 +130,14 @@ class App(Generic[M]):
 
     async def _keep_going(self) -> None:
         while True:
+            wait = None
             try:
-                await self._background()
+                wait = await self._background()
                 for events in self._bulletins.values():
                     events.look()
             except Exception:  # whatever it was, the server must go on answering and try again
                 logging.getLogger("murmura").exception("the server could not move on")
-            await asyncio.sleep(self._tick)
+            await asyncio.sleep(self._tick if wait is None else wait)
 
 
 @cache

@@ -143,6 +143,8 @@ class TimedProtocol(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._body += len(body)
+        if not self.cycle.body:  # what is added to no bytes is handed on as it is; uvicorn would copy it twice
+            self.cycle.body = b""  # type: ignore[assignment]
         super().on_body(body)
 
     def on_response_complete(self) -> None:

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from murmura.runtimes.http.coordinator.rounds import OpenRound
 
 RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at most, because nobody asked
+UNFINISHED = 5.0  # the same while not everybody has a ticket, so that a round cannot be complete
 
 
 class CollectingPace:
     """Between two questions as long as a tenth of what the round has lasted, and at most a second.
 
     So small federations lose a tenth of a second, large ones are asked for once a second, and nobody is asked
-    before a device may have sent.
+    before a device may have sent. While tickets are missing a question only tells the operator how far it is,
+    or a coordinator that was restarted and knows of none what was sent before.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -27,7 +29,8 @@ class CollectingPace:
         if now > live.manifest.deadline or now < self._asked:  # also where the clock was put back
             self._asked = now
             return True
-        if now < began or now - self._asked < min(LONGEST, RELATIVE * (now - began)):
+        longest = LONGEST if len(live.tickets) >= live.manifest.called else UNFINISHED
+        if now < began or now - self._asked < min(longest, RELATIVE * (now - began)):
             return False
         self._asked = now
         return True

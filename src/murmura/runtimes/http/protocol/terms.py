@@ -173,6 +173,10 @@ class FederationTerms:
 
     def algorithm(self) -> Algorithm:
         """The method as it is configured; refuses one this version does not know."""
+        return self._algorithm
+
+    @cached_property
+    def _algorithm(self) -> Algorithm:
         try:
             return named(self.method).rebuilt(self.settings)
         except MurmuraError as error:
