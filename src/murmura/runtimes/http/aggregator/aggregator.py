@@ -17,18 +17,14 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
-from murmura.channel.ring import Ring
-from murmura.channel.shares import SEED_BYTES, expanded_sum
+from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.core.rng import Words
 from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.agreement import Agreement
+from murmura.runtimes.http.aggregator.collection import CollectedRound
 from murmura.runtimes.http.aggregator.witness import LogWitness
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
@@ -44,31 +40,6 @@ Role = Literal["seed", "vector"]
 KEPT_ROUNDS = 1000  # how many past rounds an aggregator remembers
 SMALLEST_ARRAYS = 1024  # bytes of a message of arrays, apart from its values
 KEPT_PASSES = 1024  # shares whose pass was checked and whose payload is still on its way
-
-
-@dataclass
-class _Open:
-    """The round that is being collected, in memory."""
-
-    manifest: Manifest
-    phase: Phase
-    ring: Ring
-    accepted: AcceptedReports
-    seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
-    admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
-    total: Words = field(init=False)  # the running sum (vector aggregator)
-
-    def __post_init__(self) -> None:
-        self.total = np.zeros(self.ring.words, np.uint32)
-
-    def add(self, head: ShareHead, payload: bytes, admission: bytes) -> None:
-        """One share: a seed is kept, a vector added to the sum."""
-        if head.kind == SEED:
-            self.seeds[head.report] = payload
-        else:
-            self.total += self.ring.unpack(payload)  # modulo 2**32, of which 2**24 is a divisor
-        if admission:
-            self.admitted[admission] = head.report
 
 
 class Aggregator:
@@ -93,7 +64,7 @@ class Aggregator:
         self.witness, self._desk = LogWitness(store), AdmissionDesk(store)
         self.accepted = self.refused = 0
         self._passes: OrderedDict[bytes, tuple[SharePass, bytes]] = OrderedDict()  # prelude -> pass, admission
-        self._open: _Open | None = None
+        self._open: CollectedRound | None = None
         self._before: AcceptedReports | None = None  # in the last round that was released
         if store.row("SELECT 1 FROM rounds WHERE state = 'open'"):
             store.write([("UPDATE rounds SET state = 'lost' WHERE state = 'open'", ())], durable=True)
@@ -178,7 +149,9 @@ class Aggregator:
         )
         share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else ring.message_bytes)
         duplicate = "another share was accepted under this report id before."
-        self._open = _Open(manifest, phase, ring, AcceptedReports(manifest, share_bytes, "share", duplicate))
+        self._open = CollectedRound(
+            self._kind, manifest, phase, ring, AcceptedReports(manifest, share_bytes, "share", duplicate)
+        )
 
     def _check_window(self, manifest: Manifest, phase: Phase) -> None:
         """Refuse another window than that of this machine's clock, and a second sum of the opening in one."""
@@ -278,7 +251,7 @@ class Aggregator:
             )
         check_signature(bytes.fromhex(twin.key), "receipt", head.signed + shown.mark, shown.receipt)
 
-    def _check_first(self, o: _Open, head: ShareHead, admission: bytes) -> None:
+    def _check_first(self, o: CollectedRound, head: ShareHead, admission: bytes) -> None:
         """Refuse a second report of one admission, and who was not counted where that is asked."""
         if admission and o.admitted.get(admission, head.report) != head.report:
             raise RefusedError("duplicate", "another report was accepted for this invitation in this round.")
@@ -341,7 +314,7 @@ class Aggregator:
         twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
-        packed = o.ring.pack(self._sum(o, wire.unpack_ids(ids)))
+        packed = o.ring.pack(o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum)))
         phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
         followed = any(phase.follows == o.phase.name for phase in phases)
         admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
@@ -365,22 +338,6 @@ class Aggregator:
         """Admissions that the admitter takes back; how many."""
         return len(self._desk.revoke(self.terms, message))
 
-    def _sum(self, o: _Open, ids: list[bytes]) -> Words:
-        least = max(self.minimum, self.terms.minimum)
-        if len(ids) < least:
-            raise RefusedError(
-                "too-few", f"a sum must be of at least {least} reports, but the list has {len(ids)}."
-            )
-        if self.role == "seed":
-            o.accepted.closed = True
-            missing = [report for report in ids if report not in o.seeds]
-            if missing:
-                raise RefusedError("no-twin", f"{len(missing)} reports of the list have no share here.")
-            return expanded_sum((o.seeds[report] for report in ids), o.ring)
-        if set(ids) != o.accepted.reports or not o.accepted.closed:
-            raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
-        return o.ring.wrap(o.total.astype(np.int64))
-
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
         return self.key.sign("reports", name + ids) + ids
 
@@ -389,7 +346,7 @@ class Aggregator:
         listed = hashlib.sha256(ids).digest()
         return self.key.sign("reports", name + ids) + self.key.sign("sum", name + listed + total) + total
 
-    def _collecting(self, name: bytes) -> _Open:
+    def _collecting(self, name: bytes) -> CollectedRound:
         if self._open is None or self._open.manifest.hash != name:
             raise self._absent(name)
         self._check_terms(self._open.manifest)
