@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from murmura.channel.sealing import seal
 from murmura.channel.shares import expanded_sum
 from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, Total
@@ -15,6 +14,7 @@ from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.joining import JoinRequest, join
+from murmura.runtimes.http.device.outgoing import OutgoingMessage
 from murmura.runtimes.http.device.storage import Identity
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
@@ -120,14 +120,7 @@ def invented_share(
     """A share with any payload, under whatever admission its sender shows."""
     address = own.terms.seed_aggregator if head.kind == wire.SEED else own.terms.vector_aggregator
     assert address is not None
-    key = bytes.fromhex(address.sealing_key)
-    sealed = seal(payload, key, head.info("payload"))
-    named, shown, signature = wire.digest(sealed), wire.NO_ADMISSION, NO_SIGNATURE
-    if own.admission is not None:
-        shown = own.admission.shown.encode()
-        signature = own.admission.key.sign("report", wire.report_content(head, named))
-    passed = SharePass(ticket, receipt, mark, shown, named, signature)
-    return head.encode() + seal(passed.encode(), key, head.info("pass")) + sealed
+    return OutgoingMessage(address.url, payload, address).sealed(head, ticket, receipt, mark, own.admission)
 
 
 def opened_share(body: bytes, kind: int, key: SealingKey) -> tuple[ShareHead, SharePass, bytes]:
