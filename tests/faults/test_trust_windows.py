@@ -233,7 +233,7 @@ async def back_and_forth(world: World, devices: list[Device], monkeypatch: pytes
     for window in (1, 0):
         at_midnight(world, monkeypatch, window)
         await world.turn()
-        outcomes = []
+        outcomes: list[str] = []
         for device in devices:
             try:
                 outcomes.append((await device.visit()).kind)

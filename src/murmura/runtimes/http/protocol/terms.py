@@ -24,7 +24,7 @@ from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.description import canonical
-from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
+from murmura.runtimes.http.protocol.refusals import RefusedError, json_object, printable
 from murmura.runtimes.http.protocol.wire import check_version
 
 LARGEST = 1 << 16  # bytes of terms
@@ -220,7 +220,7 @@ class FederationTerms:
         """What other terms change, one clause each: 'channel.minimum_cohort 100 → 5'."""
         ours, theirs = _flat(asdict(self)), _flat(asdict(other))
         return [
-            f"{name} {_shown(ours.get(name))} → {_shown(theirs.get(name))}"
+            printable(f"{name} {' → '.join(_shown(ours.get(name), theirs.get(name)))}")
             for name in sorted({*ours, *theirs})
             if ours.get(name) != theirs.get(name)
         ]
@@ -246,6 +246,8 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return flat
 
 
-def _shown(value: object) -> str:
-    text = str(value)
-    return f"{text[:16]}…" if len(text) > 40 else text
+def _shown(ours: object, theirs: object) -> tuple[str, str]:
+    """Both values, shortened where that leaves them apart."""
+    whole = str(ours), str(theirs)
+    one, two = (f"{text[:16]}…" if len(text) > 40 else text for text in whole)
+    return whole if one == two else (one, two)
