@@ -354,7 +354,9 @@ class Aggregator:
 
     def revoke(self, message: bytes) -> int:
         """Admissions that the admitter takes back; how many."""
-        return len(self._desk.revoke(self.terms, message))
+        revoked = self._desk.revoke(self.terms, message)
+        self._passes.clear()  # what was checked before is checked again
+        return len(revoked)
 
     def _sum(self, o: _Open, ids: list[bytes]) -> Words:
         least = max(self.minimum, self.terms.minimum)
