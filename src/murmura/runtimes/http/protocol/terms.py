@@ -18,6 +18,7 @@ from pydantic import Field, TypeAdapter
 
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
+from murmura.channel.layout import VectorLayout
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
@@ -25,6 +26,7 @@ from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.description import canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object, printable
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES
 from murmura.runtimes.http.protocol.wire import check_version
 
 LARGEST = 1 << 16  # bytes of terms
@@ -210,7 +212,14 @@ class FederationTerms:
     def chain(self, phase: str, info: FederationInfo, largest: int) -> Chain:
         """The stages an update of a phase goes through; refuses what cannot be carried."""
         try:
-            return chain(self.channel_settings, self.phase(phase, info), info, largest)
+            asked = self.phase(phase, info)
+            words = VectorLayout.of(self.channel_settings, asked, info).words if asked.combine == "sum" else 0
+            if words * self.channel_settings.ring // 8 > DOWNLOAD_BYTES:
+                raise RefusedError(
+                    "malformed",
+                    f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more.",
+                )
+            return chain(self.channel_settings, asked, info, largest)
         except RefusedError:
             raise
         except MurmuraError as error:
