@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.places import register
@@ -194,3 +195,18 @@ def test_a_description_of_impossible_sizes_is_refused(tmp_path: Path, lie: dict[
     told = json.loads(FederationDescription.of(world.data.items, world.info).encode())
     with pytest.raises(RefusedError, match="a description must"):
         FederationDescription.decode(json.dumps({**told, **lie}).encode())
+
+
+def test_a_coordinator_reads_no_endless_list_of_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, people(), settings=SETTINGS)
+    monkeypatch.setattr(Aggregator, "close_round", lambda *_: bytes(1 << 20))
+
+    async def scenario() -> None:
+        await world.one_round(await world.everyone())
+        ended = world.coordinator.history()[0]
+        assert ended["state"] == "abandoned"
+        assert "must have at most 448 bytes" in ended["reason"]
+
+    asyncio.run(scenario())
