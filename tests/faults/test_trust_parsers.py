@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.log import manifest_entry
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -153,3 +155,58 @@ def test_a_place_is_a_small_number_under_ones_own_token(tmp_path: Path, place: d
 
     with pytest.raises(RefusedError, match="a place must have"):
         asyncio.run(register(lies, COORDINATOR, terms, world.servers.admission(0), own))
+
+
+@pytest.mark.parametrize("factors", [10**6, 10**9, 10**20])
+def test_terms_of_updates_larger_than_any_are_refused_before_room_is_made(tmp_path: Path, factors: int) -> None:
+    """A few digits in the terms would otherwise take all the memory of aggregators and devices."""
+    world = World(tmp_path, people(), settings=SETTINGS)
+    asyncio.run(world.servers.agree())
+    terms = world.coordinator.rounds.terms
+    larger = replace(terms, settings={**terms.settings, "factors": factors})
+    with pytest.raises(RefusedError, match="an update must have at most"):
+        larger.chain("train", world.info, 12)
+
+
+def test_a_model_larger_than_any_is_not_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(tmp_path, people(), settings=SETTINGS)
+    device, shown = lied_to(world, monkeypatch, lambda m: replace(m, nonce="00"))
+    monkeypatch.setattr("murmura.runtimes.http.device.download_cache.DOWNLOAD_BYTES", 1000)
+    device.cache._model = None
+    world.network.log.clear()
+    outcome = answered(device, shown)
+    assert (outcome.kind, outcome.bytes) == ("refused", 0)
+    assert not [url for _, url, _ in world.network.log if "/m/" in url]
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"clients": -1},
+        {"clients": 10**30},
+        {"people": 10**30},
+        {"interactions": -5},
+        {"items": [{"a": 1}] * 30},
+    ],
+    ids=str,
+)
+def test_a_description_of_impossible_sizes_is_refused(tmp_path: Path, lie: dict[str, object]) -> None:
+    world = World(tmp_path, people(), settings=SETTINGS)
+    told = json.loads(FederationDescription.of(world.data.items, world.info).encode())
+    with pytest.raises(RefusedError, match="a description must"):
+        FederationDescription.decode(json.dumps({**told, **lie}).encode())
+
+
+def test_a_coordinator_reads_no_endless_list_of_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, people(), settings=SETTINGS)
+    monkeypatch.setattr(Aggregator, "close_round", lambda *_: bytes(1 << 20))
+
+    async def scenario() -> None:
+        await world.one_round(await world.everyone())
+        ended = world.coordinator.history()[0]
+        assert ended["state"] == "abandoned"
+        assert "must have at most 448 bytes" in ended["reason"]
+
+    asyncio.run(scenario())

@@ -229,3 +229,24 @@ def test_a_federation_that_was_filled_by_posts_has_room_again(
         assert world.coordinator.history()[0]["state"] == "committed"
 
     asyncio.run(scenario())
+
+
+def test_a_revoked_invitation_counts_no_longer_though_its_pass_was_seen_before(tmp_path: Path) -> None:
+    """A pass is remembered while its payload is on its way: a revocation must not be outrun by it."""
+    world = World(tmp_path, people())
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.turn()
+        live, own = world.coordinator.rounds.live, devices[0].identity
+        assert live is not None
+        assert own.admission is not None
+        head = wire.ShareHead(wire.SEED, live.hash, bytes(wire.ID_BYTES))
+        share = invented_share(own, head, bytes(SEED_BYTES), world.coordinator.key.sign("ticket", head.signed))
+        seed, public = world.aggregators["seed"], own.admission.key.public
+        seed.admit(share[: wire.SHARE_PRELUDE])
+        seed.revoke(world.servers.admitter.sign("revocation", public) + public)
+        with pytest.raises(RefusedError, match="revoked"):
+            seed.report(share)
+
+    asyncio.run(scenario())

@@ -7,6 +7,7 @@ sends under the old terms may be released under the new ones.
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.trust import TermsChangedError
 from murmura.runtimes.http.protocol.log import manifest_entry, pack_entries
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -103,3 +105,38 @@ def test_aggregators_that_do_not_look_release_the_history_of_one(
         assert total_of(world, manifest) == set(world.rows(0).item.tolist())
 
     asyncio.run(scenario())
+
+
+HIDING = "\x1b[2K\r\u202enothing changes"  # clears the line of a terminal, turns what follows around
+
+
+def test_what_changes_is_told_in_plain_characters(tmp_path: Path) -> None:
+    """A coordinator that could steer the owner's terminal would have her agree to what she does not see."""
+    world = World(tmp_path, people(), settings=SETTINGS)
+    asyncio.run(world.servers.agree())
+    now = world.coordinator.rounds.terms
+    offered = replace(small_minimum(world), method=HIDING, settings={HIDING: HIDING})
+    told = now.differences(offered)
+    assert "channel.minimum_cohort 10 → 1" in told
+    assert all(one.isprintable() for one in (*told, str(TermsChangedError(offered, told))))
+
+
+def test_a_refusal_from_elsewhere_is_told_in_plain_characters_and_not_without_end() -> None:
+    said = RefusedError.read(403, json.dumps({"error": "forged", "message": HIDING + "a" * 100_000}).encode())
+    assert str(said).isprintable()
+    assert len(str(said)) < 2000
+
+
+def test_two_long_values_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings=SETTINGS)
+    asyncio.run(world.servers.agree())
+    now = world.coordinator.rounds.terms
+    assert now.vector_aggregator is not None
+    at = "https://aggregator-of-the-university.example/{}/and-all-that"
+    one, two = (
+        replace(now, vector_aggregator=replace(now.vector_aggregator, url=at.format(who)))
+        for who in ("friend", "enemy!")
+    )
+    (told,) = one.differences(two)
+    assert "friend" in told
+    assert "enemy!" in told

@@ -336,7 +336,9 @@ class Aggregator:
 
     def revoke(self, message: bytes) -> int:
         """Admissions that the admitter takes back; how many."""
-        return len(self._desk.revoke(self.terms, message))
+        revoked = self._desk.revoke(self.terms, message)
+        self._passes.clear()  # what was checked before is checked again
+        return len(revoked)
 
     def _signed_ids(self, name: bytes, ids: bytes) -> bytes:
         return self.key.sign("reports", name + ids) + ids

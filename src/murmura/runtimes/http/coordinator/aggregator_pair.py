@@ -16,7 +16,8 @@ from murmura.runtimes.http.protocol.terms import AggregatorAddress, FederationTe
 from murmura.runtimes.http.protocol.transport import Transport, ask
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 
-LARGEST_SUM = 1 << 31  # bytes of a reply that holds a sum or a list of reports; the exact length is checked
+# lists of reports are read up to so many times the devices called: a place may change hands in a round
+LONGEST_LIST = 2
 
 
 @dataclass(frozen=True)
@@ -91,11 +92,12 @@ class AggregatorPair:
         reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
         return int(reply.get("reports", 0))
 
-    async def total(self, send: Transport, name: bytes, ring: Ring) -> tuple[Words, int]:
+    async def total(self, send: Transport, name: bytes, ring: Ring, called: int) -> tuple[Words, int]:
         """The sum over the reports both agree on, and how many they are."""
         at = f"{self.vector.url}/rounds/{name.hex()}"
         command = self.key.sign("close", name)
-        listed = (await ask(send, "POST", f"{at}/close", command, largest=LARGEST_SUM)).body
+        longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
+        listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
         ids = listed[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
         count = len(wire.unpack_ids(ids))

@@ -257,7 +257,7 @@ class RoundRunner:
             live.reports = m.called
         if live.reports >= m.called or self._clock() > m.deadline:
             chain = self.terms.chain(m.phase, self.itinerary.info, m.largest)
-            total, count = await pair.total(send, m.hash, chain.ring)
+            total, count = await pair.total(send, m.hash, chain.ring, m.called)
             self._commit(live, _decoded(chain, total, m.round, count), count)
             with contextlib.suppress(
                 MurmuraError

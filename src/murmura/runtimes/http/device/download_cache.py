@@ -77,9 +77,10 @@ class DownloadCache:
     async def _newest(self, wanted: Manifest, info: FederationInfo) -> Model:
         """The whole model, or what changed since the one that is here."""
         known, whole = self._model, self._exact_length(info)
-        if wanted.model.bytes != whole:
+        if wanted.model.bytes != whole or whole > DOWNLOAD_BYTES:
             raise RefusedError(
-                "malformed", f"the model of a round must have {whole} bytes, but announces others."
+                "malformed",
+                f"the model of a round must have {whole} bytes, at most {DOWNLOAD_BYTES}, but says others.",
             )
         short = [] if known is None else [one for one in wanted.changes if one.base == known[0]]
         if known is not None and short and short[0].bytes < wanted.model.bytes:

@@ -76,7 +76,7 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
     described = await DownloadCache(request.url, send, terms).description()
     likes, foreign = known_likes(described, request)
     never = tuple(n for n in described.items.find(request.never).tolist() if n >= 0)
-    over = (await about(send, request.url))["state"] in OVER
+    over = (await about(send, request.url)).get("state") in OVER
     token = folder.wanted_token()
     place = Place("", -1)
     if not over:

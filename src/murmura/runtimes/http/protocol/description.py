@@ -102,6 +102,9 @@ class FederationDescription:
             raise RefusedError(
                 "malformed", "a description must have the fields of docs/wire.md, but has not."
             ) from None
+        whole = (*sizes, info.people, info.feature_count)
+        if items.labels.dtype.kind == "O" or not all(0 <= n < 2**32 for n in whole):
+            raise RefusedError("malformed", "a description must have names of items and sizes, but has others.")
         if counts is not None and (counts.min(initial=0) < 0 or int(counts.sum()) >= 2**32):
             raise RefusedError("malformed", "counts of items must be from 0 and add up to less than 2**32.")
         if len(listed) and (listed.min() < 0 or listed.max() >= len(items) or (np.diff(listed) <= 0).any()):

@@ -34,11 +34,14 @@ STATUS = {
 }
 
 
+LONGEST = 1000  # characters of a sentence that another machine says
+
+
 class RefusedError(FederationError):
     """A typed no."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(printable(message))
         self.code = code
 
     @property
@@ -55,10 +58,16 @@ class RefusedError(FederationError):
         """The refusal a reply carries; anything unreadable is malformed."""
         try:
             content = json.loads(body)
-            code, message = str(content["error"]), str(content["message"])
+            code, message = str(content["error"]), str(content["message"])[:LONGEST]
         except (ValueError, KeyError, TypeError, RecursionError):
             code, message = "malformed", f"the other side answered {status} without saying why."
         return RefusedError(code if code in STATUS else "malformed", message)
+
+
+def printable(text: str) -> str:
+    """A text of another machine as it may be shown: nothing in it moves a cursor or turns the line around."""
+    shown = (one if one.isprintable() else " " if one.isspace() else "�" for one in text)
+    return text if text.isprintable() else "".join(shown)
 
 
 def json_object(content: bytes, otherwise: str) -> dict[str, Any]:

@@ -18,13 +18,15 @@ from pydantic import Field, TypeAdapter
 
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
+from murmura.channel.layout import VectorLayout
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.canonical import canonical, read_canonical
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, printable
+from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES
 
 LARGEST = 1 << 16  # bytes of terms
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
@@ -198,7 +200,14 @@ class FederationTerms:
     def chain(self, phase: str, info: FederationInfo, largest: int) -> Chain:
         """The stages an update of a phase goes through; refuses what cannot be carried."""
         try:
-            return chain(self.channel_settings, self.phase(phase, info), info, largest)
+            asked = self.phase(phase, info)
+            words = VectorLayout.of(self.channel_settings, asked, info).words if asked.combine == "sum" else 0
+            if words * self.channel_settings.ring // 8 > DOWNLOAD_BYTES:
+                raise RefusedError(
+                    "malformed",
+                    f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more.",
+                )
+            return chain(self.channel_settings, asked, info, largest)
         except RefusedError:
             raise
         except MurmuraError as error:
@@ -208,7 +217,7 @@ class FederationTerms:
         """What other terms change, one clause each: 'channel.minimum_cohort 100 → 5'."""
         ours, theirs = _flat(asdict(self)), _flat(asdict(other))
         return [
-            f"{name} {_shown(ours.get(name))} → {_shown(theirs.get(name))}"
+            printable(f"{name} {' → '.join(_shown(ours.get(name), theirs.get(name)))}")
             for name in sorted({*ours, *theirs})
             if ours.get(name) != theirs.get(name)
         ]
@@ -225,6 +234,8 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return flat
 
 
-def _shown(value: object) -> str:
-    text = str(value)
-    return f"{text[:16]}…" if len(text) > 40 else text
+def _shown(ours: object, theirs: object) -> tuple[str, str]:
+    """Both values, shortened where that leaves them apart."""
+    whole = str(ours), str(theirs)
+    one, two = (f"{text[:16]}…" if len(text) > 40 else text for text in whole)
+    return whole if one == two else (one, two)
