@@ -28,6 +28,9 @@ def consent(
     accept: Annotated[
         bool, typer.Option("--accept", help="Agree to the changed terms this device has refused.")
     ] = False,
+    terms: Annotated[
+        str, typer.Option("--terms", help="With --accept: only to terms whose hash begins so.")
+    ] = "",
 ) -> None:
     """Show or change what a device may send; it counts before the next byte leaves, also of a queued upload."""
     from murmura.core.errors import DataError
@@ -37,7 +40,7 @@ def consent(
     folder = DeviceFolder(state)
     folder.identity()  # refuses a folder that is none, or a newer one's, before anything is done
     if accept:
-        _accept(folder)
+        _accept(folder, terms)
     codes = {str(like.label): like.item for like in folder.likes()}
     unknown = [label for label in (*never, *allow) if label not in codes]
     if unknown:
@@ -54,7 +57,7 @@ def consent(
     typer.echo(json.dumps({**as_dict(after), "never": [names.get(item, item) for item in after.never]}))
 
 
-def _accept(folder: DeviceFolder) -> None:
+def _accept(folder: DeviceFolder, terms: str) -> None:
     """Pin the terms that were offered, after saying what they change."""
     from murmura.core.errors import DataError
 
@@ -64,6 +67,11 @@ def _accept(folder: DeviceFolder) -> None:
             "there must be changed terms to agree to, but this device was offered none; it keeps those it "
             "joined with."
         )
-    for change in folder.identity().terms.differences(offered):
-        say(f"agreed: {change}")
+    if not offered.hash.hex().startswith(terms.lower()):
+        raise DataError(
+            f"the terms offered must be {terms}…, but are {offered.hash.hex()} by now; look at them again."
+        )
+    changes = folder.identity().terms.differences(offered)
     folder.accept(offered)
+    for change in changes:
+        say(f"agreed: {change}")

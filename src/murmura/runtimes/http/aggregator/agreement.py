@@ -116,10 +116,10 @@ class Agreement:
                 f"this aggregator releases no sum of fewer than {self._minimum} devices, but the terms want "
                 f"{offered.minimum}; raise --minimum of the coordinator.",
             )
-        if self._admitter is not None and offered.admitter not in ("", self._admitter.hex()):
+        if self._admitter is not None and offered.admitter != self._admitter.hex():
             raise RefusedError(
                 "forged",
-                "devices are invited from this aggregator's folder, but the terms name another admitter; start "
+                "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant.",
             )
         if offered.noise != NoiseTerms():

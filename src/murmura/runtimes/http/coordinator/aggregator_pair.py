@@ -65,7 +65,7 @@ class AggregatorPair:
         content = head_content(self.terms.federation, head.size, head.root)
         if address.url not in self._logged:
             said = (await ask(send, "GET", f"{address.url}/log")).json()
-            self._logged[address.url] = min(int(said.get("size", 0)), head.size)
+            self._logged[address.url] = min(_number(said.get("size")), head.size)
         signature = b""
         while not signature or self._logged[address.url] < head.size:
             start = self._logged.pop(address.url)
@@ -90,7 +90,7 @@ class AggregatorPair:
     async def count(self, send: Transport, name: bytes) -> int:
         """How many reports have arrived complete."""
         reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
-        return int(reply.get("reports", 0))
+        return _number(reply.get("reports"))
 
     async def total(self, send: Transport, name: bytes, ring: Ring, called: int) -> tuple[Words, int]:
         """The sum over the reports both agree on, and how many they are."""
@@ -147,6 +147,12 @@ async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
     if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
         raise RefusedError("malformed", f"{url}/key must show public keys of 32 bytes, but does not.")
     return ServerIdentity(key, sealing, admitter)
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise RefusedError("malformed", "an aggregator must answer with a number, but has not.")
+    return value
 
 
 def _bytes(text: object) -> bytes:

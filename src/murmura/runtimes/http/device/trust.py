@@ -25,7 +25,8 @@ class TermsChangedError(RefusedError):
         super().__init__(
             "forged",
             f"the federation's terms must stay as they were joined, but changed ({'; '.join(changes)}); "
-            "nothing is sent: `murmura consent --accept` agrees to them, `murmura leave` leaves.",
+            f"nothing is sent: `murmura consent --accept --terms {offered.hash.hex()[:16]}` agrees to them, "
+            "`murmura leave` leaves.",
         )
         self.offered = offered
 
