@@ -2,6 +2,7 @@
 
 import csv
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     (tmp_path / "federank-table2.json").write_text(written(shown, [ONE]), encoding="utf-8")
     assert kept_results("federank-table2", tmp_path) == {"ml-1m": ONE}
     assert ONE.text() == "kept: 2026-11-17, 1a2b3c4, 56 CPU min, 3 seeds"
+    assert replace(ONE, fewest=1).text() == "kept: 2026-11-17, 1a2b3c4, 56 CPU min, 1 to 3 seeds"
     assert kept_results("fpl-table2", tmp_path) == {}
 
 

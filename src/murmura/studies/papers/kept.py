@@ -36,6 +36,7 @@ class KeptResult:
     quick: bool = False
     calculated: bool = False  # from the size of the data as printed: nothing was trained
     counted: bool = False  # in the data set itself: nothing was trained
+    fewest: int = 0  # seeds of the rows that have fewer than the others; 0: all have as many
 
     def text(self) -> str:
         """In a few words."""
@@ -45,6 +46,7 @@ class KeptResult:
             return f"counted ({self.date}, {self.code})"
         what = "only --quick" if self.quick else "kept"
         seeds = f"{self.seeds} seed{'s' if self.seeds > 1 else ''}"
+        seeds = f"{self.fewest} to {seeds}" if self.fewest else seeds
         return f"{what}: {self.date}, {self.code}, {self.minutes} CPU min, {seeds}"
 
     @property
@@ -72,15 +74,17 @@ def code_version(root: Path | None) -> str:
 
 def result_of(place: ExperimentPlace) -> KeptResult:
     """What the files of a run say of it."""
-    total = spent(place)
+    total, seeds = spent(place), place.experiment.seeds
+    fewest = min((row.seeds or seeds for row in place.experiment.rows.values()), default=seeds)
     return KeptResult(
         data=Path(place.data).stem,
         date=str(Run(place.runs).read("status.json")["at"])[:10],
         code=code_version(checkout()),
-        seeds=place.experiment.seeds,
+        seeds=seeds,
         fits=round(total["fits"]),
         cpu_minutes=round(total["cpu"] / 60, 1),
         quick=place.folder.name.endswith("-quick"),
+        fewest=fewest if fewest < seeds else 0,
     )
 
 
