@@ -114,7 +114,8 @@ def served(folder: Path, *options: object, minimum: int = 10) -> Iterator[Served
     ports = free_ports(3)
     urls = [f"http://127.0.0.1:{port}" for port in ports]
     processes = Processes(folder)
-    common = ("--coordinator", urls[0], "--minimum", minimum, "--rate", 100000)
+    letting_in = ("--no-admit",) if "open" in options else ()  # who invites agrees to no open federation
+    common = ("--coordinator", urls[0], "--minimum", minimum, "--rate", 100000, *letting_in)
     arguments: dict[str, tuple[object, ...]] = {
         role: ("aggregate", role, "--state", folder / role, "--port", port, *common)
         for role, port in (("seed", ports[1]), ("vector", ports[2]))
