@@ -29,7 +29,7 @@ from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 from murmura.runtimes.http.aggregator.aggregator import Aggregator
 from murmura.runtimes.http.device import device
-from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.outgoing import OutgoingMessage
 from murmura.runtimes.http.device.trust import verified
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.wire import SHARE_HEADER
@@ -87,7 +87,7 @@ def watching(watch: Stopwatch) -> Iterator[None]:
         for name in ("admit", "report", "append_log", "open_round")
     ]
     patches += [
-        mock.patch.object(Device, "_sealed", watch.around(Device._sealed, here)),
+        mock.patch.object(OutgoingMessage, "sealed", watch.around(OutgoingMessage.sealed, here)),
         mock.patch.object(device, "check_signature", watch.around(check_signature, here)),
         mock.patch.object(device, "verified", watch.around_async(verified, "device")),
     ]
