@@ -157,7 +157,8 @@ class _Own:
             return [], 0, []
         terms, info = d.identity.terms, (await d.cache.description()).info
         name = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)
-        newest = replace(manifest, model=Download(name, await d.cache.exact_length()), changes=[])
+        download = manifest.model if name is None else Download(name, await d.cache.exact_length())
+        newest = replace(manifest, model=download, changes=[])
         history, _ = d.history(info, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if terms.phase(manifest.phase, info).returns else None
         model = await d.cache.model(newest)

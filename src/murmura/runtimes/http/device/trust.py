@@ -114,9 +114,14 @@ async def last_verified(
     return await verified(message, terms, before, send, url)
 
 
-async def newest_model(send: Transport, url: str, terms: FederationTerms, before: LogHead | None) -> str:
-    """The hash of the newest model in the public log: what everybody ranks with, and no model of one's own."""
-    entry, proof = unpack_pair((await ask(send, "GET", f"{url}/model")).body)
+async def newest_model(send: Transport, url: str, terms: FederationTerms, before: LogHead | None) -> str | None:
+    """The hash of the newest model in the public log, which is no model of one's own; None before the first."""
+    try:
+        entry, proof = unpack_pair((await ask(send, "GET", f"{url}/model")).body)
+    except RefusedError as error:
+        if error.code == "unknown":
+            return None
+        raise
     logged = LogProof.decode(proof)
     logged.check(terms, entry)
     kind, _, content = entry.partition(b"\0")
