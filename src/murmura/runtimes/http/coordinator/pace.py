@@ -7,7 +7,7 @@ from collections.abc import Callable
 from murmura.runtimes.http.coordinator.rounds import OpenRound
 
 RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at most, because nobody asked
-UNFINISHED = 5.0  # the same while not everybody has a ticket, so that a round cannot be complete
+UNFINISHED = 2.0  # seconds between questions while not everybody has a ticket: a round cannot be complete yet
 
 
 class CollectingPace:
@@ -29,8 +29,9 @@ class CollectingPace:
         if now > live.manifest.deadline or now < self._asked:  # also where the clock was put back
             self._asked = now
             return True
-        longest = LONGEST if len(live.tickets) >= live.manifest.called else UNFINISHED
-        if now < began or now - self._asked < min(longest, RELATIVE * (now - began)):
+        complete = len(live.tickets) >= live.manifest.called
+        wait = min(LONGEST, RELATIVE * (now - began)) if complete else UNFINISHED
+        if now < began or now - self._asked < wait:
             return False
         self._asked = now
         return True
