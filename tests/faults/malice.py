@@ -7,13 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from murmura.channel.shares import expanded_sum
-from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, Total
-from murmura.core.rng import client_secrets
-from murmura.runtimes.http.device.device import Device
-from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.joining import JoinRequest, join
 from murmura.runtimes.http.device.outgoing import OutgoingMessage
 from murmura.runtimes.http.device.storage import Identity
 from murmura.runtimes.http.protocol import wire
@@ -24,8 +19,8 @@ from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.runtimes.http.protocol.wire import NO_SIGNATURE, ShareHead, SharePass
-from murmura.runtimes.loopback import COORDINATOR
-from tests.http.network import SEEDED, Faults, World, entropy
+from tests.http.network import Faults, World
+from tests.http.test_device import settle
 
 UPLOADS = ("/reports", "/letters")
 
@@ -37,27 +32,7 @@ def uploads(network: Faults) -> list[tuple[str, bytes]]:
 
 async def newcomer(world: World, folder: Path, client: int = 0) -> DeviceFolder:
     """A device that joins as its owner would, by an invitation without a fingerprint."""
-    await world.servers.agree()
-    rows, home = world.rows(client), DeviceFolder(folder)
-    request = JoinRequest(
-        COORDINATOR,
-        world.data.items.labels[rows.item],
-        rows.value,
-        client_secrets(SEEDED, world.info.clients)[client],
-        Permission(),
-        minimum=1,
-        slot=client,
-        admission=world.servers.admission(client),
-    )
-    await join(request, home, world.network)
-    return home
-
-
-def awake(world: World, home: DeviceFolder, seed: int = 77) -> Device:
-    """The device of a folder as a new process finds it."""
-    own, send, clock = home.identity(), world.network, world.clock
-    cache = DownloadCache(COORDINATOR, send, own.terms)
-    return Device(own, home, home.rows(), cache, send, clock, clock.sleep, entropy(seed))
+    return await settle(world, folder, client, fingerprint=None)
 
 
 @dataclass(frozen=True)

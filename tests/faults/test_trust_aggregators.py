@@ -27,8 +27,9 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.loopback import COORDINATOR, SEED
 from tests.cli.processes import murmura
-from tests.faults.malice import awake, counted_items, newcomer, read_both, uploads
+from tests.faults.malice import counted_items, newcomer, read_both, uploads
 from tests.http.network import World, people
+from tests.http.test_device import awake
 
 
 @contextmanager

@@ -18,8 +18,9 @@ from murmura.runtimes.http.device import receipts
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.storage import DeviceMemory
 from tests.cli.processes import murmura
-from tests.faults.malice import awake, newcomer
+from tests.faults.malice import newcomer
 from tests.http.network import World, people
+from tests.http.test_device import awake
 
 ROUNDS = 3
 TRAINING: dict[str, object] = {"rounds": ROUNDS, "clients": "all", "prior": False}
