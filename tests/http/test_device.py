@@ -282,6 +282,30 @@ def test_excluded_items_never_leave_and_pi_is_a_limit(tmp_path: Path) -> None:
     assert folder.journal.verify().entries[-1].disclosed == len(sent) / len(own)
 
 
+def test_the_folder_keeps_the_times_of_rows_and_opens_without_them(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), settings=TRAINING)
+    rows = world.rows(0)
+    when = 1_000_000_000 + 77 * np.arange(len(rows))[::-1]
+    folder = asyncio.run(settle(world, tmp_path / "me", time=when))
+    kept = folder.rows()
+    assert (kept.item == rows.item).all()
+    assert kept.time is not None
+    assert kept.time.tolist() == when.tolist()
+    held, _ = awake(world, folder).history(world.info, Permission(pi=0.5), 0)
+    assert held.time is not None
+    assert held.time.tolist() == when.tolist()
+
+    told = json.loads((folder.path / "history.json").read_text())
+    for like in told:
+        del like["time"]  # as a folder was before it had times
+    (folder.path / "history.json").write_text(json.dumps(told))
+    assert folder.rows().time is None
+    assert (folder.rows().item == rows.item).all()
+
+    without = asyncio.run(settle(world, tmp_path / "her", client=1))
+    assert without.rows().time is None
+
+
 def test_leaving_deletes_everything(tmp_path: Path) -> None:
     world = World(tmp_path, people(), settings=TRAINING)
 

@@ -126,6 +126,7 @@ class ConsentChoices:
             statistics=self.statistics,
             samples=data.samples,
             attributes=data.attributes,
+            time=None if data.time is None else data.time[rows.order],
         )
 
 

@@ -84,6 +84,7 @@ def join(
             fingerprint=invited.terms or None,
             admission=invited.admission,
             shortest_window=shortest_window,
+            time=own.time,
         )
 
     def listen(event: dict[str, object]) -> None:

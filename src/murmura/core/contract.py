@@ -73,6 +73,7 @@ class History:
     consent: Floats  # (rows,) in [0, 1]: the coin to flip at each use of the row; see channel.consent
     person: Ints | None = None  # (rows,) whose row it is, when a client holds several people
     attributes: Mapping[str, float] = field(default_factory=dict)  # in [0, 1]: what the client says of itself
+    time: Longs | None = field(default=None, kw_only=True)  # (rows,) seconds since 1970; None: unknown
 
     def __len__(self) -> int:
         return len(self.item)
@@ -90,17 +91,31 @@ class History:
     def rows(self, keep: Bools) -> History:
         """Some of the rows."""
         person = None if self.person is None else self.person[keep]
-        return History(self.item[keep], self.value[keep], self.consent[keep], person, self.attributes)
+        time = None if self.time is None else self.time[keep]
+        columns = self.item[keep], self.value[keep], self.consent[keep]
+        return History(*columns, person, self.attributes, time=time)
+
+    @staticmethod
+    def of(data: Interactions, user: int) -> History:
+        """What one user of `data` holds, of which nothing is shared."""
+        rows = data.by_user
+        own = slice(rows.start[user], rows.start[user + 1])
+        time = None if data.time is None else data.time[rows.order[own]]
+        return History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start), time=time)
 
     @staticmethod
     def private(
-        item: NDArray[Any], value: NDArray[Any] | float = 1.0, person: NDArray[Any] | None = None
+        item: NDArray[Any],
+        value: NDArray[Any] | float = 1.0,
+        person: NDArray[Any] | None = None,
+        time: NDArray[Any] | None = None,
     ) -> History:
         """From rows in any order, each item once for each person, of which nothing is shared."""
         order = np.lexsort((item, np.zeros(len(item)) if person is None else person))
         values = np.broadcast_to(np.asarray(value, np.float64), len(item))[order]
         whose = None if person is None else np.asarray(person, np.int32)[order]
-        return History(np.asarray(item, np.int32)[order], values, np.zeros(len(item)), whose)
+        when = None if time is None else np.asarray(time, np.int64)[order]
+        return History(np.asarray(item, np.int32)[order], values, np.zeros(len(item)), whose, time=when)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +134,7 @@ class Samples(History):
         """Some of the samples."""
         own = super().rows(keep)
         quality = None if self.quality is None else self.quality[keep]
-        return Samples(own.item, own.value, own.consent, own.person, own.attributes, self.inputs[keep], quality)
+        return Samples(**{**vars(own), "inputs": self.inputs[keep], "quality": quality})
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ class Population:
     statistics: Bools | None = None  # (clients,) who takes part in sums about people; None: everyone
     samples: SampleTable | None = None  # what the items show, where clients hold samples
     attributes: Attributes = field(default_factory=dict)  # name -> (clients,): what clients say of themselves
+    time: Longs | None = None  # (rows,) seconds since 1970; None: unknown
 
     @property
     def clients(self) -> int:
@@ -51,10 +52,11 @@ class Population:
             consent = round_consent(consent, self.rng(client, round))
         item, person = self.item[rows], None if self.person is None else self.person[rows]
         said = {name: float(column[client]) for name, column in self.attributes.items()}
+        time = None if self.time is None else self.time[rows]
         if self.samples is None:
-            return History(item, self.value[rows], consent, person, said)
+            return History(item, self.value[rows], consent, person, said, time=time)
         shown, quality = self.samples.inputs(item), self.samples.qualities(item)
-        return Samples(item, self.value[rows], consent, person, said, shown, quality)
+        return Samples(item, self.value[rows], consent, person, said, shown, quality, time=time)
 
     def grouped(self, groups: Ints, secrets: Words) -> Population:
         """The same rows held by groups: `groups` is the group of every client of this one, -1 for none."""
@@ -73,6 +75,7 @@ class Population:
             None if self.statistics is None else _all_agree(groups, self.statistics, len(secrets)),
             self.samples,
             {name: group_means(groups, column, len(secrets)) for name, column in self.attributes.items()},
+            None if self.time is None else self.time[order],
         )
 
     def rng(self, client: int, round: int) -> Rng:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from murmura.baselines.base import RankingModel
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import Ledger, LedgerLine
-from murmura.core.arrays import Floats, Ints
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
 from murmura.core.errors import DataError, RunError
@@ -92,9 +92,12 @@ class FederatedModel(RankingModel):
             values[where] = self.plan.algorithm.client_predict(self.ready_context, state, queries)
         return values
 
-    def score_history(self, items: Ints) -> NDArray[Any]:
-        """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves."""
-        history = self._guest_history(items)
+    def score_history(self, items: Ints, time: Longs | None = None) -> NDArray[Any]:
+        """The scores for someone unknown who likes `items`: fitted on her device, nothing leaves.
+
+        `time` says when she had each of them, where that is known.
+        """
+        history = self._guest_history(items, time)
         state = self.guest_state(history)
         scores: NDArray[Any] = self.plan.algorithm.client_score(self.ready_context, state, history)[0]
         return scores
@@ -104,18 +107,28 @@ class FederatedModel(RankingModel):
         ((_, _, state, history),) = self._asked(np.array([user], np.int32))
         return self.plan.algorithm.client_terms(self.ready_context, state, history)
 
-    def terms_history(self, items: Ints) -> ScoreTerms | None:
+    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms | None:
         """The same for someone unknown; nothing leaves."""
-        history = self._guest_history(items)
+        history = self._guest_history(items, time)
         return self.plan.algorithm.client_terms(self.ready_context, self.guest_state(history), history)
 
-    def _guest_history(self, items: Ints) -> History:
-        own = np.unique(np.asarray(items, np.int64))
+    def _guest_history(self, items: Ints, time: Longs | None = None) -> History:
+        """Each item once, at its latest time."""
+        given = np.asarray(items, np.int64)
+        if time is not None:
+            if len(time) != len(given):
+                raise DataError(
+                    f"there must be one time for each of the {len(given)} items, but there are {len(time)}."
+                )
+            latest = np.argsort(-time, kind="stable")
+            given, time = given[latest], time[latest]
+        own, first = np.unique(given, return_index=True)
         known = self.plan.info.items
         if len(own) and not 0 <= own[0] <= own[-1] < known:
             wrong = int(own[0] if own[0] < 0 else own[-1])
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
-        return History.private(own.astype(np.int32), float(self.train.value.max()))
+        best = float(self.train.value.max())
+        return History.private(own.astype(np.int32), best, time=None if time is None else time[first])
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id."""
@@ -237,8 +250,6 @@ class FederatedModel(RankingModel):
         for one in np.unique(client[client >= 0]).tolist():
             where = np.flatnonzero(client == one).astype(np.int32)
             yield where, place[where], self.client_state(one), self.plan.people.history(one, self.rounds)
-        rows = self.train.by_user
         for at in np.flatnonzero(client < 0).tolist():
-            own = slice(rows.start[users[at]], rows.start[users[at] + 1])
-            alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+            alone = History.of(self.train, int(users[at]))
             yield np.array([at], np.int32), np.zeros(1, np.int32), self.guest_state(alone), alone

@@ -129,12 +129,10 @@ class FederatedMethod(Method):
         """The (user, item) pairs taken as negatives when every client is visited once; None: none are drawn."""
         algorithm = self.preset.algorithm()
         info = federation_info(algorithm, train)
-        secrets, rows = client_secrets(seed, train.n_users), train.by_user
+        secrets = client_secrets(seed, train.n_users)
         who, drawn = [], []
         for user in range(train.n_users):
-            own = rows.of(user)
-            history = History(own, np.ones(len(own)), np.zeros(len(own)))
-            negatives = algorithm.client_negatives(info, history, Rng(secrets[user], epoch))
+            negatives = algorithm.client_negatives(info, History.of(train, user), Rng(secrets[user], epoch))
             if negatives is None:
                 return None
             drawn.append(negatives)

@@ -36,11 +36,15 @@ def rated_checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions,
 
 
 def crowd(people: int = 12, items: int = 20, seed: int = 0) -> Interactions:
-    """Random tastes: the first person has no item, the second all, the third one, the others some."""
+    """Random tastes: the first person has no item, the second all, the third one, the others some.
+
+    Times are of three weeks, some of them equal.
+    """
     rng = np.random.default_rng(seed)
     sizes = [0, items, 1, *rng.integers(2, items // 2, people - 3).tolist()]
     rows = [np.sort(rng.choice(items, size, replace=False)) for size in sizes]
-    return _interactions(people, items, np.repeat(np.arange(people), sizes), np.concatenate(rows))
+    made = _interactions(people, items, np.repeat(np.arange(people), sizes), np.concatenate(rows))
+    return replace(made, time=20_000 * np.random.default_rng((seed, 1)).integers(80_000, 80_090, len(made)))
 
 
 def labelled(

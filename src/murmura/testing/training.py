@@ -119,9 +119,7 @@ class KitTraining:
 
     def _guest_answer(self, fitted: FederatedModel, data: Interactions, user: int) -> int:
         """The best item for a stranger who rated like `user`, her own items excluded."""
-        rows = data.by_user
-        own = slice(rows.start[user], rows.start[user + 1])
-        alone = History(rows.index[own], rows.value[own], np.zeros(own.stop - own.start))
+        alone = History.of(data, user)
         state = fitted.guest_state(alone)
         scores = fitted.plan.algorithm.client_score(fitted.ready_context, state, alone)[0].copy()
         scores[alone.item] = -np.inf

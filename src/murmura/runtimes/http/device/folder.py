@@ -45,6 +45,7 @@ class LikedItem:
     value: float
     kept_back: bool = False  # not trained on: her own measure of how good the recommendations are
     person: int = 0  # of a household
+    time: int | None = None  # seconds since 1970, where it is known; it never leaves
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,9 @@ class DeviceFolder:
         used = [like for like in self.likes() if not like.kept_back]
         person = np.array([like.person for like in used])
         items, values = np.array([like.item for like in used]), np.array([like.value for like in used])
-        return History.private(items, values, person if self.identity().people else None)
+        times = [like.time for like in used if like.time is not None]  # of all rows, or of none
+        when = np.array(times, np.int64) if len(times) == len(used) else None
+        return History.private(items, values, person if self.identity().people else None, when)
 
     @property
     def memory(self) -> DeviceMemory:

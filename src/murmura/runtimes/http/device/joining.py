@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.core.arrays import Longs
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError
 from murmura.core.rng import Words
@@ -54,6 +55,7 @@ class JoinRequest:
     fingerprint: bytes | None = None  # hash of the terms, from an invitation; None: whoever answers is believed
     admission: OwnAdmission | None = None
     shortest_window: float = 3600.0  # joins no federation that releases the same sum more often than this
+    time: Longs | None = None  # (rows,) seconds since 1970, where they are known; they never leave
 
 
 async def about(send: Transport, url: str) -> dict[str, Any]:
@@ -119,7 +121,10 @@ def known_likes(described: FederationDescription, request: JoinRequest) -> tuple
     for (person, code), n in rows.items():
         placed[person] += 1
         kept_back = placed[person] > held[person] - int(request.keep_back * held[person])
-        likes.append(LikedItem(request.labels[n].item(), code, float(request.values[n]), kept_back, person))
+        when = None if request.time is None else int(request.time[n])
+        likes.append(
+            LikedItem(request.labels[n].item(), code, float(request.values[n]), kept_back, person, when)
+        )
     return likes, int((~used).sum())
 
 

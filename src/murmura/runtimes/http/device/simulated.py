@@ -128,12 +128,13 @@ def rows_of_devices(data: Interactions, groups: Ints | None, items: Ints) -> Cal
 
     def of(client: int) -> History:
         own = order[start[client] : start[client + 1]]
-        rows = History.private(items[data.item[own]], data.value[own], None if person is None else person[own])
+        whose, when = (None if column is None else column[own] for column in (person, data.time))
+        rows = History.private(items[data.item[own]], data.value[own], whose, when)
         rows = replace(rows, attributes={name: float(column[client]) for name, column in said.items()})
         if data.samples is None:
             return rows
         shown, quality = data.samples.inputs(rows.item), data.samples.qualities(rows.item)
-        return Samples(rows.item, rows.value, rows.consent, rows.person, rows.attributes, shown, quality)
+        return Samples(**vars(rows), inputs=shown, quality=quality)
 
     return of
 
