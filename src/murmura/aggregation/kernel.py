@@ -14,7 +14,7 @@ from murmura.aggregation.messages import CRITERIA, OURS, WEIGHT, Shares, Standin
 from murmura.aggregation.weighted import Weighted
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
-from murmura.core.kernel import CohortRound, Kernel
+from murmura.core.kernel import CohortRound, Kernel, ScoringKernel
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import Update
@@ -25,7 +25,7 @@ class WeightedKernel(Kernel):
     """Sums of shares without a channel: the stages of one measure the whole message, which no part does."""
 
     method: Weighted
-    inner: Kernel
+    inner: ScoringKernel
     _values: dict[int, Floats] = field(default_factory=dict)  # client -> criteria, where its history stays
     _people: Population | None = None  # whose values these are
 

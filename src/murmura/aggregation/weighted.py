@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -39,13 +39,11 @@ from murmura.core.contract import (
     Total,
 )
 from murmura.core.errors import DataError, SettingError
+from murmura.core.kernel import Kernel, ScoringKernel
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.settings import field_names, joined_fields, settings
 from murmura.core.update import Arrays, SparseRows, Update, add_up
-
-if TYPE_CHECKING:
-    from murmura.core.kernel import Kernel
 
 
 class Weighted(Wrapper):
@@ -215,7 +213,7 @@ class Weighted(Wrapper):
         """The inner one with the weights of each cohort; none where more than sums of its updates is needed."""
         inner = self.inner.kernel()
         shown = self.sends_values or self.trains_first or self.weighting.adapt_order
-        if inner is None or shown or not getattr(inner, "weighs", False):
+        if not isinstance(inner, ScoringKernel) or shown or not inner.weighs:
             return None
         from murmura.aggregation.kernel import WeightedKernel
 

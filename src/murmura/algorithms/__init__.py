@@ -48,6 +48,8 @@ ALGORITHMS: Registry[Preset] = Registry(
         "co-statistics": "murmura.algorithms.fedsplit.presets:CO_STATISTICS",
         "item-means": "murmura.algorithms.fedsplit.presets:ITEM_MEANS",
         "fedmf": "murmura.algorithms.fedmf.presets:FEDMF",
+        "fed-ease": "murmura.algorithms.cooccurrence.presets:FED_EASE",
+        "fed-item-knn": "murmura.algorithms.cooccurrence.presets:FED_ITEM_KNN",
     },
     wanted="an Algorithm class under @settings that implements its whole contract, or a Preset",
     read=_preset,

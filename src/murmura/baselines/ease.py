@@ -15,12 +15,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
-from murmura.core.arrays import Floats, Ints, Singles
+from murmura.core.arrays import Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import Positive, settings
+from murmura.kernels.cooccurrence.weights import ease_weights, inverse
 from murmura.kernels.sparse import Sparse, dense_times_sparse, gram, sparse_times_dense
 
 USERS_AT_ONCE = 128
@@ -109,11 +110,7 @@ class Ease(Baseline):
         return model
 
     def _on_items(self, train: Interactions, users: Sparse, items: Sparse) -> EaseModel:
-        P = inverse(gram(items, users), self.reg)
-        P /= -P.diagonal().copy()
-        B = P.astype(np.float32)
-        np.fill_diagonal(B, 0)
-        return EaseModel(train, users, B, None, self.reg)
+        return EaseModel(train, users, ease_weights(gram(items, users), self.reg), None, self.reg)
 
     def _on_users(self, train: Interactions, users: Sparse, items: Sparse) -> EaseModel:
         K = inverse(gram(users, items), self.reg)
@@ -136,20 +133,3 @@ class Ease(Baseline):
                 f"ease.memory_gb must be at least {needed:.1f} for a table of {side} x {side} (the smaller of "
                 f"users and items), but it is {self.memory_gb:g}; raise it, or choose another model."
             )
-
-
-def inverse(G: Floats, ridge: float) -> Floats:
-    """(G + ridge I)^-1 of a symmetric positive semi-definite G, which is overwritten (Cholesky)."""
-    from scipy.linalg import lapack
-
-    G.flat[:: len(G) + 1] += ridge
-    factor, failed = lapack.dpotrf(G.T, lower=0, overwrite_a=1)  # G.T: LAPACK's own order, no copy
-    if failed:
-        raise SettingError(
-            f"ease.reg must be large enough to invert the table, but {ridge:g} is not; raise it."
-        )
-    upper, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    for row in range(len(upper)):
-        upper[row + 1 :, row] = upper[row, row + 1 :]
-    full: Floats = upper.T
-    return full

@@ -19,7 +19,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
-from murmura.core.rng import Rng
+from murmura.core.rng import Purpose, Rng
 from murmura.core.samples import Classification
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.update import Arrays, Update
@@ -87,6 +87,11 @@ class History:
     def people(self) -> Ints:
         """Who has rows."""
         return np.unique(self.owners)
+
+    def open_rows(self, rng: Rng) -> Bools:
+        """Which rows may speak in an exchange: those of items all of whose rows here are shared in it."""
+        shared = rng.stream(Purpose.COINS).coins(self.consent)
+        return ~np.isin(self.item, self.item[~shared])
 
     def rows(self, keep: Bools) -> History:
         """Some of the rows."""
@@ -212,6 +217,7 @@ class Algorithm(ABC):
     name: ClassVar[str]
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
     holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
+    releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
 
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
@@ -220,6 +226,13 @@ class Algorithm(ABC):
     @abstractmethod
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """What the public model holds: the tables a client downloads."""
+
+    def public_counts(self, model: Arrays) -> Longs | None:
+        """How often each item occurs, once a phase has made it public; `info.counts` holds it from then on.
+
+        Before that a method that `releases_counts` knows none. Names and repeats of phases do not depend on it.
+        """
+        return None
 
     @abstractmethod
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:

@@ -86,6 +86,11 @@ class Kernel(Protocol):
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone, in new arrays."""
 
+
+@runtime_checkable
+class ScoringKernel(Kernel, Protocol):
+    """A kernel that scores too; where it does not, clients are asked one by one."""
+
     def score(self, context: RoundContext, states: States, users: Ints) -> NDArray[Any]:
         """`client_score` of a block of clients: (users, items)."""
 

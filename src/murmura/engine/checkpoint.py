@@ -55,6 +55,7 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
     tally = group(arrays, "tally")
     sent = np.unpackbits(tally["sent"], count=len(f.plan.people.item))
     f.server = ServerState(group(arrays, "model"), group(arrays, "private"))
+    f.plan = f.plan.after(f.server.model)
     f.states = group(arrays, "states")
     f.tally = Tally(sent, tally["disclosed"], tally["item_rows"], **meta["tally"])
     f.rounds = meta["rounds"]

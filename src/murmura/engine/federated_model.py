@@ -21,7 +21,7 @@ from murmura.core.contract import Algorithm, Answers, ClientState, History, Roun
 from murmura.core.errors import DataError, RunError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions
-from murmura.core.kernel import Kernel
+from murmura.core.kernel import Kernel, ScoringKernel
 from murmura.core.model import Among, Arrays
 from murmura.core.population import States, member_places
 from murmura.core.ranked_lists import RankedLists
@@ -71,7 +71,7 @@ class FederatedModel(RankingModel):
 
     def score(self, users: Ints) -> NDArray[Any]:
         """The scores of all items for some users: (users, items)."""
-        if self.kernel is not None:
+        if isinstance(self.kernel, ScoringKernel):
             return self.kernel.score(self.ready_context, self.ready, users)
         parts = [
             (where, self.plan.algorithm.client_score(self.ready_context, state, history)[place])
@@ -188,6 +188,7 @@ class FederatedModel(RankingModel):
         schedule = from_dict(Schedule, meta["schedule"])
         channel = from_dict(ChannelSettings, meta.get("channel", {}))
         plan = Plan(method, train, schedule, choices, meta["seed"], arrays.get("groups"), channel)
+        plan = plan.after(group(arrays, "model"))
         if meta.get("features") != plan.config().get("features"):
             raise RunError(
                 "a federation must be restored with the features of items it was trained on, but these differ; "

@@ -77,6 +77,11 @@ class Federation:
         plan = self.plan
         return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.info))
 
+    def step(self, server: ServerState, answers: Answers) -> None:
+        """Go on from the server's step; what has become public then is known to everyone."""
+        self.server, self.answers = server, answers
+        self.plan = self.plan.after(server.model)
+
     def count_visits(self, phase: Phase, visits: int, rows: Mapping[str, int]) -> None:
         """What so many visits moved: updates with so many rows of each table, or the vectors of a channel."""
         plan, chain = self.plan, self.plan.chains.get(phase.name)

@@ -13,7 +13,7 @@ import numpy as np
 from murmura.channel.chain import Chain, chain
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import paper_costs
-from murmura.core.arrays import Bools, Ints
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, FederationInfo
@@ -23,6 +23,7 @@ from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
+from murmura.core.update import Arrays
 from murmura.engine.itinerary import Itinerary
 
 
@@ -42,6 +43,7 @@ class Plan:
     seed: int = 0
     groups: Ints | None = None  # (users,)
     channel: ChannelSettings = field(default_factory=ChannelSettings)
+    counts: Longs | None = None  # (items,) what a phase of the algorithm has made public
 
     def __post_init__(self) -> None:
         refuse_unfit(self.algorithm, self.data)
@@ -81,7 +83,17 @@ class Plan:
     @cached_property
     def info(self) -> FederationInfo:
         """What every machine knows."""
-        return federation_info(self.algorithm, self.data, self.groups)
+        info = federation_info(self.algorithm, self.data, self.groups)
+        return replace(info, counts=self.counts) if self.algorithm.releases_counts else info
+
+    def after(self, model: Arrays) -> Plan:
+        """The same training once this public model is known: perhaps it tells how often items occur."""
+        counts = self.algorithm.public_counts(model)
+        if counts is None or (self.counts is not None and np.array_equal(counts, self.counts)):
+            return self
+        later = replace(self, counts=counts)
+        vars(later).update(choices=self.choices, people=self.people)  # which it does not change
+        return later
 
     @cached_property
     def choices(self) -> ConsentChoices:

@@ -66,6 +66,7 @@ class InProcess:
             at = itinerary.at(rounds.stop)
         clients = everyone
         while at.done < rounds.stop:
+            itinerary = f.plan.itinerary  # what is exchanged may depend on what has become public
             clients = itinerary.cohort(at, everyone, secret, clients)
             self._exchange(f, itinerary.phase(at), at.round, clients)
             at = itinerary.after_success(at)
@@ -91,7 +92,7 @@ class InProcess:
             received = self._plain(f, phase, round, clients)
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
-        f.server, f.answers = server_step(f.plan.algorithm, phase.name, round, f.server, received)
+        f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
         f.count_outcome(phase, len(clients))
 
     def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:

@@ -242,7 +242,7 @@ class _RunningFederation:
     ) -> None:
         """What the servers and the devices have learned, and what left the devices."""
         f, now = self.federation, self.servers.coordinator.rounds.now
-        f.server, f.answers = now.server, now.answers
+        f.step(now.server, now.answers)
         for client, outcome in sorted(outcomes.items()):
             if outcome.kind == "sent" or client in refused:
                 self._count(phase, round, client)

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms import optimisers
-from murmura.algorithms.fedsplit.local import open_rows
 from murmura.algorithms.fedsplit.ridge_rater import ItemMeans
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
@@ -75,7 +74,7 @@ class FedMF(ItemMeans):
         """Vectors are solved from shared ratings, and gradients of their items leave; others tell nothing."""
         if context.phase == "ratings":
             return super().client_step(context, state, history, rng)
-        rows = history.rows(open_rows(history, rng))
+        rows = history.rows(history.open_rows(rng))
         state = self.client_fold_in(context, rows, rng)
         error = rows.value - self.client_predict(context, state, np.column_stack([rows.owners, rows.item]))
         climb = np.column_stack([error[:, None] * state["W"][rows.owners], error])

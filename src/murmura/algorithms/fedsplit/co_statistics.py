@@ -19,7 +19,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
@@ -88,7 +87,7 @@ class CoStatistics(PatternSettings, RidgeRater):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """Means; then the products of the block's items with all items, of the shared ratings alone."""
-        own = history.rows(open_rows(history, rng))
+        own = history.rows(history.open_rows(rng))
         if context.phase == "means":
             people = float(len(np.unique(own.owners)))
             totals = {"ratings": float(len(own)), "sum": float(own.value.sum()), "people": people}

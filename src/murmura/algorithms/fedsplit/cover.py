@@ -27,7 +27,6 @@ from murmura.algorithms.fedsplit.fedsplit import FedSplit, mu_of
 from murmura.algorithms.fedsplit.local import (
     LocalModel,
     factorise_group,
-    open_rows,
     unable,
 )
 from murmura.core.arrays import Bools, Floats, Ints
@@ -137,9 +136,7 @@ class FedSplitCover(FedSplit):
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """Every rating that speaks in an update or in the prior's sum, even where a cover hides which do."""
-        return (
-            open_rows(history, rng) if self.covered else super().client_discloses(phase, update, history, rng)
-        )
+        return history.open_rows(rng) if self.covered else super().client_discloses(phase, update, history, rng)
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
         """Also updates beyond the bound."""

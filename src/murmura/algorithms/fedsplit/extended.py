@@ -14,7 +14,7 @@ import numpy as np
 
 from murmura.algorithms.fedsplit.cover import FedSplitCover
 from murmura.algorithms.fedsplit.fedsplit import MU, FedSplit, mu_of
-from murmura.algorithms.fedsplit.local import LocalModel, held_out_error, join, open_rows, solve_ridge, unable
+from murmura.algorithms.fedsplit.local import LocalModel, held_out_error, join, solve_ridge, unable
 from murmura.algorithms.fedsplit.server import SURE, GroupFactors, aligned, combine_biases
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
@@ -175,7 +175,7 @@ class FedSplitJudge(FedSplit):
         state, update = super().client_step(context, state, history, rng)
         if self.judge == "no" or context.phase == "means":
             return state, update
-        rows, mu = history.rows(open_rows(history, rng)), mu_of(context.model)
+        rows, mu = history.rows(history.open_rows(rng)), mu_of(context.model)
         error = held_out_error(rows, mu, self.chosen(rows), context.info.people, rng.stream(JUDGING))
         return state, Update(update.tables, {"error": error})
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, open_rows, unable
+from murmura.algorithms.fedsplit.local import LocalModel, factorise_group, join, mark, unable
 from murmura.algorithms.fedsplit.server import GroupFactors, combine_biases, joint_patterns, too_large
 from murmura.core.arrays import Bools, Floats
 from murmura.core.contract import (
@@ -96,7 +96,7 @@ class FedSplit(CnmfSettings, Algorithm):
 
         Nothing that leaves is made from a rating that is not shared.
         """
-        rows = history.rows(open_rows(history, rng))
+        rows = history.rows(history.open_rows(rng))
         if context.phase == "means":
             return state, self.means(context.info, rows)
         if why := unable(rows):
@@ -136,7 +136,7 @@ class FedSplit(CnmfSettings, Algorithm):
 
     def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
         """Every rating that speaks in an update."""
-        return open_rows(history, rng) & (phase.name == "factors")
+        return history.open_rows(rng) & (phase.name == "factors")
 
     def server_refuses(self, phase: Phase, update: Update) -> str | None:
         """Updates with numbers beyond reason, without an item, or with a negative factor."""

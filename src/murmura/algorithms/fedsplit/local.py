@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import History
-from murmura.core.rng import Purpose, Rng, Stream
+from murmura.core.rng import Stream
 from murmura.kernels.factorisation.cnmf import (
     CnmfRates,
     CnmfSettings,
@@ -49,12 +49,6 @@ def unable(history: History) -> str:
     if history.value.min() <= 0:
         return f"ratings must be above 0, but one is {history.value.min():g}; shift the scale."
     return ""
-
-
-def open_rows(history: History, rng: Rng) -> Bools:
-    """Which rows may speak in this exchange: those of items all of whose ratings here are shared."""
-    shared = rng.stream(Purpose.COINS).coins(history.consent)
-    return ~np.isin(history.item, history.item[~shared])
 
 
 def mark(history: History) -> str:

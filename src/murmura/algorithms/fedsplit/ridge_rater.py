@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows, solve_ridge
+from murmura.algorithms.fedsplit.local import solve_ridge
 from murmura.core.arrays import Floats
 from murmura.core.contract import (
     Algorithm,
@@ -113,7 +113,7 @@ class ItemMeans(RidgeRater):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The shared ratings, added up by item."""
-        rows = history.rows(open_rows(history, rng))
+        rows = history.rows(history.open_rows(rng))
         summed = SparseRows.of(rows.item, np.column_stack([rows.value, np.ones(len(rows))]))
         return state, Update({"items": SparseRows(summed.index, summed.values.astype(self.precision))})
 

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from murmura.algorithms.fedsplit.co_statistics import PatternSettings, item_patterns
 from murmura.algorithms.fedsplit.fedsplit import MU, mu_of
-from murmura.algorithms.fedsplit.local import open_rows, unable
+from murmura.algorithms.fedsplit.local import unable
 from murmura.algorithms.fedsplit.ridge_rater import RidgeRater, centred
 from murmura.algorithms.fedsplit.server import too_large
 from murmura.core.arrays import Floats, Ints
@@ -64,7 +64,7 @@ class FedSplitSvd(PatternSettings, RidgeRater):
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """The mean rating of a group; then its update. Nothing is made from a rating that is not shared."""
-        rows = history.rows(open_rows(history, rng))
+        rows = history.rows(history.open_rows(rng))
         why = unable(rows)
         if context.phase == "means":
             mean = 0.0 if why else float(rows.value.mean())

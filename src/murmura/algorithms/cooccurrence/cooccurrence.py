@@ -1,0 +1,342 @@
+"""Item-item models from two exact secure sums. Ours.
+
+Exchange 1, `counts`: how often each item occurs among what people share. Everyone learns it.
+Exchange 2, `pairs`: how often two items occur together, of those that occur at least `least` times, in packed
+counters (`kernels.cooccurrence.packing`): whole numbers that cross the channel untouched. Only who was counted
+may send, only items that were counted, so no counter outgrows its place; the server refuses a sum that has one
+above its bound.
+
+The server makes weights between items of the sums, EASE or Item-kNN, as from pooled data: the sum of all
+uploads is the pooled matrix. Recency, the discount of popularity and the blend are worked out on the device,
+with its whole history; nothing of that leaves.
+
+`parts` cuts the pairs: each part is asked of a public random 1/parts of the devices, for 1/parts of the bytes.
+
+An exact sum tells by itself: the row of an item with one owner is that owner's list. `least` keeps such items
+out, and the model says how many people a release below 5 exposes. Noise is the real answer.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from murmura.core.arrays import Bools, Floats, Longs, Singles
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    ClientStep,
+    FederationInfo,
+    History,
+    Phase,
+    Received,
+    RoundContext,
+    ServerState,
+    ServerStep,
+    Total,
+)
+from murmura.core.errors import DataError
+from murmura.core.features import ItemFeatures
+from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.rng import Rng
+from murmura.core.row_bounds import RowBounds
+from murmura.core.settings import Count, settings
+from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.cooccurrence.scoring import Blend, recency
+from murmura.kernels.cooccurrence.settings import PairModelSettings
+from murmura.kernels.cooccurrence.weights import Neighbours, ease_weights, feature_cosines, nearest_items
+
+if TYPE_CHECKING:
+    from murmura.core.kernel import Kernel
+
+SAFE = 5  # below it a release says whom it exposes
+_PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
+
+
+@lru_cache(maxsize=4)
+def _layout(counts: bytes, least: int) -> PackedPairs:
+    return PackedPairs.of(np.frombuffer(counts, np.int64), least)
+
+
+def layout(counts: Longs, least: int) -> PackedPairs:
+    """Where the counters stand, worked out once for equal counts."""
+    return _layout(np.ascontiguousarray(counts, np.int64).tobytes(), least)
+
+
+def exposed(G: Floats, counts: Longs) -> int:
+    """How many people are the only owner of an item: its row is their list.
+
+    Two such items belong to one person if and only if they occur together.
+    """
+    single = np.flatnonzero(counts == 1)
+    together = G[np.ix_(single, single)] > 0
+    together.flat[:: len(single) + 1] = True
+    return len(np.unique(together.argmax(axis=1))) if len(single) else 0
+
+
+class _KeptBlend:
+    """The blend of the newest model that was asked for: every client of a process asks for the same."""
+
+    def __init__(self) -> None:
+        self.found: tuple[Cooccurrence, weakref.ref[NDArray[np.generic]], Blend] | None = None
+
+
+_KEPT = _KeptBlend()
+
+
+def blend_of(method: Cooccurrence, model: Arrays) -> Blend:
+    """What ranks, of a public model."""
+    kept, weights = _KEPT.found, model.get("exposed", model["counts"])
+    if kept is not None and kept[0] == method and kept[1]() is weights:
+        return kept[2]
+    counts = model["counts"][:, 0].astype(np.int64)
+    items = np.flatnonzero(counts >= method.least).astype(np.int32)
+    parts: list[tuple[float, Singles]] = []
+    if "ease" in model:
+        parts.append((method.ease, np.asarray(model["ease"], np.float32)))
+    if "similarity" in model:
+        near = Neighbours(model["neighbours"].astype(np.int32), np.asarray(model["similarity"], np.float32))
+        parts.append((method.knn, near.dense()))
+    made = Blend(items if parts else items[:0], counts, tuple(parts), method.discount)
+    _KEPT.found = method, weakref.ref(weights), made
+    return made
+
+
+@settings
+class Cooccurrence(PairModelSettings, Algorithm):
+    """Counts, then pairs; the settings of `PairModelSettings` say what is made of them."""
+
+    name: ClassVar[str] = "cooccurrence"
+    releases_counts: ClassVar[bool] = True
+
+    parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
+
+    @property
+    def uses_features(self) -> bool:  # type: ignore[override]
+        """Only EASE with features does."""
+        return self.features > 0
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
+        found = _PHASES.get(info, {}).get(self)
+        if found is None:
+            found = (Phase("counts", self._counts(info), repeat=1, receives=MessageSpec()), *self._pairs(info))
+            _PHASES[info] = {**_PHASES.get(info, {}), self: found}
+        return found
+
+    def _counts(self, info: FederationInfo) -> MessageSpec:
+        return MessageSpec(
+            (TableSpec("counts", "item", info.items, 1, "uint32", exact=RowBounds(info.people)),)
+        )
+
+    def _pairs(self, info: FederationInfo) -> tuple[Phase, ...]:
+        pairs = None if info.counts is None else layout(info.counts, self.least)
+        made = []
+        for name in self._pair_phases:
+            tables: tuple[TableSpec, ...] = ()
+            if pairs is not None and (words := self.words_of(pairs, name)).size:
+                exact = RowBounds(pairs.bounds[words], of="sum")
+                tables = (TableSpec("pairs", "dense", words.size, 1, "uint32", exact=exact),)
+            made.append(
+                Phase(
+                    name,
+                    MessageSpec(tables),
+                    repeat=1,
+                    receives=MessageSpec(),
+                    returns=name == self._pair_phases[-1],
+                    part=1 / self.parts,
+                    follows="counts",
+                )
+            )
+        return tuple(made)
+
+    @property
+    def _pair_phases(self) -> tuple[str, ...]:
+        return tuple(f"pairs-{n + 1}" for n in range(self.parts)) if self.parts > 1 else ("pairs",)
+
+    def _part(self, phase: str) -> int:
+        return self._pair_phases.index(phase)
+
+    def words_of(self, pairs: PackedPairs, phase: str) -> Longs:
+        """Which words travel in a phase."""
+        number = self._part(phase)
+        return np.arange(pairs.words * number // self.parts, pairs.words * (number + 1) // self.parts)
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """The counts, and the weights between the items that take part."""
+        n = 0 if info.counts is None else int((info.counts >= self.least).sum())
+        counts = TableSpec("counts", "item", info.items, 1, "uint32")
+        return MessageSpec((counts, *self._weight_tables(n)))
+
+    def _weight_tables(self, n: int) -> tuple[TableSpec, ...]:
+        if n < 2:
+            return ()
+        k = min(self.k, n - 1)
+        knn = TableSpec("neighbours", "dense", n, k, "uint32"), TableSpec("similarity", "dense", n, k)
+        ease = (TableSpec("ease", "dense", n, n),)
+        exposed = (TableSpec("exposed", "dense", 1, 1, "uint32"),)
+        return (*(ease if self.ease else ()), *(knn if self.knn else ()), *exposed)
+
+    def public_counts(self, model: Arrays) -> Longs | None:
+        """What the first exchange has told."""
+        counts = model["counts"][:, 0].astype(np.int64)
+        return counts if counts.any() else None
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Nothing is known but the features of the items, where they are used."""
+        known = info.counts if info.counts is not None else np.zeros(info.items, np.int64)
+        features = info.features if self.features else None
+        own: dict[str, NDArray[np.generic]] = {}
+        if features is not None:
+            own = {"start": features.start, "feature": features.feature}
+        zeros = np.zeros((info.items, 1), np.uint32)
+        return ServerState({"counts": zeros, **self._no_weights(known)}, own)
+
+    def _no_weights(self, counts: Longs) -> dict[str, NDArray[np.generic]]:
+        tables = self._weight_tables(int((counts >= self.least).sum()))
+        return {table.name: np.zeros((table.rows, table.width), table.dtype) for table in tables}
+
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
+        """No item was counted yet: one bit for each."""
+        self.check_times(history.time)
+        return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
+
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
+        """What she shares is counted; then the pairs of what was counted and is still shared."""
+        shared = history.rows(history.open_rows(rng) & self.valued(history.value))
+        if context.phase == "counts":
+            counted = np.zeros(8 * len(state["counted"]), np.bool_)
+            counted[shared.item] = True
+            ones = np.ones((len(shared), 1), np.uint32)
+            return {"counted": np.packbits(counted)}, Update({"counts": SparseRows.of(shared.item, ones)})
+        tables = next(phase for phase in self.phases(context.info) if phase.name == context.phase).sends.tables
+        if not tables:
+            return state, Update()
+        still = np.unpackbits(state["counted"])[shared.item].astype(np.bool_)
+        return state, Update({"pairs": self._packed(context, shared.rows(still))})
+
+    def _packed(self, context: RoundContext, rows: History) -> SparseRows:
+        assert context.info.counts is not None
+        pairs = layout(context.info.counts, self.least)
+        words = sum(
+            (pairs.pack(rows.item[rows.owners == person]) for person in rows.people.tolist()),
+            np.zeros(pairs.words, np.uint32),
+        )
+        there = self.words_of(pairs, context.phase)
+        return SparseRows(np.arange(len(there), dtype=np.int32), words[there][:, None])
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """What is counted; pairs show no other item than that."""
+        if phase.name == "counts":
+            return np.isin(history.item, update.tables["counts"].index)
+        return np.zeros(len(history), np.bool_)
+
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
+        """The counts are made public; with the last pairs the weights are."""
+        assert isinstance(received, Total)
+        if phase == "counts":
+            return self._counted(server, received), {}
+        number = self._part(phase)
+        counts = server.model["counts"][:, 0].astype(np.int64)
+        pairs, private = layout(counts, self.least), dict(server.private)
+        if "pairs" in received.update.tables:
+            sums = private.get("pairs", np.zeros(pairs.words, np.uint32)).copy()
+            sums[self.words_of(pairs, phase)] = received.update.tables["pairs"].values[:, 0]
+            scale = private.get("scale", np.ones(self.parts)).copy()
+            scale[number] = float(private["people"][0]) / received.count
+            private |= {"pairs": sums, "scale": scale}
+        if number < self.parts - 1:
+            return ServerState(server.model, private), {}
+        return ServerState({**server.model, **self._solve(counts, private)}, private), {}
+
+    def _counted(self, server: ServerState, received: Total) -> ServerState:
+        sums = received.update.tables["counts"]
+        counts = np.zeros_like(server.model["counts"])
+        counts[sums.index] = sums.values
+        known = counts[:, 0].astype(np.int64)
+        self.refuse_too_large(int((known >= self.least).sum()))
+        people = np.array([received.count], np.int64)
+        return ServerState({"counts": counts, **self._no_weights(known)}, {**server.private, "people": people})
+
+    def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
+        """The weights between the items that take part, by ascending number."""
+        if "pairs" not in private:
+            return {}
+        pairs = layout(counts, self.least)
+        G: Floats = np.zeros((len(pairs), len(pairs)))
+        for phase in self._pair_phases:
+            here, words = np.zeros(pairs.words, np.uint32), self.words_of(pairs, phase)
+            here[words] = private["pairs"][words]
+            G += float(private["scale"][self._part(phase)]) * pairs.unpack(here)
+        order = np.argsort(pairs.items)
+        items, G = pairs.items[order], G[np.ix_(order, order)]
+        own = counts[items]
+        found: dict[str, NDArray[np.generic]] = {"exposed": np.array([[exposed(G, own)]], np.uint32)}
+        if self.knn:
+            near = nearest_items(G, own, self.k, self.asymmetry, self.shrink, self.power)
+            found |= {"neighbours": near.item.astype(np.uint32), "similarity": near.weight}
+        if self.ease:
+            G.flat[:: len(G) + 1] = own
+            if self.features:
+                known = ItemFeatures(
+                    ("",) * (int(private["feature"].max(initial=-1)) + 1), private["start"], private["feature"]
+                )
+                G += self.features * self.reg * feature_cosines(known, items)
+            with threadpool_limits(1, "blas"):
+                found["ease"] = ease_weights(G, self.reg)
+        return found
+
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
+        """Nothing to fit: the weights meet any history."""
+        return self.client_init(context.info, history, rng)
+
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+        """The blend of what her items say of all others, the newest first among them."""
+        blend = blend_of(self, context.model)
+        rows = history.rows(self.valued(history.value))
+        people = int(history.owners.max(initial=0)) + 1
+        scores = [
+            blend.scores(mine.item, self.row_weights(mine.time, len(mine)))
+            for mine in (rows.rows(rows.owners == person) for person in range(people))
+        ]
+        return np.stack(scores)
+
+    def row_weights(self, time: Longs | None, rows: int) -> Floats:
+        """How much each of someone's items counts."""
+        return recency(time, self.recency) if self.recency else np.ones(rows)
+
+    def valued(self, value: Floats) -> Bools:
+        """Which rows take part."""
+        return np.ones(len(value), np.bool_) if self.value_from is None else value >= self.value_from
+
+    def check_times(self, time: Longs | None) -> None:
+        """Refuse a recency without times."""
+        if self.recency and time is None:
+            raise DataError(
+                "recency must be 0 where rows have no times, as here, but it is "
+                f"{self.recency:g}; give -S recency=0, or data with times."
+            )
+
+    def shown(self, model: Arrays) -> dict[str, float]:
+        """Below 5 owners an item tells on them: how many people's whole list the sums show, and such items."""
+        if self.least >= SAFE:
+            return {}
+        counts = model["counts"][:, 0]
+        rare = int(((counts >= self.least) & (counts < SAFE)).sum())
+        return {
+            "exposed people": float(model["exposed"][0, 0]) if "exposed" in model else 0.0,
+            "rare items": rare,
+        }
+
+    def kernel(self) -> Kernel:
+        """All clients at once."""
+        from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
+
+        return CooccurrenceKernel(self)

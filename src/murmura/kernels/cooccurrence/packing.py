@@ -1,0 +1,167 @@
+"""How often two items occur together, for all pairs, in packed counters that sums cannot overflow.
+
+Once it is public how often each item occurs, no pair can occur more often than the rarer of its two items, c.
+Its counter needs bit_length(c) bits, so floor(32 / bits) counters share a 32-bit word, and adding words adds
+all of them at once: exactly, and without a carry from one counter into the next.
+
+Items that take part are ranked by count, ties by number, so the bits of a pair are those of its lower rank.
+Ranks of equal bits make a block; its counters stand in words one after the other, row by row of the upper
+triangle. Everybody works the same places out from the counts alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.errors import FederationError
+from murmura.core.rng import Words
+from murmura.kernels.compiled import compiled
+
+WORD = 32  # bits
+
+
+@dataclass(frozen=True, eq=False)
+class PackedPairs:
+    """Where the counter of every pair stands."""
+
+    items: Ints  # (n,) the items that take part, by rank
+    counts: Longs  # (n,) how often each occurs, ascending
+
+    @staticmethod
+    def of(counts: Longs, least: int) -> PackedPairs:
+        """Of the items that occur at least so often; `counts` is of all items."""
+        there = np.flatnonzero(counts >= max(1, least))
+        order = np.lexsort((there, counts[there]))
+        return PackedPairs(there[order].astype(np.int32), counts[there[order]].astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """(largest item + 1,) the rank of every item, -1 where it takes no part."""
+        ranks = np.full(int(self.items.max(initial=-1)) + 1, -1, np.int32)
+        ranks[self.items] = np.arange(len(self), dtype=np.int32)
+        return ranks
+
+    @cached_property
+    def bits(self) -> Longs:
+        """(n,) of the counters in the row of each rank."""
+        return np.frexp(self.counts.astype(np.float64))[1].astype(np.int64)  # exact below 2**53
+
+    @cached_property
+    def _row(self) -> Longs:
+        """(n,) how many counters stand before the row of each rank, whatever their bits."""
+        rank = np.arange(len(self), dtype=np.int64)
+        return rank * (len(self) - 1) - rank * (rank - 1) // 2
+
+    @cached_property
+    def _blocks(self) -> tuple[Longs, Longs]:
+        """(n,) the first counter of the block of each rank, and the word where that block begins."""
+        if not len(self):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        begins = np.flatnonzero(np.diff(self.bits, prepend=0))
+        ends = np.append(self._row, len(self) * (len(self) - 1) // 2)[np.append(begins[1:], len(self))]
+        words = -(-(ends - self._row[begins]) // (WORD // self.bits[begins]))
+        first = np.cumsum(words) - words
+        block = np.searchsorted(begins, np.arange(len(self)), "right") - 1
+        return self._row[begins][block], first[block]
+
+    @cached_property
+    def words(self) -> int:
+        """The length of the packed vector."""
+        if len(self) < 2:
+            return 0
+        first, base = self._blocks
+        last = len(self) - 1  # its row is empty: it ends the last block
+        return int(base[last] - (-(self._row[last] - first[last]) // (WORD // self.bits[last])))
+
+    @cached_property
+    def places(self) -> tuple[Longs, Longs, Longs]:
+        """For compiled loops, by lower rank a: the pair (a, b) is counter place[a] + b of its block.
+
+        place, the word where the block begins, and the bits.
+        """
+        first, base = self._blocks
+        return self._row - first - np.arange(len(self)) - 1, base, self.bits
+
+    @cached_property
+    def bounds(self) -> Words:
+        """(words,) the largest sum of every word: no counter is above the count of its rarer item."""
+        most: Words = np.zeros(self.words, np.uint32)
+        _fill_bounds(self.counts, *self.places, most)
+        return most
+
+    def pack(self, own: Ints) -> Words:
+        """One person's pairs of items, as words; items that take no part are left out. The plain twin."""
+        words: Words = np.zeros(self.words, np.uint32)
+        place, base, bits = self.places
+        mine = self.own_ranks(own)
+        for at, rank in enumerate(mine.tolist()):
+            counter, width = place[rank] + mine[at + 1 :], int(bits[rank])
+            each = WORD // width
+            np.add.at(words, base[rank] + counter // each, (1 << (width * (counter % each))).astype(np.uint32))
+        return words
+
+    def own_ranks(self, own: Ints) -> Ints:
+        """The ranks of someone's items, ascending."""
+        ranks = self.ranks[own[own < len(self.ranks)]]
+        return np.sort(ranks[ranks >= 0])
+
+    def unpack(self, words: Words) -> Floats:
+        """(n, n) how often each pair occurs, by rank, zero on the diagonal; refuses the impossible."""
+        G: Floats = np.zeros((len(self), len(self)))
+        rank, found = unpack_pairs(words, self.counts, *self.places, G)
+        if rank >= 0:
+            raise FederationError(
+                f"a pair of item {int(self.items[rank])} must occur at most {int(self.counts[rank])} times, as "
+                f"often as the item, but is counted {found} times: a device broke the rules; discard the round."
+            )
+        return G
+
+
+@compiled
+def _fill_bounds(counts: Longs, place: Longs, base: Longs, bits: Longs, most: Words) -> None:
+    n = len(counts)
+    for a in range(n - 1):
+        each = 32 // bits[a]
+        for b in range(a + 1, n):
+            counter = place[a] + b
+            most[base[a] + counter // each] += np.uint32(counts[a] << (bits[a] * (counter % each)))
+
+
+@compiled
+def add_pairs(
+    first: int, last: int, start: Longs, rank: Ints, place: Longs, base: Longs, bits: Longs, total: Longs
+) -> None:
+    """Add the words of people first .. last - 1; u holds the ascending ranks start[u] to start[u + 1]."""
+    for client in range(first, last):
+        end = start[client + 1]
+        for at in range(start[client], end):
+            a = rank[at]
+            each, width = 32 // bits[a], bits[a]
+            for other in range(at + 1, end):
+                counter = place[a] + rank[other]
+                total[base[a] + counter // each] += np.int64(1) << (width * (counter % each))
+
+
+@compiled
+def unpack_pairs(
+    words: Words, counts: Longs, place: Longs, base: Longs, bits: Longs, G: Floats
+) -> tuple[int, int]:
+    """Fill G; the first rank with a counter above its count, and that counter, or -1."""
+    n = len(counts)
+    for a in range(n - 1):
+        each, width = 32 // bits[a], bits[a]
+        mask = (np.int64(1) << width) - 1
+        for b in range(a + 1, n):
+            counter = place[a] + b
+            found = (np.int64(words[base[a] + counter // each]) >> (width * (counter % each))) & mask
+            if found > counts[a]:
+                return a, found
+            G[a, b] = G[b, a] = found
+    return -1, 0

@@ -1,0 +1,55 @@
+"""What a model of co-occurrences is made of, as settings: of the federated method and of its pooled twin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from murmura.core.errors import SettingError
+from murmura.core.settings import Count, Fraction, Positive, settings
+
+Share = Annotated[float, Field(ge=0)]
+
+
+@settings
+class PairModelSettings:
+    """Which weights between items, how they are blended, and what counts on the device that ranks.
+
+    ease, knn   how much each kind of weights counts; scores of several are standardised first
+    reg         of EASE; `features` times as much goes to what public features say of two items
+    k ...       of Item-kNN: neighbours, and the asymmetric cosine as in `item-knn`
+    recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
+    discount    of log(count + 1): how much popularity is held against an item
+    least       items that occur less often take no part
+    value_from  rows of a smaller value take no part; None: all do
+    """
+
+    ease: Share = 0.0
+    knn: Share = 0.0
+    reg: Positive = 500.0
+    features: Share = 0.0
+    k: Count = 200
+    asymmetry: Fraction = 0.5
+    shrink: Share = 0.0
+    power: Positive = 1.0
+    recency: Share = 0.0
+    discount: Share = 0.0
+    least: Count = 5
+    value_from: float | None = None
+    memory_gb: Positive = 4.0  # of the machine that solves for the weights
+
+    def __post_init__(self) -> None:
+        if not self.ease and not self.knn:
+            raise SettingError("ease or knn must be above 0, but both are 0; give one of them.")
+        if self.features and not self.ease:
+            raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
+
+    def refuse_too_large(self, n: int) -> None:
+        """Before anything that large is made: tables of counts, of features and of weights."""
+        needed = n**2 * (8 + (8 if self.features else 0) + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
+        if needed > self.memory_gb:
+            raise SettingError(
+                f"memory_gb must be at least {needed:.1f} for the weights between {n} items, but it is "
+                f"{self.memory_gb:g}; raise it, or raise least, {self.least} now, for fewer items."
+            )

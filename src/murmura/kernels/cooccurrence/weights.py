@@ -1,0 +1,92 @@
+"""What the weights between items are made of: who occurs with whom how often, and what is known of the items.
+
+Steck: Embarrassingly shallow autoencoders for sparse data (WWW 2019), with item features as further rows; and
+Item-kNN with the asymmetric cosine of Aiolli (RecSys 2013), as in `baselines.neighbours`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from murmura.core.arrays import Floats, Ints, Longs, Singles
+from murmura.core.errors import SettingError
+from murmura.core.features import ItemFeatures
+
+
+class Neighbours(NamedTuple):
+    """The nearest items of every item, the nearest first; weight 0 where there are fewer."""
+
+    item: Ints  # (n, k) places among the items that take part
+    weight: Singles  # (n, k)
+
+    def dense(self) -> Singles:
+        """(n, n) by source and target: what an owned item adds to the score of another."""
+        n, k = self.item.shape
+        weights: Singles = np.zeros((n, n), np.float32)
+        there = self.weight > 0
+        weights[self.item[there], np.repeat(np.arange(n), k).reshape(n, k)[there]] = self.weight[there]
+        return weights
+
+
+def inverse(G: Floats, ridge: float) -> Floats:
+    """(G + ridge I)^-1 of a symmetric positive semi-definite G, which is overwritten (Cholesky)."""
+    from scipy.linalg import lapack
+
+    G.flat[:: len(G) + 1] += ridge
+    factor, failed = lapack.dpotrf(G.T, lower=0, overwrite_a=1)  # G.T: LAPACK's own order, no copy
+    if failed:
+        raise SettingError(f"reg must be large enough to invert the table, but {ridge:g} is not; raise it.")
+    upper, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    for row in range(len(upper)):
+        upper[row + 1 :, row] = upper[row, row + 1 :]
+    full: Floats = upper.T
+    return full
+
+
+def ease_weights(G: Floats, reg: float) -> Singles:
+    """B = -P / diag P with zeros on its diagonal, P = (G + reg I)^-1; G is overwritten."""
+    P = inverse(G, reg)
+    P /= -P.diagonal().copy()
+    B: Singles = P.astype(np.float32)
+    np.fill_diagonal(B, 0)
+    return B
+
+
+def nearest_items(
+    G: Floats, counts: Longs | Floats, k: int, asymmetry: float, shrink: float, power: float
+) -> Neighbours:
+    """The k items j most similar to each item i: G_ij / (c_i^asymmetry c_j^(1 - asymmetry) + shrink).
+
+    The weight is that similarity to the given power. Only similarities above 0 count, an item is not its own
+    neighbour, ties go to the lower place.
+    """
+    n, k = len(G), min(k, max(1, len(G) - 1))
+    own, others = counts.astype(np.float64) ** asymmetry, counts.astype(np.float64) ** (1 - asymmetry)
+    item, weight = np.zeros((n, k), np.int32), np.zeros((n, k), np.float32)
+    for row in range(n):
+        similar = G[row] / (own[row] * others + shrink)
+        similar[row] = 0.0
+        best = np.argsort(-similar, kind="stable")[:k]
+        found = similar[best]
+        item[row], weight[row] = best, np.where(found > 0, found**power, 0)
+    return Neighbours(item, weight)
+
+
+def feature_cosines(features: ItemFeatures, items: Ints) -> Floats:
+    """(n, n) the cosine of items by their features, weighted by inverse document frequency.
+
+    Features of one item or of more than half of them tell nothing apart; an item without any is like no other.
+    """
+    from scipy.sparse import csr_matrix
+
+    known = features.restrict(items)
+    owners = np.bincount(known.feature, minlength=len(known))
+    useful = (owners >= 2) & (owners <= len(items) / 2)
+    idf = np.where(useful, np.log(len(items) / np.maximum(owners, 1)), 0.0)
+    table = csr_matrix((idf[known.feature], known.feature, known.start), shape=(len(items), max(1, len(known))))
+    length = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
+    scaled = table.multiply(1 / np.where(length > 0, length, 1)[:, None]).tocsr()
+    cosines: Floats = (scaled @ scaled.T).toarray()
+    return cosines

@@ -1,0 +1,34 @@
+"""Models of co-occurrences keep the promises of every federated algorithm, each preset and blend."""
+
+from dataclasses import replace
+
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import Algorithm
+from murmura.testing import AlgorithmKit
+
+
+class _SumsKit(AlgorithmKit):
+    kills = (1,)
+    save_every = 1
+
+    def _channels(self) -> tuple[ChannelSettings, ...]:
+        """Packed counters need words of 32 bits."""
+        return tuple(replace(way, ring=32) for way in super()._channels())
+
+
+class TestEase(_SumsKit):
+    def make(self) -> Algorithm:
+        return Cooccurrence(ease=1.0, reg=5.0, least=1)
+
+
+class TestItemKnn(_SumsKit):
+    def make(self) -> Algorithm:
+        return Cooccurrence(knn=1.0, k=10, least=2)
+
+
+class TestBlendInParts(_SumsKit):
+    quality_floor = 0.5  # half of the pairs are seen
+
+    def make(self) -> Algorithm:
+        return Cooccurrence(ease=1.0, reg=100.0, knn=0.5, k=10, power=2.0, discount=0.1, least=1, parts=2)
