@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from murmura.baselines.ease import Ease, inverse
+from murmura.baselines.ease import Ease
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
+from murmura.kernels.cooccurrence.weights import inverse
 
 
 def table(seed: int, users: int, items: int) -> NDArray[np.float64]:

@@ -71,22 +71,53 @@ class SentUpdate:
 UpdateObserver = Callable[[SentUpdate], None]  # a simulation can be asked to show every update to one
 
 
+class RunningSum:
+    """Updates added up one after the other, in the memory of one: equal bits for an equal order."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._tables: dict[str, _TableSum] = {}
+        self._scalars: dict[str, float] = {}
+
+    def add(self, update: Update) -> None:
+        """Add one more."""
+        self.count += 1
+        for name, rows in update.tables.items():
+            self._tables.setdefault(name, _TableSum(rows)).add(rows)
+        for name, value in update.scalars.items():
+            self._scalars[name] = self._scalars.get(name, 0) + value
+
+    def update(self) -> Update:
+        """The sum so far."""
+        return Update({name: table.rows() for name, table in self._tables.items()}, dict(self._scalars))
+
+
+class _TableSum:
+    """Dense inside: adding n sparse parts one to the next would sort n times."""
+
+    def __init__(self, like: SparseRows) -> None:
+        self._total = np.zeros((0, *like.values.shape[1:]), like.values.dtype)
+        self._touched = np.zeros(0, np.bool_)
+
+    def add(self, rows: SparseRows) -> None:
+        size = int(rows.index[-1]) + 1 if len(rows) else 0
+        if size > len(self._total):
+            more = max(size, 2 * len(self._total)) - len(self._total)
+            self._total = np.concatenate(
+                [self._total, np.zeros((more, *self._total.shape[1:]), self._total.dtype)]
+            )
+            self._touched = np.concatenate([self._touched, np.zeros(more, np.bool_)])
+        self._total[rows.index] += rows.values
+        self._touched[rows.index] = True
+
+    def rows(self) -> SparseRows:
+        index = np.flatnonzero(self._touched).astype(np.int32)
+        return SparseRows(index, self._total[index])
+
+
 def add_up(updates: Iterable[Update]) -> Update:
     """The sum of at least one update, in the order given: equal bits for an equal order."""
-    listed = list(updates)
-    if len(listed) == 1:
-        return listed[0]
-    tables = {name: _add_rows([u.tables[name] for u in listed]) for name in listed[0].tables}
-    return Update(tables, {name: sum(u.scalars[name] for u in listed) for name in listed[0].scalars})
-
-
-def _add_rows(parts: list[SparseRows]) -> SparseRows:
-    """Dense inside: adding n sparse parts one to the next would sort n times."""
-    size = max((int(part.index[-1]) + 1 for part in parts if len(part)), default=0)
-    total = np.zeros((size, *parts[0].values.shape[1:]), parts[0].values.dtype)
-    touched = np.zeros(size, np.bool_)
-    for part in parts:
-        total[part.index] += part.values
-        touched[part.index] = True
-    index = np.flatnonzero(touched).astype(np.int32)
-    return SparseRows(index, total[index])
+    total = RunningSum()
+    for update in updates:
+        total.add(update)
+    return total.update()

@@ -6,26 +6,28 @@ updates of a round are always added in the order of the clients.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
-from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
 from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
 from murmura.core.settings import settings
-from murmura.core.update import SentUpdate, Update, add_up
+from murmura.core.update import RunningSum, SentUpdate, Update
 from murmura.engine.federation import Federation, failure, server_step
 from murmura.engine.visit import Visit, stage, visit
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
+AT_ONCE = 64  # clients whose updates are in memory together
 
 
 @settings
@@ -105,36 +107,55 @@ class InProcess:
 
     def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
-        order = np.arange(len(clients))
-        if self.arrival is not None:
-            order = np.random.default_rng((self.arrival, round)).permutation(order)
-        ask = partial(self._visit, f, phase, round)
-        called = clients[order].tolist()
-        chain = f.plan.chains.get(phase.name)
-        total = np.zeros(0 if chain is None else chain.words, np.int64)
-        with ThreadPoolExecutor(self.workers) as pool:
-            answers = map(ask, called) if self.workers == 1 else pool.map(ask, called)
-            arrived = dict(zip(called, (_add_vector(answer, total) for answer in answers)))
-        updates = {}
-        for client in clients.tolist():
-            visited, why = arrived[client]
+        chain, individual = f.plan.chains.get(phase.name), dict[int, Update]()
+        vectors = np.zeros(0 if chain is None else chain.words, np.int64)
+        total, counted = RunningSum(), list[int]()
+        for client, (visited, why) in self._answers(f, phase, round, clients, vectors):
             if visited is not None:
                 f.keep(client, visited.state)
                 _count(f, phase, round, client, visited)
                 if f.record is not None:
                     f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
-                updates[client] = visited.update
             if why is not None:
-                updates.pop(client, None)
                 f.refused[client] = why
-        if not updates:
+            elif visited is not None:
+                counted.append(client)
+                if phase.combine == "each":
+                    individual[client] = visited.update
+                elif chain is None:
+                    total.add(visited.update)
+        if not counted:
             first = next(iter(f.refused.values()), "nobody takes part.")
             raise FederationError(
                 f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
-        f.remember_counted(phase, updates)
-        return _received(phase, chain, round, updates, total)
+        f.remember_counted(phase, counted)
+        if phase.combine == "each":
+            return IndividualUpdates(individual)
+        return Total(total.update(), total.count) if chain is None else chain.sum_up(vectors, round)
+
+    def _answers(
+        self, f: Federation, phase: Phase, round: int, clients: Ints, vectors: Longs
+    ) -> Iterator[tuple[int, _Answer]]:
+        """Every client's answer in the order of clients, a few at a time; vectors are added as they come.
+
+        Where answers arrive in another order all of them must be here before the first can be added.
+        """
+        called, ask = clients.tolist(), partial(self._visit, f, phase, round)
+        if self.arrival is not None:
+            called = np.random.default_rng((self.arrival, round)).permutation(clients).tolist()
+        with ThreadPoolExecutor(self.workers) as pool:
+
+            def asked(some: list[int]) -> Iterator[tuple[int, _Answer]]:
+                answers = map(ask, some) if self.workers == 1 else pool.map(ask, some)
+                return zip(some, (_add_vector(answer, vectors) for answer in answers))
+
+            if self.arrival is not None:
+                yield from sorted(asked(called), key=itemgetter(0))
+                return
+            for first in range(0, len(called), AT_ONCE):
+                yield from asked(called[first : first + AT_ONCE])
 
     def _visit(self, f: Federation, phase: Phase, round: int, client: int) -> _Answer:
         """What the client keeps and sends; where the server reads updates, perhaps why it is left out."""
@@ -174,15 +195,6 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
         return answer
     total += made.vector
     return replace(made, vector=None), why
-
-
-def _received(
-    phase: Phase, chain: Chain | None, round: int, updates: dict[int, Update], total: Longs
-) -> Total | IndividualUpdates:
-    """What the server gets: every update, the sum in the order of clients, or the sum the channel gives."""
-    if phase.combine == "each":
-        return IndividualUpdates(updates)
-    return Total(add_up(updates.values()), len(updates)) if chain is None else chain.sum_up(total, round)
 
 
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
