@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from murmura.core.progress import Progress
     from murmura.studies.compare import Comparison, EntryMeans
 
+Models = dict[str, dict[str, Any]]  # label -> name and settings
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 
 
@@ -23,6 +25,7 @@ DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 def compare(
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
+    order: options.OrderNames = "",
     models: options.Models = "",
     settings: options.Set = [],  # noqa: B006
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
@@ -41,24 +44,33 @@ def compare(
 
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
     """
-    from murmura.studies.compare import plan as plan_of
+    from murmura.engine.protocol import with_order
+    from murmura.studies.compare import plan as planned
+    from murmura.studies.order import BESIDE, order_users, parse_orders
 
+    orders = parse_orders(order)
     if config is not None:
-        plan, workers = _from_file(config, settings, features)
+        plan_of, protocol, chosen, workers = _from_file(config, settings, features)
     else:
         chosen = options.parse_models(models or DEFAULT_MODELS)
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
         source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad, **features}
         more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
-        plan = plan_of(
-            load_data(source, data_dir), protocol, chosen,
+        plan_of = partial(
+            planned, load_data(source, data_dir),
             seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source, **more,
         )  # fmt: skip
+    plan = plan_of(with_order(protocol, orders[0]) if orders else protocol, chosen)
+    users = order_users(plan.entries) if len(orders) > 1 else []
+    days = plan_of(with_order(protocol, "day"), {label: chosen[label] for label in users}) if users else None
+    if len(orders) > 1 and days is None:
+        say("no model here uses the order of times, so both orders are one; it is run once.")
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     lines = run(plan, folder, workers, as_json)
+    hidden = run(days, folder / BESIDE, workers, as_json) if days else []
     if not as_json:
-        show(plan, lines)
+        show(plan, lines, hidden)
     say(f"run folder: {folder}   (murmura report {folder})")
 
 
@@ -72,7 +84,10 @@ def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
     return dataset
 
 
-def _from_file(path: Path, settings: list[str], features: options.Features) -> tuple[Comparison, int]:
+def _from_file(
+    path: Path, settings: list[str], features: options.Features
+) -> tuple[Callable[[str, Models], Comparison], str, Models, int]:
+    """How a file's comparison is planned of a protocol and models, and both of them; its workers."""
     from murmura.core.errors import SettingError
     from murmura.core.settings import as_dict
     from murmura.studies.compare import plan
@@ -87,34 +102,42 @@ def _from_file(path: Path, settings: list[str], features: options.Features) -> t
     for label, own in options.parse_settings(settings, list(models)).items():
         models[label] |= own
     source = as_dict(read.data) | features
-    chosen = plan(
-        load_data(source, read.data.place()), read.protocol, models,
+    made = partial(
+        plan, load_data(source, read.data.place()),
         seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
     )  # fmt: skip
-    return chosen, read.workers
+    return made, read.protocol, models, read.workers
 
 
 def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[EntryMeans]:
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all
 
-    return collect(lambda bar: compare_all(plan, folder, workers=workers, progress=bar), as_json)
+    order = plan.prepared.protocol.order
+    said = {} if order == "real" else {"order": order}
+    return collect(lambda bar: compare_all(plan, folder, workers=workers, progress=bar), as_json, said)
 
 
-def collect(start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool) -> list[EntryMeans]:
-    """The lines of a comparison under a progress bar, each told as soon as it is known."""
+def collect(
+    start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool, said: Mapping[str, str] | None = None
+) -> list[EntryMeans]:
+    """The lines of a comparison under a progress bar, each told as soon as it is known, with what is `said`."""
     lines = []
     with progress() as bar:
         for line in start(bar):
             lines.append(line)
-            tell(line.flat(), f"{line.label}: done", as_json)
+            tell({**line.flat(), **(said or {})}, f"{line.label}: done", as_json)
     return lines
 
 
-def show(plan: Comparison, lines: list[EntryMeans]) -> None:
-    """The comparison as a table, the best of each metric marked; then how what left the devices travelled."""
+def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans] = ()) -> None:
+    """The comparison as a table, the best of each metric marked; then how what left the devices travelled.
+
+    `hidden` are the means of the models that use the order, where it was hidden inside days.
+    """
     from murmura.evaluation.registry import is_of_labels, is_summary
     from murmura.studies.methods import method
+    from murmura.studies.order import order_sentence, order_users
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values if is_summary(key)))
     best = {
@@ -125,10 +148,32 @@ def show(plan: Comparison, lines: list[EntryMeans]) -> None:
     rows = [[line.label, *(_cell(line.values.get(key), best.get(key), key) for key in keys)] for line in lines]
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
     table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
+    if hidden:
+        _show_orders(lines, hidden, [key for key in keys if "@" in key])
+    used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
+    if sentence := order_sentence(used, both=bool(hidden)):
+        say(sentence)
     for entry in plan.entries:
         channel = method(entry.model, entry.settings).channel
         if channel is not None:
             say(f"{entry.label}: {channel}")
+
+
+def _show_orders(lines: Sequence[EntryMeans], hidden: Sequence[EntryMeans], keys: Sequence[str]) -> None:
+    """Each metric with real times and beside it with whole days."""
+    real = {line.label: line.values for line in lines}
+    rows = [
+        [
+            day.label,
+            *(_cell(found.get(key), None, key) for key in keys for found in (real[day.label], day.values)),
+        ]
+        for day in hidden
+    ]
+    table(
+        "real times, and whole days",
+        ["model", *(f"{key} {order}" for key in keys for order in ("real", "day"))],
+        rows,
+    )
 
 
 def best_value(key: str, values: list[float]) -> float | None:

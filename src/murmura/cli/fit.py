@@ -19,6 +19,7 @@ def fit(
     model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
+    order: options.OneOrder = "",
     settings: options.Set = [],  # noqa: B006
     seed: options.Seed = 0,
     config: options.ConfigFile = None,
@@ -52,6 +53,7 @@ def fit(
         raise SettingError(
             f"{config} must have one 'model:', but lists 'models:'; use `murmura compare --config`."
         )
+    read = changed(read, protocol=options.one_order(read.protocol, order))
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
     with progress() as listener:
         fit_run(read, Path(folder), listener, checkpoint_every)

@@ -53,6 +53,13 @@ ProtocolName = Annotated[
         "or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
     ),
 ]
+OrderNames = Annotated[
+    str,
+    typer.Option(
+        "--order", metavar="real|day", help="What methods see: real times, or days; real,day compares both."
+    ),
+]
+OneOrder = Annotated[str, typer.Option("--order", metavar="real|day", help="Real times, or whole days.")]
 Set = Annotated[
     list[str], typer.Option("-S", "--set", metavar="KEY=VALUE", help="A setting, e.g. -S user-knn.k=100.")
 ]
@@ -143,6 +150,19 @@ def parse_models(text: str) -> dict[str, dict[str, Any]]:
     if not models:
         raise SettingError("--models must name at least one model, but it is empty; see `murmura config show`.")
     return models
+
+
+def one_order(protocol: str, order: str) -> str:
+    """The protocol with the order that --order says; as it is where nothing is said."""
+    from murmura.engine.protocol import with_order
+    from murmura.studies.order import parse_orders
+
+    chosen = parse_orders(order)
+    if len(chosen) > 1:
+        raise SettingError(
+            f"--order must be real or day here, but it is '{order}'; `murmura compare` takes both."
+        )
+    return with_order(protocol, chosen[0]) if chosen else protocol
 
 
 def parse_cutoffs(text: str) -> tuple[int, ...] | None:

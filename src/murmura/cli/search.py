@@ -48,6 +48,7 @@ def search(
     plan: Plan = None,
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "default",
+    order: options.OneOrder = "",
     settings: options.Set = [],  # noqa: B006
     metric: Metric = "P@10",
     history: History = None,
@@ -75,7 +76,7 @@ def search(
 
     config = SearchConfig(
         data=DataConfig(name=data, dir=str(data_dir) if data_dir else None, **features),
-        protocol=protocol,
+        protocol=options.one_order(protocol, order),
         search=model,
         fixed=options.parse_settings(settings, [model])[model],
         sampler=sampler,

@@ -25,6 +25,11 @@ class Method(Protocol):
         """Whether the seed changes the result."""
 
     @property
+    def uses_order(self) -> bool:
+        """Whether the result depends on the order of a person's rows in time."""
+        return False
+
+    @property
     def channel(self) -> str | None:
         """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
         return None

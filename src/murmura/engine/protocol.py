@@ -28,6 +28,7 @@ from murmura.data.filters import (
 )
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.splits.cold_items import ColdItems
+from murmura.data.splits.day_order import Order, cut_to_days
 from murmura.data.splits.partition import (
     Partition,
     PartitionDirichlet,
@@ -44,7 +45,7 @@ from murmura.engine.sealed import Choice, Sealed
 GIVEN = "split:"  # a protocol of this beginning names a split in files
 Rows = Literal["interactions", "files of samples", "samples of clients"]
 Candidates = Literal["all-unrated", "rated-test"]  # every item without a training row, or the test items alone
-CANDIDATES = "candidates"
+OWN = ("candidates", "order")  # settings of a protocol itself that may be others
 CHANGES = ":"  # between a protocol's name and the settings of its split that are others here
 
 
@@ -63,6 +64,7 @@ class Protocol:
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
     classifies: bool = False  # held-out samples are classified, and the right answers counted
     candidates: Candidates = "all-unrated"  # what lists are of (thesis, 2.2.4)
+    order: Order = "real"  # of a person's rows, as methods see it; "day": hidden inside days, the split as ever
 
     @model_validator(mode="after")
     def _lists_can_differ(self) -> Self:
@@ -76,9 +78,9 @@ class Protocol:
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder says that samples are classified, or test items alone ranked, only where they are."""
+        """A run folder says what is classified, ranked or hidden only where that is not the usual."""
         written: dict[str, Any] = plain(self)
-        usual = {"classifies": False, "candidates": "all-unrated"}
+        usual = {"classifies": False, "candidates": "all-unrated", "order": "real"}
         return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
 
     @property
@@ -131,7 +133,8 @@ class PreparedData:
 def protocol(name: str, dataset: Dataset) -> Protocol:
     """The protocol of that name for a data set; some differ by data set, as in the papers.
 
-    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed, or its candidates.
+    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed, its candidates, or the
+    order that methods see; of a split in files that order alone can be another: `split:PATH:order=day`.
     """
     if name.startswith(GIVEN):
         return _given(name)
@@ -143,10 +146,21 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     return _changed(made, name, changes) if changes else made
 
 
+def with_order(name: str, order: Order) -> str:
+    """The same protocol with another order: `fpl` and "day" are `fpl:order=day`."""
+    if name.startswith(GIVEN):
+        base = name.partition(f"{CHANGES}order=")[0]
+        return base if order == "real" else f"{base}{CHANGES}order={order}"
+    base, _, changes = name.partition(CHANGES)
+    kept = [one for one in changes.split(",") if one and not one.startswith("order=")]
+    kept += [] if order == "real" else [f"order={order}"]
+    return f"{base}{CHANGES}{','.join(kept)}" if kept else base
+
+
 def _changed(rules: Protocol, name: str, changes: str) -> Protocol:
     """A protocol with settings as text: `images=100,clients=50`."""
     pairs = [one.partition("=") for one in changes.split(",")]
-    known = [*(one for one in field_names(type(rules.split)) if one != "kind"), CANDIDATES]
+    known = [*(one for one in field_names(type(rules.split)) if one != "kind"), *OWN]
     for key, equals, value in pairs:
         if not (key and equals and value) or key == "kind":
             raise SettingError(
@@ -154,7 +168,7 @@ def _changed(rules: Protocol, name: str, changes: str) -> Protocol:
                 f"it knows {', '.join(known)}."
             )
     values = {key: value for key, _, value in pairs}
-    own = {CANDIDATES: values.pop(CANDIDATES)} if CANDIDATES in values else {}
+    own = {key: values.pop(key) for key in OWN if key in values}
     split = changed(rules.split, **values) if values else rules.split
     return changed(rules, name=name, split=split, **own)
 
@@ -178,7 +192,7 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
             f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of "
             f"'{dataset.name}' is in training; use more data per user or another protocol."
         )
-    return split
+    return split if rules.order == "real" else cut_to_days(split)
 
 
 def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:
@@ -226,8 +240,9 @@ def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
 
 def _given(name: str) -> Protocol:
     """A cut that was made elsewhere; the rest is as in `default`."""
-    split = GivenSplit(path=name.removeprefix(GIVEN))
-    return Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=split)
+    path, changed_order, order = name.removeprefix(GIVEN).partition(f"{CHANGES}order=")
+    rules = Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=GivenSplit(path=path))
+    return changed(rules, order=order) if changed_order else rules
 
 
 def _default(dataset: Dataset) -> Protocol:

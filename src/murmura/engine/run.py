@@ -15,6 +15,7 @@ runs/<id>/
   item_rows.csv         how often a row of each item left a device (federated methods)
   reasons.csv           of a few people the terms of their first item's score (methods whose scores are sums)
   items.csv             of a comparison: how often each item occurs in training and test; so categories.csv
+  order.json            which order of times was seen, and by whom it is used, where anybody uses it
   status.json           running, done, interrupted or failed
 
 A file is there completely or not at all. `report` reads this folder and nothing else. Whoever writes holds the

@@ -15,6 +15,7 @@ from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.registry import has_no_cutoff
+from murmura.studies import order
 from murmura.studies.compare import ComparisonFolder, whole_number
 from murmura.studies.sweep import only
 
@@ -87,6 +88,8 @@ class ResultFolder:
     status: str
     at: str  # when the status was set, as the folder says; "" where it does not
     models: tuple[ModelRuns, ...]
+    order: dict[str, Any] = field(default_factory=dict)  # which order was seen, and by whom that is used
+    beside: bool = False  # whether the same with the order inside days hidden stands in a folder of its own
 
     @property
     def source(self) -> dict[str, Any]:
@@ -135,6 +138,8 @@ def read_folder(path: Path, rows: Sequence[str] = ()) -> ResultFolder:
         printable(status.get("status", "new")),
         printable(status.get("at", "")),
         models,
+        read_object(run, order.FILE),
+        Run(path / order.BESIDE).has("config.yaml"),
     )
 
 

@@ -48,6 +48,11 @@ class FederatedMethod(Method):
         """Whether the seed changes the result."""
         return self.preset.seeded
 
+    @property
+    def uses_order(self) -> bool:
+        """Whether the result depends on the order of a person's rows in time."""
+        return self.preset.algorithm().uses_order
+
     def epoch_rounds(self, train: Interactions) -> int:
         """How many rounds an epoch has with the users of `train`."""
         algorithm = self.preset.algorithm()

@@ -30,6 +30,7 @@ from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.studies.config import named_data, refuse_other_data
 from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
+from murmura.studies.order import order_users, record_order
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,7 @@ def run_entries(
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
+    record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     with whole.at_work():
         for entry, each in zip(plan.entries, ready):

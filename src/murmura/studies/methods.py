@@ -17,7 +17,7 @@ from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.settings import as_dict, from_dict
-from murmura.engine.protocol import CHANGES
+from murmura.engine.protocol import CHANGES, with_order
 
 
 def names() -> tuple[str, ...]:
@@ -42,10 +42,17 @@ def method_class(name: str) -> type[Any]:
 def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
     """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
 
-    {} where the class's own settings are meant. A protocol with a changed split takes those of its name.
+    {} where the class's own settings are meant. A protocol with a changed split takes those of its name; one
+    whose order inside days is hidden takes those kept for that, where there are any: `fpl:order=day`.
     """
-    by_data = _all_defaults().get(protocol.partition(CHANGES)[0]) or {}
-    return dict((by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model) or {})
+    base, _, changes = protocol.partition(CHANGES)
+    hidden = [with_order(base, "day")] if "order=day" in changes.split(",") else []
+    for name in (*hidden, base):
+        by_data = _all_defaults().get(name) or {}
+        found = (by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model)
+        if found:
+            return dict(found)
+    return {}
 
 
 @cache

@@ -19,6 +19,7 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
 from murmura.studies.methods import defaults, method, name_and_settings
+from murmura.studies.order import record_order
 
 MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
@@ -43,6 +44,7 @@ def fit_run(
         with run.at_work():
             run.write_json("environment.json", environment())
             run.write_json("data.json", prepared.describe())
+            record_order(run, [name] if ready.uses_order else [], prepared.protocol.order)
             model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
             record_lists(run, _lists(model, prepared, config.workers), prepared.split)
             record_training(run, model)

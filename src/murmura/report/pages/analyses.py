@@ -44,6 +44,7 @@ from murmura.report.tables.analyses import (
     fidelity_table,
     frequency_table,
     freshness_table,
+    order_table,
     preservation_table,
     sweep_table,
 )
@@ -58,6 +59,7 @@ from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
+from murmura.studies.order import BESIDE
 from murmura.studies.papers.trial_results import TrialResult
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, only, points, read_sweep
 
@@ -73,6 +75,7 @@ TABLES = (
     "group-errors",
     "features",
     "fidelity",
+    "order",
     *NAMES,
 )
 
@@ -89,7 +92,7 @@ class Analysis:
     @property
     def first(self) -> bool:
         """Whether it stands before the general plots: what the runs were made for."""
-        return self.name in {"sweep", "fresh", "groups", "learning"}
+        return self.name in {"order", "sweep", "fresh", "groups", "learning"}
 
 
 def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[Analysis]:
@@ -111,7 +114,8 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     found = with_disparity(found, shown)
     if groups := find_groups(folder):
         attacked = [_groups(groups), *attacked]
-    made = [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
+    made = [_orders(folder)]
+    made += [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
     made += [_entropy(folder, found, comparison.cutoff, rows), _learning(comparison, against)]
     made += [_popularity(times, what), _categories(shown)]
     made += _explanations(run, {label: comparison.finished(label) for label in comparison.models})
@@ -147,6 +151,14 @@ def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
 def _groups(found: GroupTable) -> Analysis:
     tables: list[ReportTable | None] = [error_table(found), improvement_table(found), within_table(found)]
     return _of("groups", "Groups", [gain_picture(found)], tables)
+
+
+def _orders(folder: Path) -> Analysis | None:
+    """Real times and whole days side by side, where both were run."""
+    if not Run(folder / BESIDE).has("config.yaml"):
+        return None
+    real, days = (summarise(read_folder(one)) for one in (folder, folder / BESIDE))
+    return _of("order", "The order inside a day", [], [order_table(real, days)])
 
 
 def _freshness(found: list[SweepPoint], k: int) -> Analysis | None:

@@ -42,9 +42,15 @@ def _compare(folder: ResultFolder) -> str:
         f"murmura compare {_data(folder)}",
         f"--models {shlex.quote(','.join(named))}",
         *flags,
-        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_scored(config)} --out {AGAIN}",
+        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_scored(config)}{_orders(folder)} "
+        f"--out {AGAIN}",
     ]
     return " \\\n  ".join(lines)
+
+
+def _orders(folder: ResultFolder) -> str:
+    """A protocol's text says which order was seen, unless both were."""
+    return " --order real,day" if folder.beside else ""
 
 
 def _settings(label: str, settings: dict[str, Any]) -> str:
@@ -71,7 +77,12 @@ def _from_file(folder: ResultFolder) -> list[str]:
         **{key: config[key] for key in ("models", "seeds", "seed", "cutoffs", "metrics") if key in config},
     }
     text = yaml.safe_dump(kept, sort_keys=False).rstrip()
-    return [f"cat > {FILE} <<'END'", text, "END", f"murmura compare --config {FILE} --out {AGAIN}"]
+    return [
+        f"cat > {FILE} <<'END'",
+        text,
+        "END",
+        f"murmura compare --config {FILE}{_orders(folder)} --out {AGAIN}",
+    ]
 
 
 def _data(folder: ResultFolder) -> str:

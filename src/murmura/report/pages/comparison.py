@@ -33,6 +33,7 @@ from murmura.report.tables.comparison import (
     time_table,
 )
 from murmura.report.tables.table import FORMATS, ReportTable, decimals_for, number, to_html, written
+from murmura.studies.order import order_sentence
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
@@ -133,7 +134,8 @@ def document(title: str, sub: str, sections: Sequence[tuple[str, str, str]]) -> 
 def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
     missing = unfinished(record)
     banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
-    said = "".join(f'<p class="lead">{escape(sentence)}</p>\n' for sentence in outcome(results))
+    order = printable(order_sentence(record.order, record.beside))
+    said = "".join(f'<p class="lead">{escape(one)}</p>\n' for one in (*outcome(results), order) if one)
     names = [name for name in tables if name.startswith("results")]
     return banner + said + in_page(tables, *names, "unfinished")
 

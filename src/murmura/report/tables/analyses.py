@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from murmura.report.plots.sweep import cost, front_points
-from murmura.report.summary import title
+from murmura.report.summary import Results, title
 from murmura.report.tables.comparison import NAME, estimate_cell
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.studies.analyses.exposure import HEAD, MEAN_DISPARITY, Bias, Frequencies
@@ -62,6 +62,23 @@ def sweep_table(what: Sweep, found: Sequence[SweepPoint], k: int) -> ReportTable
     if MEAN_DISPARITY in shown:
         notes += ("mean |BD|: bias disparity towards categories without its sign, mean over categories.",)
     return ReportTable("sweep", f"The sweep over {what.key}, value by value", columns, tuple(rows), notes)
+
+
+def order_table(real: Results, days: Results) -> ReportTable | None:
+    """Each metric of the models that use the order: with real times, and with the order inside days hidden."""
+    known = {line.label: line.values for line in real.lines}
+    pairs = [(line.label, known[line.label], line.values) for line in days.lines if line.label in known]
+    keys = [key for key in real.at(real.cutoffs[0]) if all(key in one for _, *both in pairs for one in both)]
+    if not pairs or not keys:
+        return None
+    digits = {key: decimals_for([one[key].mean for _, *both in pairs for one in both]) for key in keys}
+    rows = tuple(
+        (text_cell(label), *(estimate_cell(one[key], digits[key]) for key in keys for one in both))
+        for label, *both in pairs
+    )
+    heads = (Column(f"{key}, {order}", title(key)) for key in keys for order in ("real", "day"))
+    note = "In small type the 95 % interval, as in the table of results."
+    return ReportTable("order", "Real times, and whole days", (NAME, *heads), rows, (note,))
 
 
 def frequency_table(found: Sequence[Frequencies]) -> ReportTable | None:
