@@ -29,9 +29,8 @@ def federations(draw: st.DrawFn) -> Interactions:
     people, items = draw(st.integers(1, 7)), draw(st.integers(1, 9))
     pairs = st.sets(st.tuples(st.integers(0, people - 1), st.integers(0, items - 1)), min_size=1, max_size=40)
     user, item = np.array(sorted(draw(pairs))).T
-    return Interactions(
-        Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), user, item, np.ones(len(user))
-    )
+    users, things, time = Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), 7 * item % 5
+    return Interactions(users, things, user, item, np.ones(len(user)), time)
 
 
 methods = st.fixed_dictionaries(
@@ -51,7 +50,7 @@ methods = st.fixed_dictionaries(
 consents = st.builds(
     Consent,
     pi=st.sampled_from([0.0, 0.3, 0.8, 1.0]),
-    disclosure=st.sampled_from(["sticky", "per-item-per-round", "per-triple"]),
+    disclosure=st.sampled_from(["sticky", "block", "per-item-per-round", "per-triple"]),
 )
 
 

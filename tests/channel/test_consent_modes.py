@@ -33,7 +33,7 @@ def test_per_item_per_round_flips_a_coin_per_item_and_round() -> None:
     assert abs(together - pi**2) < 4 * np.sqrt(pi**2 * (1 - pi**2) / rounds)
 
 
-@pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
+@pytest.mark.parametrize("mode", ["sticky", "block", "per-item-per-round", "per-triple"])
 def test_never_share_this_holds_in_every_mode(mode: DisclosureMode) -> None:
     data = crowd()
     wishes = {1: [0, 5, 7], 4: data.by_user.of(4)[:1].tolist()}
@@ -76,7 +76,7 @@ def test_choices_that_do_not_fit_are_refused() -> None:
         never_share(data, {2: list(range(20))})
 
 
-@pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
+@pytest.mark.parametrize("mode", ["sticky", "block", "per-item-per-round", "per-triple"])
 def test_a_device_decides_like_the_compiled_twin_of_many_clients(mode: DisclosureMode) -> None:
     data, secrets = crowd(30, 40), client_secrets(4, 30)
     never = np.random.default_rng(1).random(len(data)) < 0.1
@@ -84,7 +84,8 @@ def test_a_device_decides_like_the_compiled_twin_of_many_clients(mode: Disclosur
     people, forbidden = choices.population(data, secrets), choices.excluded
     for client in range(30):
         rows = slice(people.start[client], people.start[client + 1])
-        record = StickyRecord(excluded=tuple(people.item[rows][forbidden[rows]].tolist()))
+        own = people.history(client, 0)
+        record = StickyRecord(excluded=tuple(own.item[forbidden[rows]].tolist()))
         for round in (0, 3):
-            consent, record = client_consent(mode, record, people.item[rows], 0.4, secrets[client], round)
+            consent, record = client_consent(mode, record, own.item, 0.4, secrets[client], round, own.time)
             assert (consent == people.history(client, round).consent).all()

@@ -100,7 +100,7 @@ class Overheard(FPL):
 MESSAGES: list[tuple[RoundContext, bytes, Update, tuple[int, ...]]] = []
 
 
-@pytest.mark.parametrize("mode", ["sticky", "per-item-per-round", "per-triple"])
+@pytest.mark.parametrize("mode", ["sticky", "block", "per-item-per-round", "per-triple"])
 def test_the_ledger_counts_what_someone_listening_counts(mode: str) -> None:
     MESSAGES.clear()
     data = crowd()

@@ -23,7 +23,10 @@ PATIENCE = 600.0  # of a busy machine
 
 def write_table(data: Interactions, path: Path) -> Path:
     lines = [f"{data.users.labels[u]},{data.items.labels[i]}" for u, i in zip(data.user, data.item)]
-    path.write_text("\n".join(["user,item", *lines]) + "\n", encoding="utf-8")
+    head = "user,item"
+    if data.time is not None:
+        head, lines = f"{head},time", [f"{line},{when}" for line, when in zip(lines, data.time)]
+    path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
     return path
 
 

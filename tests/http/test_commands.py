@@ -8,9 +8,10 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -159,6 +160,21 @@ def test_a_coordinator_that_does_not_answer_is_exit_4(table: Path, tmp_path: Pat
             "address of an HTTP proxy",
         ),
         (["aggregate", "seed", "--state", "S", "--coordinator", "http://x"], 2, "must be an https address"),
+        (
+            [
+                "join",
+                "http://127.0.0.1",
+                "--disclosure=block",
+                "--state",
+                "S",
+                "--data",
+                "TABLE",
+                "--user",
+                "0",
+            ],
+            3,
+            "needs a time for every row",
+        ),
         (["leave", "--state", "S"], 4, "join a federation first"),
         (["consent", "--state", "S"], 4, "join a federation first"),
         (["rounds", "start", "http://x", "--token-file", "S"], 2, "operator's token"),
@@ -179,8 +195,10 @@ def test_other_commands_refuse_what_cannot_work(
 
 @pytest.mark.process
 @pytest.mark.smoke
-def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -> None:
-    """One real run: certificate files, consent, the label, leaving."""
+def test_readable_over_tls_is_labelled_everywhere(tmp_path: Path) -> None:
+    """One real run: certificate files, consent, times that a device keeps, the label, leaving."""
+    data = replace(people(), time=10**9 + np.arange(len(people())))
+    table = write_table(data, tmp_path / "likes.csv")
     (port,), (cert, key) = free_ports(1), certificate(tmp_path)
     url, state, processes = f"https://127.0.0.1:{port}", tmp_path / "s", Processes(tmp_path)
     serving = ("--state", state, "--like", table, "--port", port, "--tls-cert", cert, "--tls-key", key)
@@ -194,8 +212,9 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
             time.sleep(0.1)
         common = ("--minimum", 10, "--ca", cert, "--data", table, "--user", 0, "--top", 3)
         processes.start(
-            "me", "join", url, "--state", tmp_path / "me", *common, "--readable", "--simulate", "5:0"
-        )
+            "me", "join", url, "--state", tmp_path / "me", *common, "--readable", "--simulate", "5:0",
+            "--disclosure", "block",
+        )  # fmt: skip
         words = ("--data", table, "--first", 1, "--seed", 5, "--readable", "--ca", cert)
         processes.start("fleet", "devices", url, *words)
         for name in ("me", "fleet"):
@@ -210,6 +229,7 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
             [*MURMURA, "rounds", "list", url, "--token-file", state / "operator.token", "--ca", cert],
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
+        kept = json.loads((tmp_path / "me" / "history.json").read_text())
         shown = CliRunner().invoke(app, ["consent", "--state", str(tmp_path / "me"), "--no-train"])
         left = subprocess.run(
             [*MURMURA, "leave", "--state", tmp_path / "me", "--ca", cert],
@@ -221,6 +241,8 @@ def test_readable_over_tls_is_labelled_everywhere(table: Path, tmp_path: Path) -
     assert "the server can read each update" in processes.log("serve")
     assert "the server can read each update" in listed
     assert json.loads(shown.stdout)["train"] is False
+    assert data.time is not None
+    assert sorted(like["time"] for like in kept) == data.time[data.user == 0].tolist()
     assert re.search(r"for you: \d+, \d+, \d+\n", processes.log("me"))
     assert re.search(r"cannot be recalled: 1 uploads, [\d,]+ bytes, in rounds 0 to 0", left)
     assert not (tmp_path / "me").exists()

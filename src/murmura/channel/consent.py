@@ -4,15 +4,17 @@ per-triple           share = pi; the algorithm flips it at every use (the author
 per-item-per-round   share = 0 or 1, a coin per item and round (eq. 4 of FedeRank, 4.8 of the thesis)
 sticky               share = 0 or 1, decided once: an item joins the shared set only while that set is smaller
                      than floor(pi * n), drawn at random among the undecided, and never leaves the record
+block                the same, but the shared set is one stretch of the history in time order: its beginning is
+                     drawn once, and afterwards items join it at its ends alone, the later one first
 
-What sticky promises: however often a client trains, restarts, changes pi, gains items or excludes some, the
-items it has ever sent are at most the largest floor(pi * n) there has been. Lowering pi or excluding an item
-stops its sending and draws nothing anew. pi limits what is contributed; it does not protect privacy.
+What sticky and block promise: however often a client trains, restarts, changes pi, gains items or excludes
+some, the items it has ever sent are at most the largest floor(pi * n) there has been. Lowering pi or excluding
+an item stops its sending and draws nothing anew. pi limits what is contributed; it does not protect privacy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,26 +52,74 @@ def extend_record(record: StickyRecord, items: Iterable[int], pi: float, secret:
     return replace(record, joined=tuple(joined))
 
 
+def extend_block(record: StickyRecord, items: Sequence[int], pi: float, secret: Words) -> StickyRecord:
+    """The same for a stretch of the history: `items` are its items, each once, from the oldest to the newest.
+
+    Excluded items are passed over. What lies between items of the stretch, because it came to the history
+    later or was excluded, never joins. Where nothing of the stretch is in the history any more, what room is
+    left is a stretch of its own.
+    """
+    room = int(sticky_limit(pi, len(items))) - len(record.joined)
+    if room <= 0:
+        return record
+    joined, excluded = set(record.joined), set(record.excluded)
+    held = [place for place, item in enumerate(items) if item in joined]
+    if held:
+        ends = (*items[held[-1] + 1 :], *reversed(items[: held[0]]))
+        new = [item for item in ends if item not in excluded][:room]
+    else:
+        allowed = [item for item in items if item not in excluded]
+        size = min(room, len(allowed))
+        begin = Rng(secret, len(record.joined)).stream(Purpose.CONSENT).below(len(allowed) - size + 1)
+        new = allowed[begin : begin + size]
+    return replace(record, joined=(*record.joined, *new))
+
+
 def sticky_consent(record: StickyRecord, items: Ints, pi: float) -> Floats:
-    """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded."""
+    """1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded.
+
+    Of a stretch that is one too: it grows from its beginning on, to later and then to earlier items.
+    """
     active = set(record.joined[: int(sticky_limit(pi, len(items)))]) - set(record.excluded)
     return np.array([float(item in active) for item in items.tolist()])
 
 
 def client_consent(
-    mode: DisclosureMode, record: StickyRecord, items: Ints, pi: float, secret: Words, round: int
+    mode: DisclosureMode,
+    record: StickyRecord,
+    items: Ints,
+    pi: float,
+    secret: Words,
+    round: int,
+    time: Longs | None = None,
 ) -> tuple[Floats, StickyRecord]:
     """The consent of each row of one client in a round, and its sticky decisions after it.
 
-    `items` has the item of each row: in a household one may occur for several people, and `sticky` shares it
-    for all of them or for none. `ConsentChoices.population` is the compiled twin for many clients at once.
+    `items` has the item of each row: in a household one may occur for several people, and `sticky` and `block`
+    share it for all of them or for none. `time` has that of each row, which `block` needs; an item counts at
+    its first. `ConsentChoices.population` is the compiled twin for many clients at once.
     """
+    if mode == "block":
+        ordered = items[np.lexsort((items, needed_times(time)))].tolist()
+        record = extend_block(record, list(dict.fromkeys(ordered)), pi, secret)
+        own, place = np.unique(items, return_inverse=True)
+        return sticky_consent(record, own, pi)[place], record
     if mode == "sticky":
         own, place = np.unique(items, return_inverse=True)
         record = extend_record(record, own.tolist(), pi, secret)
         return sticky_consent(record, own, pi)[place], record
     consent: Floats = np.where(np.isin(items, record.excluded), 0.0, pi)
     return (round_consent(consent, Rng(secret, round)) if mode == "per-item-per-round" else consent), record
+
+
+def needed_times(time: Longs | None) -> Longs:
+    """The times that a stretch of the history is cut by, refused where there are none."""
+    if time is None:
+        raise DataError(
+            "disclosure 'block' needs a time for every row, but there are none here; choose 'sticky', or give "
+            "data with times."
+        )
+    return time
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +150,8 @@ class ConsentChoices:
             raise SettingError(
                 f"pi must lie between 0 and 1 for everyone, but goes from {chosen.min():g} to {chosen.max():g}."
             )
+        if consent.disclosure == "block":
+            needed_times(data.time)
         marked = np.zeros(len(data), np.bool_) if never is None else np.asarray(never, np.bool_)
         excluded = marked[data.by_user.order]
         if consent.hides != "random":
@@ -112,10 +164,16 @@ class ConsentChoices:
         rows = data.by_user
         consent = np.repeat(self.pi, np.diff(rows.start))
         consent[self.excluded] = 0.0
-        if self.mode == "sticky" and not np.isin(consent, (0.0, 1.0)).all():
-            from murmura.kernels.random.draws import fill_sticky
+        if self.mode in ("sticky", "block") and not np.isin(consent, (0.0, 1.0)).all():
+            from murmura.kernels.random.draws import fill_block, fill_sticky
 
-            fill_sticky(rows.start, sticky_limit(self.pi, np.diff(rows.start)), self.excluded, secrets, consent)
+            limit = sticky_limit(self.pi, np.diff(rows.start))
+            if self.mode == "sticky":
+                fill_sticky(rows.start, limit, self.excluded, secrets, consent)
+            else:
+                owner = np.repeat(np.arange(data.n_users), np.diff(rows.start))
+                order = np.lexsort((rows.index, needed_times(data.time)[rows.order], owner))
+                fill_block(rows.start, order, limit, self.excluded, secrets, consent)
         return Population(
             rows.start,
             rows.index,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,6 +33,10 @@ def join(
     pi: Annotated[
         float, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
     ] = 1.0,
+    disclosure: Annotated[
+        Literal["sticky", "block"],
+        typer.Option("--disclosure", help="Which of them: any, or one stretch in time; decided once."),
+    ] = "sticky",
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
@@ -76,7 +80,8 @@ def join(
             Permission(pi=pi, statistics=not no_statistics),
             minimum,
             readable,
-            keep_back=keep_back,
+            disclosure,
+            keep_back,
             never=tuple(never),
             person=own.user if household else None,
             people=tuple(map(str, own.users.labels.tolist())) if household else (),

@@ -10,7 +10,7 @@ from murmura.core.errors import SettingError
 from murmura.core.settings import Fraction, settings
 from murmura.core.withholding import Withheld
 
-DisclosureMode = Literal["sticky", "per-item-per-round", "per-triple"]
+DisclosureMode = Literal["sticky", "block", "per-item-per-round", "per-triple"]
 
 
 @settings
@@ -38,6 +38,7 @@ class Consent:
     """How much of what they like people contribute. pi limits what is contributed; it does not protect privacy.
 
     sticky              an item joins the shared set only while that set is smaller than floor(pi * n)
+    block               the same, but the shared set is one stretch of the history in time order
     per-item-per-round  a coin per item and round (the papers' equation 4)
     per-triple          a coin at every use of a positive (the authors' code)
 

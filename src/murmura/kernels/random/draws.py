@@ -106,3 +106,29 @@ def fill_sticky(start: Longs, limit: Longs, excluded: Bools, secrets: Words, con
             consent[undecided[k]] = 1.0
             left -= 1
             undecided[k] = undecided[left]
+
+
+@compiled
+def fill_block(
+    start: Longs, order: Longs, limit: Longs, excluded: Bools, secrets: Words, consent: Floats
+) -> None:
+    """The stretch of every client at once, as `channel.consent.extend_block` has it.
+
+    `order` has the rows of each client from the oldest to the newest. Share 1 for a stretch of limit[u] of the
+    rows a client does not exclude, or of all of them where they are fewer; 0 for the others.
+    """
+    for u in range(len(start) - 1):
+        first, last = start[u], start[u + 1]
+        allowed = np.empty(last - first, np.int64)
+        left = 0
+        for place in range(first, last):
+            row = order[place]
+            consent[row] = 0.0
+            if not excluded[row]:
+                allowed[left] = row
+                left += 1
+        size = min(limit[u], left)
+        if size > 0:
+            begin, _ = draw_below(secrets[u], _ZERO, _CONSENT, _ZERO, _ZERO, np.uint64(left - size + 1))
+            for k in range(size):
+                consent[allowed[int(begin) + k]] = 1.0

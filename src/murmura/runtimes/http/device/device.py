@@ -283,7 +283,7 @@ class Device:
         rows = self._held(info)
         record = StickyRecord(self.storage.memory.joined, allowed.never)
         mode, secret = self.identity.disclosure, self.identity.secret
-        consent, record = client_consent(mode, record, rows.item, allowed.pi, secret, round)
+        consent, record = client_consent(mode, record, rows.item, allowed.pi, secret, round, rows.time)
         return replace(rows, consent=consent), record.joined
 
     def _held(self, info: FederationInfo) -> History:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.channel.consent import needed_times
 from murmura.core.arrays import Longs
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError
@@ -67,6 +68,8 @@ async def about(send: Transport, url: str) -> dict[str, Any]:
 
 async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> int:
     """Register and make the device's folder; how many rows are of items the federation does not have."""
+    if request.disclosure == "block":
+        needed_times(request.time)
     terms = await agreed_terms(send, request.url, request.fingerprint)
     seconds = float(terms.windows.seconds)
     if 0 < seconds < request.shortest_window:
