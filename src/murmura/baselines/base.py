@@ -74,7 +74,6 @@ class Baseline(Method):
     name: ClassVar[str]
     model: ClassVar[type[Model]]
     seeded: ClassVar[bool] = True  # False: the seed changes nothing, one run is enough
-    uses_order: ClassVar[bool] = False  # whether the order of a person's rows in time changes its result
     extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
 
     def check(self, train: Interactions, seed: int) -> None:

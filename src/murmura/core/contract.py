@@ -216,9 +216,13 @@ class Algorithm(ABC):
 
     name: ClassVar[str]
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
-    uses_order: ClassVar[bool] = False  # whether the order of a history in time changes its result
     holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
     releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
+
+    @property
+    def uses_order(self) -> bool:
+        """Whether, with these settings, the order of a history in time changes the result."""
+        return False
 
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:

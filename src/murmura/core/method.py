@@ -26,7 +26,7 @@ class Method(Protocol):
 
     @property
     def uses_order(self) -> bool:
-        """Whether the result depends on the order of a person's rows in time."""
+        """Whether, with these settings, the result depends on the order of a person's rows in time."""
         return False
 
     @property
