@@ -32,3 +32,10 @@ class TestBlendInParts(_SumsKit):
 
     def make(self) -> Algorithm:
         return Cooccurrence(ease=1.0, reg=100.0, knn=0.5, k=10, power=2.0, discount=0.1, least=1, parts=2)
+
+
+class TestOrder(_SumsKit):
+    quality_floor = 0.5  # the checkerboard has no order to learn from
+
+    def make(self) -> Algorithm:
+        return Cooccurrence(order=1.0, rank=4, least=1)

@@ -49,6 +49,7 @@ ALGORITHMS: Registry[Preset] = Registry(
         "item-means": "murmura.algorithms.fedsplit.presets:ITEM_MEANS",
         "fedmf": "murmura.algorithms.fedmf.presets:FEDMF",
         "fed-ease": "murmura.algorithms.cooccurrence.presets:FED_EASE",
+        "fed-order": "murmura.algorithms.cooccurrence.presets:FED_ORDER",
         "fed-item-knn": "murmura.algorithms.cooccurrence.presets:FED_ITEM_KNN",
     },
     wanted="an Algorithm class under @settings that implements its whole contract, or a Preset",

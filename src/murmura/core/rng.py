@@ -43,6 +43,7 @@ class Purpose(IntEnum):
     WORK = 14
     WITHHOLD = 15
     PART = 16
+    SKETCH = 17
     OWN = 1024
 
 

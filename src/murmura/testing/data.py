@@ -14,12 +14,16 @@ from murmura.core.samples import SampleTable
 
 
 def checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:
-    """People and items are black or white; everyone likes all items of her colour but one: her answer."""
+    """People and items are black or white; everyone likes all items of her colour but one: her answer.
+
+    Everyone met what she likes in an order of her own.
+    """
     colour = np.arange(people) % 2
     answer = (2 * (np.arange(people) // 2 % (items // 2)) + colour).astype(np.int32)
     likes = (np.arange(items)[None, :] % 2 == colour[:, None]) & (np.arange(items)[None, :] != answer[:, None])
     user, item = np.nonzero(likes)
-    return _interactions(people, items, user, item), answer
+    met = np.random.default_rng(0).permutation(len(user)).astype(np.int64)
+    return replace(_interactions(people, items, user, item), time=met), answer
 
 
 def rated_checkerboard(people: int = 24, items: int = 16) -> tuple[Interactions, Ints]:

@@ -18,15 +18,15 @@ out, and the model says how many people a release below 5 exposes. Noise is the 
 
 from __future__ import annotations
 
-import weakref
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.cooccurrence.order import PHASES, order_phases, order_sums, order_widths, ordered
 from murmura.core.arrays import Bools, Floats, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
@@ -41,17 +41,15 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
-from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Rng
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.cooccurrence.model import PairModel, check_times, pair_weights, valued
 from murmura.kernels.cooccurrence.packing import PackedPairs
-from murmura.kernels.cooccurrence.scoring import Blend, recency
 from murmura.kernels.cooccurrence.settings import PairModelSettings
-from murmura.kernels.cooccurrence.weights import Neighbours, ease_weights, feature_cosines, nearest_items
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
@@ -68,45 +66,6 @@ def _layout(counts: bytes, least: int) -> PackedPairs:
 def layout(counts: Longs, least: int) -> PackedPairs:
     """Where the counters stand, worked out once for equal counts."""
     return _layout(np.ascontiguousarray(counts, np.int64).tobytes(), least)
-
-
-def exposed(G: Floats, counts: Longs) -> int:
-    """How many people are the only owner of an item: its row is their list.
-
-    Two such items belong to one person if and only if they occur together.
-    """
-    single = np.flatnonzero(counts == 1)
-    together = G[np.ix_(single, single)] > 0
-    together.flat[:: len(single) + 1] = True
-    return len(np.unique(together.argmax(axis=1))) if len(single) else 0
-
-
-class _KeptBlend:
-    """The blend of the newest model that was asked for: every client of a process asks for the same."""
-
-    def __init__(self) -> None:
-        self.found: tuple[Cooccurrence, weakref.ref[NDArray[np.generic]], Blend] | None = None
-
-
-_KEPT = _KeptBlend()
-
-
-def blend_of(method: Cooccurrence, model: Arrays) -> Blend:
-    """What ranks, of a public model."""
-    kept, weights = _KEPT.found, model.get("exposed", model["counts"])
-    if kept is not None and kept[0] == method and kept[1]() is weights:
-        return kept[2]
-    counts = model["counts"][:, 0].astype(np.int64)
-    items = np.flatnonzero(counts >= method.least).astype(np.int32)
-    parts: list[tuple[float, Singles]] = []
-    if "ease" in model:
-        parts.append((method.ease, np.asarray(model["ease"], np.float32)))
-    if "similarity" in model:
-        near = Neighbours(model["neighbours"].astype(np.int32), np.asarray(model["similarity"], np.float32))
-        parts.append((method.knn, near.dense()))
-    made = Blend(items if parts else items[:0], counts, tuple(parts), method.discount)
-    _KEPT.found = method, weakref.ref(weights), made
-    return made
 
 
 @settings
@@ -127,7 +86,9 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
         found = _PHASES.get(info, {}).get(self)
         if found is None:
-            found = (Phase("counts", self._counts(info), repeat=1, receives=MessageSpec()), *self._pairs(info))
+            first = Phase("counts", self._counts(info), repeat=1, receives=MessageSpec())
+            later = (*self._pairs(info), *order_phases(self, info))
+            found = (first, *later[:-1], replace(later[-1], returns=True))
             _PHASES[info] = {**_PHASES.get(info, {}), self: found}
         return found
 
@@ -137,6 +98,8 @@ class Cooccurrence(PairModelSettings, Algorithm):
         )
 
     def _pairs(self, info: FederationInfo) -> tuple[Phase, ...]:
+        if not self.ease and not self.knn:
+            return ()
         pairs = None if info.counts is None else layout(info.counts, self.least)
         made = []
         for name in self._pair_phases:
@@ -150,7 +113,6 @@ class Cooccurrence(PairModelSettings, Algorithm):
                     MessageSpec(tables),
                     repeat=1,
                     receives=MessageSpec(),
-                    returns=name == self._pair_phases[-1],
                     part=1 / self.parts,
                     follows="counts",
                 )
@@ -173,10 +135,11 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """The counts, and the weights between the items that take part."""
         n = 0 if info.counts is None else int((info.counts >= self.least).sum())
         counts = TableSpec("counts", "item", info.items, 1, "uint32")
-        return MessageSpec((counts, *self._weight_tables(n)))
+        order = (TableSpec(name, "item", info.items, width) for name, width in order_widths(self).items())
+        return MessageSpec((counts, *self._weight_tables(n), *order))
 
     def _weight_tables(self, n: int) -> tuple[TableSpec, ...]:
-        if n < 2:
+        if n < 2 or not (self.ease or self.knn):
             return ()
         k = min(self.k, n - 1)
         knn = TableSpec("neighbours", "dense", n, k, "uint32"), TableSpec("similarity", "dense", n, k)
@@ -197,20 +160,26 @@ class Cooccurrence(PairModelSettings, Algorithm):
         if features is not None:
             own = {"start": features.start, "feature": features.feature}
         zeros = np.zeros((info.items, 1), np.uint32)
-        return ServerState({"counts": zeros, **self._no_weights(known)}, own)
+        return ServerState({"counts": zeros, **self._no_weights(known), **self._no_order(info.items)}, own)
 
     def _no_weights(self, counts: Longs) -> dict[str, NDArray[np.generic]]:
         tables = self._weight_tables(int((counts >= self.least).sum()))
         return {table.name: np.zeros((table.rows, table.width), table.dtype) for table in tables}
 
+    def _no_order(self, items: int) -> dict[str, NDArray[np.generic]]:
+        return {name: np.zeros((items, width), np.float32) for name, width in order_widths(self).items()}
+
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """No item was counted yet: one bit for each."""
-        self.check_times(history.time)
+        check_times(self, history.time)
+        return self._nothing_counted(info)
+
+    def _nothing_counted(self, info: FederationInfo) -> ClientState:
         return {"counted": np.zeros(-(-info.items // 8), np.uint8)}
 
     def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
         """What she shares is counted; then the pairs of what was counted and is still shared."""
-        shared = history.rows(history.open_rows(rng) & self.valued(history.value))
+        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
         if context.phase == "counts":
             counted = np.zeros(8 * len(state["counted"]), np.bool_)
             counted[shared.item] = True
@@ -219,8 +188,10 @@ class Cooccurrence(PairModelSettings, Algorithm):
         tables = next(phase for phase in self.phases(context.info) if phase.name == context.phase).sends.tables
         if not tables:
             return state, Update()
-        still = np.unpackbits(state["counted"])[shared.item].astype(np.bool_)
-        return state, Update({"pairs": self._packed(context, shared.rows(still))})
+        own = shared.rows(np.unpackbits(state["counted"])[shared.item].astype(np.bool_))
+        if context.phase in PHASES:
+            return state, Update(order_sums(self, context, own))
+        return state, Update({"pairs": self._packed(context, own)})
 
     def _packed(self, context: RoundContext, rows: History) -> SparseRows:
         assert context.info.counts is not None
@@ -243,6 +214,8 @@ class Cooccurrence(PairModelSettings, Algorithm):
         assert isinstance(received, Total)
         if phase == "counts":
             return self._counted(server, received), {}
+        if phase in PHASES:
+            return ServerState({**server.model, **ordered(self, phase, server, received)}, server.private), {}
         number = self._part(phase)
         counts = server.model["counts"][:, 0].astype(np.int64)
         pairs, private = layout(counts, self.least), dict(server.private)
@@ -263,7 +236,8 @@ class Cooccurrence(PairModelSettings, Algorithm):
         known = counts[:, 0].astype(np.int64)
         self.refuse_too_large(int((known >= self.least).sum()))
         people = np.array([received.count], np.int64)
-        return ServerState({"counts": counts, **self._no_weights(known)}, {**server.private, "people": people})
+        model = {**server.model, "counts": counts, **self._no_weights(known)}
+        return ServerState(model, {**server.private, "people": people})
 
     def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
         """The weights between the items that take part, by ascending number."""
@@ -277,52 +251,22 @@ class Cooccurrence(PairModelSettings, Algorithm):
             G += float(private["scale"][self._part(phase)]) * pairs.unpack(here)
         order = np.argsort(pairs.items)
         items, G = pairs.items[order], G[np.ix_(order, order)]
-        own = counts[items]
-        found: dict[str, NDArray[np.generic]] = {"exposed": np.array([[exposed(G, own)]], np.uint32)}
-        if self.knn:
-            near = nearest_items(G, own, self.k, self.asymmetry, self.shrink, self.power)
-            found |= {"neighbours": near.item.astype(np.uint32), "similarity": near.weight}
-        if self.ease:
-            G.flat[:: len(G) + 1] = own
-            if self.features:
-                known = ItemFeatures(
-                    ("",) * (int(private["feature"].max(initial=-1)) + 1), private["start"], private["feature"]
-                )
-                G += self.features * self.reg * feature_cosines(known, items)
-            with threadpool_limits(1, "blas"):
-                found["ease"] = ease_weights(G, self.reg)
-        return found
+        features = None
+        if self.features:
+            labels = ("",) * (int(private["feature"].max(initial=-1)) + 1)
+            features = ItemFeatures(labels, private["start"], private["feature"])
+        return pair_weights(self, G, items, counts, features)
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
-        """Nothing to fit: the weights meet any history."""
-        return self.client_init(context.info, history, rng)
+        """Nothing to fit: the weights meet any history, also one without times."""
+        return self._nothing_counted(context.info)
 
     def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
         """The blend of what her items say of all others, the newest first among them."""
-        blend = blend_of(self, context.model)
-        rows = history.rows(self.valued(history.value))
+        ranks, rows = PairModel.of(self, context.model), history.rows(valued(self, history.value))
         people = int(history.owners.max(initial=0)) + 1
-        scores = [
-            blend.scores(mine.item, self.row_weights(mine.time, len(mine)))
-            for mine in (rows.rows(rows.owners == person) for person in range(people))
-        ]
-        return np.stack(scores)
-
-    def row_weights(self, time: Longs | None, rows: int) -> Floats:
-        """How much each of someone's items counts."""
-        return recency(time, self.recency) if self.recency else np.ones(rows)
-
-    def valued(self, value: Floats) -> Bools:
-        """Which rows take part."""
-        return np.ones(len(value), np.bool_) if self.value_from is None else value >= self.value_from
-
-    def check_times(self, time: Longs | None) -> None:
-        """Refuse a recency without times."""
-        if self.recency and time is None:
-            raise DataError(
-                "recency must be 0 where rows have no times, as here, but it is "
-                f"{self.recency:g}; give -S recency=0, or data with times."
-            )
+        each = (rows.rows(rows.owners == person) for person in range(people))
+        return np.stack([ranks.scores(mine.item, mine.time) for mine in each])
 
     def shown(self, model: Arrays) -> dict[str, float]:
         """Below 5 owners an item tells on them: how many people's whole list the sums show, and such items."""
@@ -335,8 +279,10 @@ class Cooccurrence(PairModelSettings, Algorithm):
             "rare items": rare,
         }
 
-    def kernel(self) -> Kernel:
-        """All clients at once."""
+    def kernel(self) -> Kernel | None:
+        """All clients at once; real numbers go through the plain loop."""
+        if self.order:
+            return None
         from murmura.algorithms.cooccurrence.kernel import CooccurrenceKernel
 
         return CooccurrenceKernel(self)

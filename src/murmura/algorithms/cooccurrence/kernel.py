@@ -16,6 +16,7 @@ from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
+from murmura.kernels.cooccurrence.model import check_times, valued
 from murmura.kernels.cooccurrence.packing import add_pairs
 from murmura.kernels.fcf import COINS, CONSENT, draw_consent
 
@@ -31,7 +32,7 @@ class CooccurrenceKernel(Kernel):
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
-        self.method.check_times(people.time)
+        check_times(self.method, people.time)
         return {"counted": np.zeros((people.clients, -(-info.items // 8)), np.uint8)}
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
@@ -54,7 +55,7 @@ class CooccurrenceKernel(Kernel):
         if people.person is not None:  # an item is shared by all of its rows here or by none
             key = owner * np.int64(cohort.info.items) + people.item
             heads &= ~np.isin(key, key[~heads])
-        shared: Bools = heads & there[owner] & self.method.valued(people.value)
+        shared: Bools = heads & there[owner] & valued(self.method, people.value)
         return shared
 
     def _counts(

@@ -16,6 +16,13 @@ FED_EASE = Preset(
     {"ease": 1.0, "channel": "secure-sum"},
     parts=SUMS,
 )
+FED_ORDER = Preset(
+    "fed-order",
+    Cooccurrence,
+    "fed-order: a regression of people's next items, from counts, a sketch and one more sum.",
+    {"order": 1.0, "channel": "secure-sum"},
+    parts=SUMS,
+)
 FED_ITEM_KNN = Preset(
     "fed-item-knn",
     Cooccurrence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +19,17 @@ class Blend:
     parts: tuple[tuple[float, Singles], ...]  # (weight, (n, n) by source and target)
     discount: float = 0.0  # of log(count + 1): how much popularity is held against an item
 
-    def scores(self, own: Ints, weight: Floats) -> Singles:
-        """The scores of all items for someone with these items, each of this weight."""
+    def scores(self, own: Ints, weight: Floats, further: Sequence[tuple[float, Singles]] = ()) -> Singles:
+        """The scores of all items for someone with these items, each of this weight.
+
+        `further` are scores of the items that take part by other means, and how much each counts.
+        """
         place = np.searchsorted(self.items, own)
         known = (place < len(self.items)) & (self.items[np.minimum(place, len(self.items) - 1)] == own)
         if not known.any():
             return self.counts.astype(np.float32)
         z, rows = weight[known].astype(np.float32), place[known]
-        found = [(share, z @ table[rows]) for share, table in self.parts]
+        found = [*((share, z @ table[rows]) for share, table in self.parts), *further]
         # one kind without a discount ranks as it is: a change of scale could only make ties
         mixed = found[0][1] if len(found) == 1 and not self.discount else _mixed(found)
         if self.discount:
@@ -47,9 +51,8 @@ def _mixed(found: list[tuple[float, Singles]]) -> Singles:
     return total
 
 
-def recency(time: Longs | None, power: float) -> Floats:
+def recency(time: Longs, power: float) -> Floats:
     """(1 + gap)^-power of every row; gap: how many rows are newer, rows of one time the average of theirs."""
-    assert time is not None
     _, place, size = np.unique(-time, return_inverse=True, return_counts=True)
     newer = np.cumsum(size) - size
     gap: Floats = (newer + (size - 1) / 2)[place]

@@ -17,8 +17,10 @@ class PairModelSettings:
     """Which weights between items, how they are blended, and what counts on the device that ranks.
 
     ease, knn   how much each kind of weights counts; scores of several are standardised first
+    order       how much what comes next counts: a regression on `rank` directions, see `order`
     reg         of EASE; `features` times as much goes to what public features say of two items
     k ...       of Item-kNN: neighbours, and the asymmetric cosine as in `item-knn`
+    decay       of order: as recency, for where someone stands; ridge: of that regression
     recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
     discount    of log(count + 1): how much popularity is held against an item
     least       items that occur less often take no part
@@ -27,12 +29,16 @@ class PairModelSettings:
 
     ease: Share = 0.0
     knn: Share = 0.0
+    order: Share = 0.0
     reg: Positive = 500.0
     features: Share = 0.0
     k: Count = 200
     asymmetry: Fraction = 0.5
     shrink: Share = 0.0
     power: Positive = 1.0
+    rank: Count = 64
+    decay: Share = 1.2
+    ridge: Positive = 0.003
     recency: Share = 0.0
     discount: Share = 0.0
     least: Count = 5
@@ -40,13 +46,15 @@ class PairModelSettings:
     memory_gb: Positive = 4.0  # of the machine that solves for the weights
 
     def __post_init__(self) -> None:
-        if not self.ease and not self.knn:
-            raise SettingError("ease or knn must be above 0, but both are 0; give one of them.")
+        if not self.ease and not self.knn and not self.order:
+            raise SettingError("ease, knn or order must be above 0, but all are 0; give one of them.")
         if self.features and not self.ease:
             raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
 
     def refuse_too_large(self, n: int) -> None:
         """Before anything that large is made: tables of counts, of features and of weights."""
+        if not self.ease and not self.knn:
+            return
         needed = n**2 * (8 + (8 if self.features else 0) + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
         if needed > self.memory_gb:
             raise SettingError(
