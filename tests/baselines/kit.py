@@ -25,6 +25,9 @@ QUICK: dict[str, dict[str, Any]] = {
     "item-knn-ratings": {"k": 20, "shrink": 2.0},
     "biased-mf": {"factors": 4, "epochs": 30},
     "svd++": {"factors": 4, "epochs": 30},
+    "pooled-ease": {"reg": 10.0, "least": 1},
+    "pooled-item-knn": {"k": 20, "least": 1},
+    "pooled-order": {"rank": 4, "least": 1},
 }
 RATERS = ["cnmf", "user-knn-ratings", "item-knn-ratings", "biased-mf", "svd++"]
 NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`
@@ -55,7 +58,8 @@ def scattered() -> Interactions:
     likes[7, 24] = True
     user, item = np.nonzero(likes)
     values = rng.integers(1, 6, len(user)).astype(float)
-    data = Interactions.of(np.char.mod("u%02d", user), np.char.mod("i%02d", item), values)
+    times = np.random.default_rng(4).integers(0, 10**6, len(user))
+    data = Interactions.of(np.char.mod("u%02d", user), np.char.mod("i%02d", item), values, times)
     has = rng.random((25, 6)) < 0.4
     has[3], has[24] = False, [True, True, False, False, False, False]
     data = featured(data, *(np.flatnonzero(row).tolist() for row in has))
@@ -75,4 +79,5 @@ def checkerboard(groups: int = 2, users: int = 20, items: int = 8) -> tuple[Inte
         rows += [(u, i) for i in liked if i != withheld[u]]
     user, item = np.array(rows).T
     features = ([i % groups, groups + i] for i in range(groups * items))
-    return featured(Interactions.of(user, item), *features), withheld
+    met = np.random.default_rng(5).permutation(len(user))
+    return featured(Interactions.of(user, item, time=met), *features), withheld

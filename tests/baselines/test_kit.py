@@ -120,7 +120,8 @@ def test_training_data_are_left_alone(name: str) -> None:
     train = scattered()
     before = train.fingerprint
     quick(name).fit(train).score(EVERYONE)[:] = 0
-    assert Interactions(train.users, train.items, train.user, train.item, train.value).fingerprint == before
+    rows = train.user, train.item, train.value, train.time
+    assert Interactions(train.users, train.items, *rows).fingerprint == before
 
 
 @pytest.mark.parametrize("name", PERSONAL)
@@ -182,6 +183,8 @@ SAME = {
     "item-knn": "user-knn",
     "item-knn-ratings": "user-knn-ratings",
     "svd++": "biased-mf",
+    "pooled-item-knn": "pooled-ease",
+    "pooled-order": "pooled-ease",
 }  # "the same settings"
 
 

@@ -82,6 +82,11 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Only EASE with features does."""
         return self.features > 0
 
+    @property
+    def uses_order(self) -> bool:
+        """Where the newest items count most, or what comes next."""
+        return self.recency > 0 or self.order > 0
+
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """Counts, then pairs; what a sum of pairs holds is known once the counts are public."""
         found = _PHASES.get(info, {}).get(self)

@@ -15,9 +15,9 @@ from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
 from murmura.kernels.cooccurrence.order import item_scale, position
-from murmura.kernels.cooccurrence.scoring import Blend, recency
+from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
 from murmura.kernels.cooccurrence.settings import PairModelSettings
-from murmura.kernels.cooccurrence.weights import Neighbours, ease_weights, feature_cosines, nearest_items
+from murmura.kernels.cooccurrence.weights import NearestItems, ease_weights, feature_cosines, nearest_items
 
 Tables = Mapping[str, NDArray[Any]]
 
@@ -74,7 +74,7 @@ class PairModel:
     """A public model, ready to rank."""
 
     settings: PairModelSettings
-    blend: Blend
+    blend: WeightBlend
     basis: Singles | None = None  # (items, rank)
     predictor: Singles | None = None  # (items, rank + 1)
     scale: Floats | None = None  # (items,)
@@ -98,10 +98,10 @@ class PairModel:
         if "ease" in tables:
             parts.append((settings.ease, np.asarray(tables["ease"], np.float32)))
         if "similarity" in tables:
-            similarity = np.asarray(tables["similarity"], np.float32)
-            parts.append((settings.knn, Neighbours(tables["neighbours"].astype(np.int32), similarity).dense()))
+            near, similar = tables["neighbours"].astype(np.int32), np.asarray(tables["similarity"], np.float32)
+            parts.append((settings.knn, NearestItems(near, similar).dense()))
         known = items if parts or settings.order else items[:0]
-        blend = Blend(known, counts, tuple(parts), settings.discount)
+        blend = WeightBlend(known, counts, tuple(parts), settings.discount)
         if not settings.order:
             return PairModel(settings, blend)
         scale = item_scale(counts, settings.least)

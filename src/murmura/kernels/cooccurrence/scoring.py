@@ -11,7 +11,7 @@ from murmura.core.arrays import Floats, Ints, Longs, Singles
 
 
 @dataclass(frozen=True, eq=False)
-class Blend:
+class WeightBlend:
     """Weights between the items that take part, and how much each kind counts; others follow by count."""
 
     items: Ints  # (n,) ascending
@@ -24,11 +24,10 @@ class Blend:
 
         `further` are scores of the items that take part by other means, and how much each counts.
         """
-        place = np.searchsorted(self.items, own)
-        known = (place < len(self.items)) & (self.items[np.minimum(place, len(self.items) - 1)] == own)
+        known = np.isin(own, self.items)
         if not known.any():
             return self.counts.astype(np.float32)
-        z, rows = weight[known].astype(np.float32), place[known]
+        z, rows = weight[known].astype(np.float32), np.searchsorted(self.items, own[known])
         found = [*((share, z @ table[rows]) for share, table in self.parts), *further]
         # one kind without a discount ranks as it is: a change of scale could only make ties
         mixed = found[0][1] if len(found) == 1 and not self.discount else _mixed(found)

@@ -15,7 +15,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 
 
-class Neighbours(NamedTuple):
+class NearestItems(NamedTuple):
     """The nearest items of every item, the nearest first; weight 0 where there are fewer."""
 
     item: Ints  # (n, k) places among the items that take part
@@ -56,7 +56,7 @@ def ease_weights(G: Floats, reg: float) -> Singles:
 
 def nearest_items(
     G: Floats, counts: Longs | Floats, k: int, asymmetry: float, shrink: float, power: float
-) -> Neighbours:
+) -> NearestItems:
     """The k items j most similar to each item i: G_ij / (c_i^asymmetry c_j^(1 - asymmetry) + shrink).
 
     The weight is that similarity to the given power. Only similarities above 0 count, an item is not its own
@@ -71,7 +71,7 @@ def nearest_items(
         best = np.argsort(-similar, kind="stable")[:k]
         found = similar[best]
         item[row], weight[row] = best, np.where(found > 0, found**power, 0)
-    return Neighbours(item, weight)
+    return NearestItems(item, weight)
 
 
 def feature_cosines(features: ItemFeatures, items: Ints) -> Floats:

@@ -1,0 +1,201 @@
+"""Models of exact sums: the federated lists are those of pooled data, and what cannot be is refused."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
+from murmura.baselines.base import RankingModel
+from murmura.baselines.ease import Ease
+from murmura.baselines.neighbours import ItemKnn
+from murmura.baselines.pooled import PooledEase, PooledItemKnn, PooledOrder
+from murmura.core.arrays import Ints
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Consent
+from murmura.core.errors import DataError, FederationError, SettingError
+from murmura.core.features import ItemFeatures
+from murmura.core.interactions import Interactions
+from murmura.core.row_bounds import RowBounds
+from murmura.core.update import SparseRows, Update
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
+from murmura.kernels.cooccurrence.model import exposed
+from murmura.kernels.cooccurrence.scoring import recency
+from murmura.kernels.cooccurrence.weights import NearestItems, feature_cosines
+from murmura.runtimes.inprocess import InProcess
+from murmura.testing import crowd
+
+SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=1)
+EVERYONE = 80
+
+
+def data() -> Interactions:
+    return crowd(EVERYONE, 30)
+
+
+def trained(
+    method: Cooccurrence,
+    train: Interactions,
+    pi: float = 1.0,
+    path: str = "auto",
+    channel: ChannelSettings = SECURE,
+) -> FederatedModel:
+    plan = Plan(method, train, consent=Consent(pi=pi), channel=channel)
+    return fit(plan, runtime=InProcess(path=path))  # type: ignore[arg-type]
+
+
+def lists(model: RankingModel) -> Ints:
+    return model.recommend(np.arange(EVERYONE, dtype=np.int32), 10).item
+
+
+BLENDS: list[tuple[type, dict[str, Any]]] = [
+    (PooledEase, {"ease": 1.0, "reg": 20.0}),
+    (PooledItemKnn, {"knn": 1.0, "k": 7, "asymmetry": 0.2, "shrink": 2.0, "power": 2.0}),
+    (PooledItemKnn, {"knn": 0.5, "k": 7, "ease": 1.0, "recency": 1.2, "discount": 0.3, "least": 3}),
+]
+
+
+@pytest.mark.parametrize(("pooled", "settings"), BLENDS)
+@pytest.mark.parametrize("path", ["plain", "kernel"])
+def test_at_pi_1_the_lists_are_those_of_pooled_data(pooled: Any, settings: dict[str, Any], path: str) -> None:
+    train = data()
+    settings = {"least": 1, **settings}
+    federated = trained(Cooccurrence(**settings), train, path=path)
+    assert (lists(federated) == lists(pooled(**settings).fit(train))).all()
+
+
+def test_the_weights_are_those_of_ease_and_of_item_knn() -> None:
+    """Of the baselines, where every item takes part and all rows are alike."""
+    train = data()
+    everyone = np.arange(EVERYONE, dtype=np.int32)
+    ease = trained(Cooccurrence(ease=1.0, reg=20.0, least=1), train).score(everyone)
+    occurs = train.item_counts > 0
+    rival = Ease(reg=20.0).fit(train).score(everyone)
+    some = np.ix_(train.user_counts > 0, occurs)  # who has nothing gets what is popular
+    assert np.allclose(ease[some], rival[some], atol=1e-5)
+    shaped: dict[str, Any] = {"k": 7, "asymmetry": 0.2, "shrink": 2.0, "power": 2.0}
+    knn = trained(Cooccurrence(knn=1.0, least=1, **shaped), train).score(everyone)
+    rival = ItemKnn(values="binary", **shaped).fit(train).score(everyone)
+    assert np.allclose(knn[some], rival[some], atol=1e-5)
+
+
+def test_a_regression_of_the_order_comes_near_to_pooled_data() -> None:
+    """Real numbers are rounded on their way: not the same bits, the same answers."""
+    train = data()
+    settings: dict[str, Any] = {"order": 1.0, "rank": 4, "least": 1}
+    scores = trained(Cooccurrence(**settings), train).score(np.arange(EVERYONE, dtype=np.int32))
+    pooled = PooledOrder(**settings).fit(train).score(np.arange(EVERYONE, dtype=np.int32))
+    some = train.user_counts >= 3
+    agree = [np.corrcoef(a, b)[0, 1] for a, b in zip(scores[some], pooled[some])]
+    assert np.median(agree) > 0.99
+
+
+def test_what_is_not_shared_is_in_no_sum() -> None:
+    """With pi the counts are those of the shared rows alone, and pairs no more than that."""
+    train = data()
+    shared = trained(Cooccurrence(knn=1.0, least=1), train, pi=0.5)
+    counts = shared.model["counts"][:, 0]
+    assert counts.sum() == int(np.floor(0.5 * train.user_counts + 1e-9).sum())
+    assert (counts <= train.item_counts).all()
+
+
+def test_recency_of_equal_times_is_their_average() -> None:
+    """Gaps 0, 1.5, 1.5 and 3."""
+    found = recency(np.array([9, 5, 5, 1]), 1.0)
+    assert np.allclose(found, [1, 1 / 2.5, 1 / 2.5, 1 / 4])
+
+
+def test_features_of_all_items_or_of_one_say_nothing() -> None:
+    features = ItemFeatures.of(
+        ("all", "pair", "one"), 4, np.array([0, 1, 2, 3, 0, 1, 2]), np.array([0, 0, 0, 0, 1, 1, 2])
+    )
+    cosines = feature_cosines(features, np.arange(4, dtype=np.int32))
+    expected = np.zeros((4, 4))
+    expected[:2, :2] = 1
+    assert np.allclose(cosines, expected)
+
+
+def test_whom_a_release_exposes_is_counted() -> None:
+    """Items 0 and 1 have one owner, item 2 another; 3 has two."""
+    G = np.array([[0, 1, 0, 1], [1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 0]], np.float64)
+    assert exposed(G, np.array([1, 1, 1, 2])) == 2
+
+
+def test_below_five_owners_the_model_says_so() -> None:
+    train = data()
+    told = trained(Cooccurrence(knn=1.0, least=1), train).cost()
+    owners = {int(train.user[train.item == item][0]) for item in np.flatnonzero(train.item_counts == 1)}
+    assert told["exposed people"] == len(owners)
+    assert told["rare items"] == int(((train.item_counts > 0) & (train.item_counts < 5)).sum())
+    assert "exposed people" not in trained(Cooccurrence(knn=1.0, least=5), train).cost()
+
+
+def test_times_are_needed_where_they_count() -> None:
+    train = replace(data(), time=None)
+    with pytest.raises(DataError, match="recency must be 0 where rows have no times"):
+        trained(Cooccurrence(knn=1.0, recency=1.0), train)
+    equal = replace(data(), time=np.zeros(len(data()), np.int64))
+    method: dict[str, Any] = {"knn": 1.0, "least": 1}
+    with_times, without = Cooccurrence(recency=2.0, **method), Cooccurrence(**method)
+    assert (lists(trained(with_times, equal)) == lists(trained(without, train))).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "ease, knn or order must be above 0"),
+        ({"knn": 1.0, "features": 0.1}, "features must be 0 where ease is 0"),
+        ({"knn": -1.0}, "knn"),
+        ({"ease": 1.0, "least": 0}, "least"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        Cooccurrence(**settings)
+
+
+def test_more_items_than_fit_are_refused_with_the_figure() -> None:
+    with pytest.raises(FederationError, match=r"memory_gb must be at least 0\.0.* raise least"):
+        trained(Cooccurrence(ease=1.0, least=1, memory_gb=1e-6), data())
+
+
+def test_a_word_above_its_bound_ends_the_round() -> None:
+    """A device that counts an item nobody was counted with is found in the sum."""
+    train = data()
+    fitted = trained(Cooccurrence(knn=1.0, least=1), train)
+    phase = fitted.plan.algorithm.phases(fitted.plan.info)[1]
+    table = phase.sends.tables[0]
+    assert isinstance(table.exact, RowBounds)
+    most = np.asarray(table.exact.most, np.int64)
+    lie = SparseRows(np.arange(table.rows, dtype=np.int32), (most[:, None] + 1).astype(np.uint32))
+    with pytest.raises(FederationError, match="one device broke its bound"):
+        phase.sends.check_sum(Update({"pairs": lie}), EVERYONE)
+
+
+def test_a_part_of_the_devices_is_asked_for_each_part_of_the_pairs() -> None:
+    """Bytes halve; a pair that occurs G times is estimated with a standard deviation of about sqrt(G)."""
+    train = crowd(600, 30)
+    whole, half = (trained(Cooccurrence(knn=1.0, k=30, least=5, parts=parts), train) for parts in (1, 2))
+    sent = [model.ledger.totals["bytes_up"] for model in (whole, half)]
+    assert sent[1] < 0.75 * sent[0]
+    everything, estimate = (
+        NearestItems(model.model["neighbours"].astype(np.int32), model.model["similarity"]).dense()
+        for model in (whole, half)
+    )
+    counts = train.item_counts[train.item_counts >= 5]
+    spread = np.sqrt(everything / np.sqrt(np.outer(counts, counts)))
+    assert (np.abs(estimate - everything) <= 6 * spread + 1e-6).all()
+    assert not np.allclose(estimate, everything)
+
+
+def test_no_phase_but_the_first_is_declared_before_the_counts() -> None:
+    method = Cooccurrence(knn=1.0, least=1)
+    plan = Plan(method, data(), channel=SECURE)
+    assert plan.info.counts is None
+    assert method.phases(plan.info)[1].sends.tables == ()
+    later = plan.after({"counts": np.asarray(data().item_counts, np.uint32)[:, None]})
+    assert later.info.counts is not None
+    assert method.phases(later.info)[1].sends.tables[0].rows > 0
