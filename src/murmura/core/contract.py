@@ -164,6 +164,11 @@ class Phase:
     part: float = 1.0  # of the clients that would be called
     follows: str = ""  # the phase in which a client must have been counted
 
+    @property
+    def fetches_model(self) -> bool:
+        """Whether a visit downloads anything of the public model; where not, its context has none."""
+        return self.receives is None or bool(self.receives.tables)
+
     def __post_init__(self) -> None:
         if not 0 < self.part <= 1:
             raise SettingError(
@@ -235,9 +240,21 @@ class Algorithm(ABC):
     def public_counts(self, model: Arrays) -> Longs | None:
         """How often each item occurs, once a phase has made it public; `info.counts` holds it from then on.
 
-        Before that a method that `releases_counts` knows none. Names and repeats of phases do not depend on it.
+        Before that a method that `releases_counts` knows none. Names and repeats of phases do not depend on it,
+        nor who is asked.
         """
         return None
+
+    def knows_counts(self, phase: Phase) -> bool:
+        """Whether a visit of this phase fetches the released counts: it follows the phase of their sum."""
+        return self.releases_counts and bool(phase.follows)
+
+    def summed_counts(self, received: Total, items: int) -> Longs:
+        """The counts that become public with a sum that others follow: by default its table `counts`."""
+        table = received.update.tables["counts"]
+        counts = np.zeros(items, np.int64)
+        counts[table.index] = table.values[:, 0]
+        return counts
 
     @abstractmethod
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:

@@ -20,6 +20,11 @@ COUNT_BYTES = INDEX_BYTES = 4
 SCALAR_BYTES = 8
 
 
+def released_counts_bytes(items: int) -> int:
+    """The length of the counts of so many items as they are published: an arrays message (docs/wire.md)."""
+    return HEADER_BYTES + len(f'[["counts", "<u4", [{items}]]]') + COUNT_BYTES * items
+
+
 @dataclass(frozen=True)
 class TableSpec:
     """One table: whose rows they are, how many there can be, and what a row holds.

@@ -12,7 +12,7 @@ from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import Kernel
-from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec
+from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
 from murmura.core.population import States
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
@@ -72,10 +72,20 @@ class Federation:
             self._published = self.server, self.plan.channel.as_downloaded(self.server.model)
         return self._published[1]
 
+    def received_model(self, phase: Phase) -> Arrays:
+        """What a client has of the public model in a visit of this phase."""
+        return self.published if phase.fetches_model else {}
+
     def downloads(self, phase: Phase) -> MessageSpec:
-        """What a visit of this phase fetches."""
+        """What a visit of this phase fetches of the public model."""
         plan = self.plan
         return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.info))
+
+    def count_counts(self, phase: Phase, visits: int) -> None:
+        """What so many visits fetch of the counts that an earlier phase has made public."""
+        info = self.plan.info
+        if self.plan.algorithm.knows_counts(phase) and info.counts is not None:
+            self.tally.bytes_down += visits * released_counts_bytes(info.items)
 
     def step(self, server: ServerState, answers: Answers) -> None:
         """Go on from the server's step; what has become public then is known to everyone."""
@@ -85,6 +95,7 @@ class Federation:
     def count_visits(self, phase: Phase, visits: int, rows: Mapping[str, int]) -> None:
         """What so many visits moved: updates with so many rows of each table, or the vectors of a channel."""
         plan, chain = self.plan, self.plan.chains.get(phase.name)
+        self.count_counts(phase, visits)
         if chain is None:
             self.tally.count(plan.info, self.downloads(phase), phase.sends, visits, rows)
         else:

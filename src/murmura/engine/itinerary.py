@@ -18,6 +18,7 @@ from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.rng import Purpose, Rng, Words, philox
 from murmura.core.schedule import Schedule
+from murmura.core.update import Arrays
 
 EXAMPLES = 4_000_000  # of one batch of rounds at most: a second or so of compiled work between signs of life
 LINE_PER_ROUND = 20_000  # a schedule with more rounds than this has one ledger line per epoch
@@ -146,6 +147,12 @@ class Itinerary:
         """What says publicly who is in the part that an exchange calls: words 4 step to 4 step + 3."""
         places = 4 * at.step + np.arange(4)
         return Rng(secret, at.round).stream(Purpose.PART).words_at(places).astype("<u4").tobytes()
+
+    def after(self, model: Arrays) -> Itinerary:
+        """The same once this public model is known: perhaps it tells how often items occur."""
+        if not self.algorithm.releases_counts:
+            return self
+        return replace(self, info=replace(self.info, counts=self.algorithm.public_counts(model)))
 
     def followed(self, phase: Phase) -> bool:
         """Whether who is counted in this phase decides who takes part in a later one."""

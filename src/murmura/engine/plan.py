@@ -84,7 +84,7 @@ class Plan:
     def info(self) -> FederationInfo:
         """What every machine knows."""
         info = federation_info(self.algorithm, self.data, self.groups)
-        return replace(info, counts=self.counts) if self.algorithm.releases_counts else info
+        return info if self.counts is None else replace(info, counts=self.counts)
 
     def after(self, model: Arrays) -> Plan:
         """The same training once this public model is known: perhaps it tells how often items occur."""
@@ -189,8 +189,12 @@ def refuse_unfit(algorithm: Algorithm, data: Interactions) -> None:
 
 
 def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:
-    """What every machine knows of a federation of the users of `data`: features only where they are used."""
-    return with_used_features(algorithm, FederationInfo.of(data, groups))
+    """What every machine knows of a federation of the users of `data`: features only where they are used.
+
+    A method that releases the counts of items itself begins without any.
+    """
+    info = with_used_features(algorithm, FederationInfo.of(data, groups))
+    return replace(info, counts=None) if algorithm.releases_counts else info
 
 
 def with_used_features(algorithm: Algorithm, info: FederationInfo) -> FederationInfo:

@@ -163,7 +163,8 @@ class InProcess:
         try:
             with stage("history"):
                 history, rng = people.history(client, round), people.rng(client, round)
-            context = RoundContext(f.plan.info, phase.name, round, f.published, f.answers.get(client))
+            model = f.received_model(phase)
+            context = RoundContext(f.plan.info, phase.name, round, model, f.answers.get(client))
             made = visit(algorithm, phase, context, f.client(client), history, rng, chain)
             with stage("encoding"):
                 if self.wire:

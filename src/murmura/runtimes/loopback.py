@@ -264,6 +264,7 @@ class _RunningFederation:
         f.tally.rows_up += storage.last.rows
         f.tally.bytes_up += storage.last.bytes - HEADERS[f.plan.channel.channel]
         f.tally.count_down(f.plan.info, f.downloads(phase), 1)
+        f.count_counts(phase, 1)
         rows = slice(f.plan.people.start[client], f.plan.people.start[client + 1])
         f.tally.sent[rows] = np.isin(f.plan.people.item[rows], storage.memory.sent)
         f.tally.disclosed[client] = f.tally.sent[rows].sum()

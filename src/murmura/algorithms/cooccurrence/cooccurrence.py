@@ -235,14 +235,14 @@ class Cooccurrence(PairModelSettings, Algorithm):
         return ServerState({**server.model, **self._solve(counts, private)}, private), {}
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
-        sums = received.update.tables["counts"]
-        counts = np.zeros_like(server.model["counts"])
-        counts[sums.index] = sums.values
-        known = counts[:, 0].astype(np.int64)
+        known = self.summed_counts(received, len(server.model["counts"]))
         self.refuse_too_large(int((known >= self.least).sum()))
         people = np.array([received.count], np.int64)
-        model = {**server.model, "counts": counts, **self._no_weights(known)}
-        return ServerState(model, {**server.private, "people": people})
+        # an earlier release, in the window before, is of other sums: nothing of it goes on
+        features = {name: server.private[name] for name in ("start", "feature") if name in server.private}
+        counts = {"counts": known[:, None].astype(np.uint32)}
+        model = {**counts, **self._no_weights(known), **self._no_order(len(known))}
+        return ServerState(model, {**features, "people": people})
 
     def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
         """The weights between the items that take part, by ascending number."""
