@@ -84,9 +84,11 @@ class World:
 
     def __post_init__(self) -> None:
         self.network = Faults()
-        self.info = FederationInfo.of(self.data, groups=self.groups)
+        preset = algorithm(self.method)(**self.settings)
+        info = FederationInfo.of(self.data, groups=self.groups)
+        self.info = replace(info, counts=None) if preset.algorithm().releases_counts else info
         self.setup = FederationSetup(
-            algorithm(self.method)(**self.settings),
+            preset,
             FederationDescription.of(self.data.items, self.info),
             self.channel,
             self.timing,

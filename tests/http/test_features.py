@@ -126,7 +126,7 @@ def test_a_method_of_features_without_any_is_refused_before_it_trains() -> None:
 
     kgflex = agreed(bare.encode(), 0, method="kgflex", settings={"factors": 2})
     cache = DownloadCache("http://c", send, kgflex)
-    model = Download(name_of(bare.encode()), asyncio.run(cache.exact_length()))
+    model = Download(name_of(bare.encode()), cache._exact_length(bare.info))
     asked = replace(manifest(), model=model, counts=None)
     with pytest.raises(RefusedError, match="kgflex needs item features, but the description names none"):
         asyncio.run(cache.model(asked))

@@ -19,6 +19,7 @@ from murmura.runtimes.http.device.log_check import check_log
 from murmura.runtimes.http.device.trust import last_verified, newest_model
 from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.log import (
+    LoggedModel,
     LogHead,
     LogProof,
     manifest_entry,
@@ -334,7 +335,7 @@ def test_anybody_can_check_the_whole_log(tmp_path: Path) -> None:
         found = await check_log(world.network, COORDINATOR, joined)
         assert (found.entries, found.manifests, found.models, found.terms) == (6, 3, 2, 1)
         newest = await newest_model(world.network, COORDINATOR, joined, devices[0].storage.memory.head)
-        assert newest == world.coordinator.rounds.now.model
+        assert newest == LoggedModel(world.coordinator.rounds.now.model)
         last = await last_verified(world.network, COORDINATOR, joined, devices[0].storage.memory.head)
         assert last is not None
         assert last.manifest.serial == 1

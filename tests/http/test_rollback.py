@@ -11,7 +11,7 @@ import pytest
 from murmura.core.update import Arrays
 from murmura.runtimes.http.coordinator.store import KEPT_MODELS
 from murmura.runtimes.http.device.trust import newest_model
-from murmura.runtimes.http.protocol.log import unpack_entries
+from murmura.runtimes.http.protocol.log import LoggedModel, unpack_entries
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import ask, bearer
 from murmura.runtimes.loopback import COORDINATOR
@@ -43,7 +43,7 @@ def test_going_back_restores_the_model_and_its_rounds_are_done_again_under_new_n
         assert (rounds.now.position.round, rounds.now.position.serial) == (3, 3)
         await world.turn()  # everybody signs the log that says so
         back = await newest_model(world.network, COORDINATOR, rounds.terms, None)
-        assert back == rounds.now.model
+        assert back == LoggedModel(rounds.now.model)
         world.start_coordinator()
         assert same(world.coordinator.rounds.now.server.model, states[0].model)
         world.coordinator.order("start")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from murmura.channel.chain import chain
+from murmura.channel.ring import Ring
 from murmura.channel.sealing import unseal
 from murmura.channel.shares import expand
 from murmura.core.codec import decode, decode_changes, decode_model, encode
@@ -38,6 +39,7 @@ from murmura.runtimes.http.protocol.log import LogHead, pack_entries, unpack_ent
 from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.merkle import extends, includes, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.released_sum import ReleasedSum
 from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
@@ -84,14 +86,14 @@ def witness(role: Role, folder: Path) -> Aggregator:
 def aggregator(role: Role, folder: Path) -> Aggregator:
     """One that has opened the round too."""
     made = witness(role, folder)
-    assert opened(made, COUNTS) == (SIGNED.seed if role == "seed" else SIGNED.vector)
+    assert opened(made, b"") == (SIGNED.seed if role == "seed" else SIGNED.vector)
     return made
 
 
-def opened(made: Aggregator, counts: bytes) -> bytes:
-    """What an aggregator answers to the manifest of the round with these counts."""
+def opened(made: Aggregator, more: bytes) -> bytes:
+    """What an aggregator answers to the manifest of the round, with counts or without."""
     signature = key_of("coordinator").sign("manifest", SIGNED.content)
-    return made.open_round(signature + wire.pack_pair(SIGNED.content, counts))
+    return made.open_round(signature + wire.pack_pair(SIGNED.content, more))
 
 
 def report(made: Aggregator, message: bytes) -> bytes:
@@ -183,9 +185,7 @@ def test_the_model_is_read_whole_or_by_what_changed() -> None:
         np.testing.assert_array_equal(changed[name], values, strict=True)
         np.testing.assert_array_equal(values[INFO.listed].squeeze(), plain["values"][name])
     m = SIGNED.manifest
-    assert INFO.counts is not None
-    assert INFO.counts.tolist() == [90, 40, 0, 7]
-    assert (m.counts and m.counts.hash) == hashlib.sha256(COUNTS).hexdigest()
+    assert m.counts is None
     assert hashlib.sha256(bytes.fromhex(plain["whole"])).hexdigest() == m.model.hash
     assert (m.changes[0].hash, m.changes[0].bytes) == (
         hashlib.sha256(bytes.fromhex(plain["changes"])).hexdigest(),
@@ -298,6 +298,17 @@ def _joined(message: bytes) -> None:
     check_join(Admission.decode(bytes.fromhex(plain["shown"])), TERMS, plain["token"], message, NOW)
 
 
+def test_counts_are_what_both_halves_of_a_released_sum_add_up_to() -> None:
+    assert INFO.counts is not None
+    assert INFO.counts.tolist() == [90, 40, 0, 7]
+    shown = ReleasedSum.decode(bytes.fromhex(GOOD["released"]["sum"]))
+    shown.check(TERMS)
+    assert shown.manifest.hex() == GOOD["released"]["manifest"]
+    assert shown.encode().hex() == GOOD["released"]["sum"]
+    total = shown.total(Ring(TERMS.channel_settings.ring, 1 + len(INFO.listed)))
+    assert total.tolist() == [150, *INFO.counts[INFO.listed].tolist()]
+
+
 def _fetched(message: bytes, name: str) -> None:
     published, content = Published(message), bytes.fromhex(GOOD["model"][name])
     cache = DownloadCache("http://c", published, TERMS)
@@ -319,6 +330,7 @@ def readers(folder: Path) -> dict[str, Callable[[bytes], object]]:
         "changes": lambda m: _fetched(m, "changes"),
         "counts": lambda m: opened(witness("seed", folder), m),
         "description's counts": DESCRIBED.with_counts,
+        "released sum": lambda m: ReleasedSum.decode(m).check(TERMS),
         "share 0": lambda m: report(aggregator("seed", folder), m),
         "share 1": lambda m: report(aggregator("vector", folder), m),
         "letter": readable,

@@ -171,9 +171,17 @@ def _models() -> list[Row]:
 def _counts() -> list[Row]:
     told = np.array([90, 40, 0, 7], np.uint32)
     wide = wire.pack_arrays({"counts": told.astype(np.float64)})
+    summed, first = good.released(), good.released().halves[0]
+    larger = replace(summed, halves=(_flip(first, 4), summed.halves[1]))
+    another = replace(summed, manifest=good.manifest().hash)
+    exchanged = replace(summed, seed=summed.vector, vector=summed.seed)
     return [
-        ("counts", "other ones than the manifest names", wire.pack_arrays({"counts": told + 1}), "forged"),
-        ("counts", "none where the manifest names some", b"", "forged"),
+        ("counts", "some where the manifest names none", wire.pack_pair(good.counts(), b""), "forged"),
+        ("counts", "shorter than they claim", wire.pack_pair(good.counts(), b"")[:-1], "malformed"),
+        ("released sum", "a half with a bit flipped", larger.encode(), "forged"),
+        ("released sum", "of another round", another.encode(), "forged"),
+        ("released sum", "signed by the other aggregator", exchanged.encode(), "forged"),
+        ("released sum", "a byte short", summed.encode()[:-1], "malformed"),
         ("description's counts", "of fewer items", wire.pack_arrays({"counts": told[:3]}), "malformed"),
         ("description's counts", "of another type", wide, "malformed"),
         ("description's counts", "under another name", wire.pack_arrays({"count": told}), "malformed"),

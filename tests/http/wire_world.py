@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
-from murmura.channel.shares import split
+from murmura.channel.ring import Ring
+from murmura.channel.shares import expanded_sum, split
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import FederationInfo, History, RoundContext
@@ -29,6 +30,7 @@ from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey
 from murmura.runtimes.http.protocol.log import LogHead, LogProof, manifest_entry, model_entry, terms_entry
 from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
+from murmura.runtimes.http.protocol.released_sum import ReleasedSum, sum_content
 from murmura.runtimes.http.protocol.terms import (
     AggregatorAddress,
     CatalogueRule,
@@ -89,9 +91,17 @@ def counts() -> bytes:
     return wire.pack_arrays({"counts": np.array([90, 40, 0, 7], np.uint32)})
 
 
-def known(phase: str) -> FederationInfo:
-    """What everybody knows in the exchanges of a phase: the counts after the opening alone."""
-    return description().info if phase == "prior" else description().with_counts(counts()).info
+def released() -> ReleasedSum:
+    """The two halves of a sum of 150 devices that tells these counts."""
+    ring = Ring(CHANNEL.ring, 4)
+    first = expanded_sum([SHARE_SEED], ring)
+    second = ring.wrap(np.array([150, 90, 40, 7], np.int64) - first)
+    name, listed = manifests()[0].hash, wire.digest(b"".join(n.to_bytes(16, "big") for n in range(150)))
+    halves = ring.pack(first), ring.pack(second)
+    seed, vector = (
+        key.sign("sum", sum_content(name, listed, half)) for key, half in zip((SEED, VECTOR), halves)
+    )
+    return ReleasedSum(name, listed, seed, vector, halves)
 
 
 def base() -> dict[str, Any]:
@@ -165,7 +175,6 @@ def manifests() -> tuple[Manifest, Manifest, Manifest]:
         previous=first.hash.hex(),
         model=Download(new, len(packed(newest()))),
         changes=[shorter],
-        counts=Download(hashlib.sha256(counts()).hexdigest(), len(counts())),
         opened=OPENED,
         deadline=OPENED + 60,
     )
@@ -224,7 +233,7 @@ def report() -> bytes:
 
 def step(phase: str) -> tuple[Visit, RoundContext]:
     """What the method makes of a device's history in the round of a phase."""
-    m, method, info = manifests()[0 if phase == "prior" else 2], terms().algorithm(), known(phase)
+    m, method, info = manifests()[0 if phase == "prior" else 2], terms().algorithm(), description().info
     model = base() if phase == "prior" else newest()
     context = RoundContext(info, phase, m.round, model)
     stages = terms().chain(phase, info, m.largest)
@@ -234,7 +243,7 @@ def step(phase: str) -> tuple[Visit, RoundContext]:
 
 def payloads() -> tuple[bytes, bytes]:
     """The seed, and the vector that is missing."""
-    ring, vector = terms().chain("train", known("train"), manifest().largest).ring, step("train")[0].vector
+    ring, vector = terms().chain("train", description().info, manifest().largest).ring, step("train")[0].vector
     assert vector is not None
     seed, other = split(vector, ring, lambda n: SHARE_SEED)
     return seed, ring.pack(other)
@@ -267,7 +276,7 @@ def pass_of(kind: int, payload: bytes, by: ServerKey = ADMITTED) -> SharePass:
 
 def letter() -> IndividualReport:
     """The same vector where a server may read it."""
-    ring, vector = terms().chain("train", known("train"), manifest().largest).ring, step("train")[0].vector
+    ring, vector = terms().chain("train", description().info, manifest().largest).ring, step("train")[0].vector
     assert vector is not None
     name = manifest().hash + report()
     return IndividualReport(

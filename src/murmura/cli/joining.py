@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from murmura.runtimes.http.device.trust import newest_model
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.admission import Invitation
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
-from murmura.runtimes.http.protocol.manifest import Download
 
 FIRST = 10  # items of a list that count
 SENTENCES = {
@@ -155,13 +154,12 @@ class _Own:
         manifest, state = await d.last_manifest(), self.folder.memory.state
         if manifest is None or not (state or federation["rounds_done"]):
             return [], 0, []
-        terms, info = d.identity.terms, (await d.cache.description()).info
-        name = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)
-        download = manifest.model if name is None else Download(name, await d.cache.exact_length())
-        newest = replace(manifest, model=download, changes=[])
+        terms = d.identity.terms
+        logged = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)
+        newest, info = await d.cache.newest(manifest, logged)
         history, _ = d.history(info, self.folder.permission(), manifest.round)
         answer = await d.own_answer() if terms.phase(manifest.phase, info).returns else None
-        model = await d.cache.model(newest)
+        model = await d.cache.model(newest, info)
         people = max(1, len(d.identity.people))
         held = (terms, newest, info, model, state, history, d.identity.secret)
         best = recommend(*held, k, answer, people)

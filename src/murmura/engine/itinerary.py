@@ -154,6 +154,13 @@ class Itinerary:
             return self
         return replace(self, info=replace(self.info, counts=self.algorithm.public_counts(model)))
 
+    def known_in(self, phase: str) -> FederationInfo:
+        """What is known in a visit of a phase: released counts only where it follows the phase of their sum."""
+        if not self.algorithm.releases_counts:
+            return self.info
+        asked = next(one for one in self.algorithm.phases(self.info) if one.name == phase)
+        return self.info if self.algorithm.knows_counts(asked) else replace(self.info, counts=None)
+
     def followed(self, phase: Phase) -> bool:
         """Whether who is counted in this phase decides who takes part in a later one."""
         return any(other.follows == phase.name for other in self.algorithm.phases(self.info))

@@ -25,6 +25,7 @@ from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.agreement import Agreement
 from murmura.runtimes.http.aggregator.collection import CollectedRound
+from murmura.runtimes.http.aggregator.released_counts import check_released, evidence_bytes
 from murmura.runtimes.http.aggregator.witness import LogWitness
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
@@ -32,6 +33,7 @@ from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_sig
 from murmura.runtimes.http.protocol.log import unpack_entries
 from murmura.runtimes.http.protocol.manifest import LARGEST, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.released_sum import sum_content
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import SEED, SIGNATURE_BYTES, VECTOR, ShareHead, SharePass
 
@@ -100,8 +102,11 @@ class Aggregator:
         raise RefusedError("forged", "the last terms of the log must be those agreed here, but are others.")
 
     def open_round(self, message: bytes) -> bytes:
-        """The coordinator's signature, then a manifest and the counts it names; answers with a signature."""
-        signature, (content, counts) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
+        """The coordinator's signature, then a manifest and the counts it names with the sum they are from.
+
+        Answers with a signature.
+        """
+        signature, (content, more) = message[:SIGNATURE_BYTES], wire.unpack_pair(message[SIGNATURE_BYTES:])
         if len(content) > LARGEST:
             raise RefusedError("malformed", f"a manifest must not have {len(content)} bytes.")
         check_signature(bytes.fromhex(self.terms.coordinator), "manifest", content, signature)
@@ -125,7 +130,9 @@ class Aggregator:
             raise RefusedError(
                 "forged", "a manifest must be in the public log before it is opened, but is not."
             )
-        info = self.agreement.info_of(manifest, counts)
+        counts, evidence = wire.unpack_pair(more) if more else (b"", b"")
+        before, info = self.agreement.info, self.agreement.info_of(manifest, counts)
+        check_released(self.terms, before, info, self._store, manifest, evidence)
         phase = self.terms.phase(manifest.phase, info)
         self._check_window(manifest, phase)
         self._begin(manifest, phase, info)
@@ -182,9 +189,11 @@ class Aggregator:
 
     @property
     def opening_bytes(self) -> int:
-        """The longest request to open a round: a signed manifest, and four bytes for every item."""
-        items = 0 if self.agreement.agreed is None else self.agreement.info.items
-        return SIGNATURE_BYTES + LARGEST + SMALLEST_ARRAYS + 4 * items
+        """The longest request to open a round: a signed manifest, counts of items, the sum they are from."""
+        smallest = SIGNATURE_BYTES + LARGEST + SMALLEST_ARRAYS
+        if self.agreement.agreed is None:
+            return smallest
+        return smallest + 4 * self.agreement.info.items + evidence_bytes(self.terms, self.agreement.info)
 
     @property
     def share_bytes(self) -> int:
@@ -346,7 +355,8 @@ class Aggregator:
     def _signed_total(self, name: bytes, ids: bytes, total: bytes) -> bytes:
         """Signature of the list, signature of the sum over it, the sum."""
         listed = hashlib.sha256(ids).digest()
-        return self.key.sign("reports", name + ids) + self.key.sign("sum", name + listed + total) + total
+        signed = self.key.sign("sum", sum_content(name, listed, total))
+        return self.key.sign("reports", name + ids) + signed + total
 
     def _collecting(self, name: bytes) -> CollectedRound:
         if self._open is None or self._open.manifest.hash != name:

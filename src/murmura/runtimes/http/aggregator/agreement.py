@@ -142,7 +142,9 @@ class Agreement:
         wanted = "" if self._terms is None else self._terms.catalogue.description
         if name.hex() != wanted or hashlib.sha256(content).hexdigest() != wanted:
             raise RefusedError("forged", "a description must be the one the terms name, but is not.")
-        FederationDescription.decode(content)
+        described = FederationDescription.decode(content)
+        if self._terms is not None:
+            described.check_for(self._terms.algorithm())
         self._store.write([put_fact("description", content)], durable=True)
         self._look_again()
         return True

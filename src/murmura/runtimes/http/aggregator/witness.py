@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
 from murmura.runtimes.http.protocol.keys import ServerKey
-from murmura.runtimes.http.protocol.log import LogHead, manifest_entry
+from murmura.runtimes.http.protocol.log import LogHead, is_model, manifest_entry
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -48,7 +48,7 @@ class LogEnd:
             raise RefusedError("malformed", "a log must begin with the terms, but begins with something else.")
         if kind == b"manifest":
             return self._after_manifest(Manifest.decode(content), terms)
-        if kind == b"model" and len(content) == 8 + HASH_BYTES and self.serial >= 0:
+        if is_model(kind, content) and self.serial >= 0:
             return self
         raise RefusedError("malformed", "an entry of the log must be terms, a manifest or a model, but is not.")
 

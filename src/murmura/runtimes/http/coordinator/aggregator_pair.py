@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import dataclass, field
 
 from murmura.channel.ring import Ring
-from murmura.core.rng import Words
 from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import LogHead, head_content, unpack_entries
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.released_sum import ReleasedSum, sum_content
 from murmura.runtimes.http.protocol.terms import AggregatorAddress, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
@@ -77,9 +77,15 @@ class AggregatorPair:
         check_signature(bytes.fromhex(address.key), "head", content, signature)
         return signature
 
-    async def open_round(self, send: Transport, content: bytes, counts: bytes = b"") -> tuple[bytes, bytes]:
-        """Both signatures of a manifest: both must have opened the round before a device hears of it."""
-        signed = self.key.sign("manifest", content) + wire.pack_pair(content, counts)
+    async def open_round(
+        self, send: Transport, content: bytes, counts: bytes = b"", released: bytes = b""
+    ) -> tuple[bytes, bytes]:
+        """Both signatures of a manifest: both must have opened the round before a device hears of it.
+
+        `counts` of items that it names come with the sum they are from.
+        """
+        more = wire.pack_pair(counts, released) if counts else b""
+        signed = self.key.sign("manifest", content) + wire.pack_pair(content, more)
         found = []
         for address in (self.seed, self.vector):
             signature = (await ask(send, "POST", f"{address.url}/rounds", signed)).body
@@ -92,8 +98,8 @@ class AggregatorPair:
         reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
         return _number(reply.get("reports"))
 
-    async def total(self, send: Transport, name: bytes, ring: Ring, called: int) -> tuple[Words, int]:
-        """The sum over the reports both agree on, and how many they are."""
+    async def total(self, send: Transport, name: bytes, ring: Ring, called: int) -> tuple[ReleasedSum, int]:
+        """The sum over the reports both agree on, in two halves, and how many they are."""
         at = f"{self.vector.url}/rounds/{name.hex()}"
         command = self.key.sign("close", name)
         longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
@@ -107,22 +113,22 @@ class AggregatorPair:
                 f"a sum must be of at least {self.terms.minimum} reports, but only {count} arrived.",
             )
         most = 2 * SIGNATURE_BYTES + ring.message_bytes
-        signed, first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
-        _, second = await self._release(send, self.vector, name, signed, ids, most)
-        return ring.add_up([ring.unpack(first), ring.unpack(second)]), count
+        signed, *first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
+        _, *second = await self._release(send, self.vector, name, signed, ids, most)
+        return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), count
 
     async def _release(
         self, send: Transport, address: AggregatorAddress, name: bytes, agreed: bytes, ids: bytes, most: int
-    ) -> tuple[bytes, bytes]:
-        """(its signature of the list, its sum)."""
+    ) -> tuple[bytes, bytes, bytes]:
+        """(its signature of the list, that of its half of the sum, the half)."""
         message = self.key.sign("release", name) + agreed + ids
         at = f"{address.url}/rounds/{name.hex()}/release"
         body = (await ask(send, "POST", at, message, largest=most)).body
         signed, proof, total = body[:64], body[64:128], body[128:]
         key = bytes.fromhex(address.key)
         check_signature(key, "reports", name + ids, signed)
-        check_signature(key, "sum", name + hashlib.sha256(ids).digest() + total, proof)
-        return signed, total
+        check_signature(key, "sum", sum_content(name, hashlib.sha256(ids).digest(), total), proof)
+        return signed, proof, total
 
     async def forget(self, send: Transport, name: bytes) -> None:
         """The sum is committed: nobody needs to keep which reports it is of."""

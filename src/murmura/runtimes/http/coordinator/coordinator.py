@@ -195,10 +195,10 @@ class Coordinator:
 
     def blob(self, name: bytes) -> bytes:
         """A public model or the description, by its hash."""
-        found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (name,))
+        found = self.rounds.store.blob(name)
         if found is None:
             raise RefusedError("unknown", "nothing is published under this hash; it may be of an older round.")
-        return bytes(found[0])
+        return found
 
     def check_operator(self, token: str) -> None:
         """Refuse anyone else."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from murmura.channel.chain import Chain
@@ -15,12 +15,14 @@ from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
 from murmura.core.rng import Words
 from murmura.engine.federation import server_step
+from murmura.engine.itinerary import Position
 from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair
 from murmura.runtimes.http.coordinator.agreement import TermsKeeper
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
+from murmura.runtimes.http.coordinator.open_round import OpenRound, RoundCounters
 from murmura.runtimes.http.coordinator.setup import FederationSetup
-from murmura.runtimes.http.coordinator.store import CoordinatorStore, Presence
+from murmura.runtimes.http.coordinator.store import CoordinatorStore
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
@@ -36,37 +38,6 @@ PATIENCE = 1.0  # after its deadline a round may take this many times its length
 PASSING = ("paused", "rate", "full")  # refusals that another attempt may not meet
 
 
-@dataclass
-class OpenRound:
-    """The round at work."""
-
-    manifest: Manifest
-    hash: bytes
-    called: frozenset[int]
-    envelope: bytes = b""  # as devices get it, once everybody has signed
-    published: bool = False
-    reports: int = 0
-    tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
-    individual_reports: IndividualReports | None = None  # in readable mode only
-
-    def holder(self, report: bytes) -> int | None:
-        """Whose report id this is."""
-        return next((slot for slot, given in self.tickets.items() if given == report), None)
-
-    @property
-    def presence(self) -> Presence:
-        """Who came of those who were called; nobody is missed in a round that was never published."""
-        return frozenset(self.tickets), self.called if self.published else frozenset()
-
-
-@dataclass
-class RoundCounters:
-    """For the operator's metrics, since the start of this process."""
-
-    committed: int = 0
-    abandoned: int = 0
-
-
 class RoundRunner:
     """How a federation moves on."""
 
@@ -79,12 +50,18 @@ class RoundRunner:
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
         self._known_pair: AggregatorPair | None = None
         self.counters = RoundCounters()
-        self.state, self.now = self.store.state, self.store.federation_state()
+        self.state = self.store.state
+        self._look_again()
         self.live: OpenRound | None = None
         self.trouble = ""  # why the last attempt to move on failed, where another one may fail the same way
         self.waits_until = 0.0  # for the next release window, while an exchange of the opening must wait for it
         self._counted: AcceptedReports | None = None  # in the round before this one, in readable mode
         self._go_on()
+
+    def _look_again(self) -> None:
+        """Where the federation stands, and what its model has made public."""
+        self.now = self.store.federation_state()
+        self.itinerary = self.itinerary.after(self.now.server.model)
 
     def _go_on(self) -> None:
         """A round that was open when the coordinator stopped goes on; in readable mode its updates are lost."""
@@ -160,6 +137,7 @@ class RoundRunner:
         await self._sign_head(send)  # also while nothing begins: what is logged is to be seen
         if self.state != "running" or self.itinerary.finished(at):
             return
+        at = self._in_this_window()
         registered = self.store.registered()
         awaited = self.setup.wait_for if at.serial == 0 else 0
         if len(registered) < max(self.setup.channel.minimum_cohort, awaited) or self._waits():
@@ -170,6 +148,16 @@ class RoundRunner:
         self.store.open_round(manifest, called)
         self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
         await self._publish(self.live, send)
+
+    def _in_this_window(self) -> Position:
+        """An exchange that follows another asks whom that one counted in this window; else that one is next."""
+        at, phases = self.now.position, [phase.name for phase in self.itinerary.opening]
+        follows = self.itinerary.phase(at).follows
+        window = self.terms.windows.at(self._clock())
+        if follows in phases and self.store.released(follows, window) is None:
+            self.store.go_back(replace(at, done=phases.index(follows), step=0))
+            self._look_again()
+        return self.now.position
 
     def _waits(self) -> bool:
         """An exchange of the opening that devices have heard of waits for the next window to be done again."""
@@ -197,7 +185,7 @@ class RoundRunner:
             model=Download(self.now.model, self.now.model_bytes),
             changes=list(self.now.changes),
             shapes={name: list(array.shape) for name, array in self.now.server.model.items()},
-            counts=None,
+            counts=self.now.counts if self.itinerary.algorithm.knows_counts(phase) else None,
             answers=bool(self.now.answers),
             called=called,
             largest=self.itinerary.called(at),
@@ -213,14 +201,22 @@ class RoundRunner:
         seed = vector = wire.NO_SIGNATURE
         head = await self._sign_head(send)
         if self._pair is not None:
-            seed, vector = await self._pair.open_round(send, content)
+            seed, vector = await self._pair.open_round(send, content, *self._named_counts(m))
         else:
-            live.individual_reports = IndividualReports(self.terms, m, self.itinerary.info)
+            live.individual_reports = IndividualReports(self.terms, m, self.itinerary.known_in(m.phase))
         proof = self.store.log.proof(head, len(self.store.log) - 1, self.store.published_size(m.serial))
         signed = SignedManifest(content, self._key.sign("manifest", content), seed, vector, proof)
         live.envelope = signed.encode()
         self.store.publish(m, live.envelope, self.itinerary.phase(self.now.position).repeat is not None)
         live.published = True
+
+    def _named_counts(self, m: Manifest) -> tuple[bytes, bytes]:
+        """The counts of items that a manifest names, and the sum they are from."""
+        if m.counts is None:
+            return b"", b""
+        counts = self.store.blob(bytes.fromhex(m.counts.hash))
+        follows = self.itinerary.phase(self.now.position).follows
+        return counts or b"", self.store.released(follows, m.window) or b""
 
     async def _sign_head(self, send: Transport) -> LogHead:
         """The newest head with everybody's signature."""
@@ -256,16 +252,22 @@ class RoundRunner:
                 raise
             live.reports = m.called
         if live.reports >= m.called or self._clock() > m.deadline:
-            chain = self.terms.chain(m.phase, self.itinerary.info, m.largest)
-            total, count = await pair.total(send, m.hash, chain.ring, m.called)
-            self._commit(live, _decoded(chain, total, m.round, count), count)
+            chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
+            released, count = await pair.total(send, m.hash, chain.ring, m.called)
+            received = _decoded(chain, released.total(chain.ring), m.round, count)
+            self._commit(live, received, count, {}, released.encode())
             with contextlib.suppress(
                 MurmuraError
             ):  # it forgets the round at the latest when the next one opens
                 await pair.forget(send, m.hash)
 
     def _commit(
-        self, live: OpenRound, received: Total | IndividualUpdates, count: int, left_out: Mapping[int, str] = {}
+        self,
+        live: OpenRound,
+        received: Total | IndividualUpdates,
+        count: int,
+        left_out: Mapping[int, str] = {},
+        released: bytes = b"",
     ) -> None:
         """The server's step, written down with the round and whose update it did not use."""
         if self.live is not live:  # given up while its sum was on the way
@@ -274,10 +276,17 @@ class RoundRunner:
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         serial, ended = live.manifest.serial, self._clock()
-        self.store.commit(serial, position, server, answers, count, ended, said, live.presence)
+        m = live.manifest
+        kept = (m.phase, m.window, released) if self._followed(m) else None
+        self.store.commit(serial, position, server, answers, count, ended, said, live.presence, kept)
         self.counters.committed += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
-        self.live, self.now = None, self.store.federation_state()
+        self.live = None
+        self._look_again()
+
+    def _followed(self, manifest: Manifest) -> bool:
+        """Whether only those counted in this exchange are asked another one."""
+        return any(phase.follows == manifest.phase for phase in self.itinerary.opening)
 
     def _step(self, manifest: Manifest, received: Total | IndividualUpdates) -> tuple[ServerState, Answers]:
         algorithm, round = self.itinerary.algorithm, manifest.round
@@ -295,7 +304,8 @@ class RoundRunner:
         position = self.itinerary.after_failure(self.now.position)
         serial, ended = live.manifest.serial, self._clock()
         self.store.abandon(serial, position, live.reports, ended, why, live.presence)
-        self.live, self.now = None, self.store.federation_state()
+        self.live = None
+        self._look_again()
         self.counters.abandoned += 1
 
     def rollback(self, done: int) -> None:
@@ -305,7 +315,7 @@ class RoundRunner:
                 "released", "a rollback needs a paused federation without an open round; pause it."
             )
         self.store.rollback(done, self.now.position)
-        self.now = self.store.federation_state()
+        self._look_again()
 
     @property
     def individual_report_bytes(self) -> int:

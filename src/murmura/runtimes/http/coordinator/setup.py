@@ -77,6 +77,7 @@ class FederationSetup:
         """Its exchanges; refuses what cannot be run."""
         self.timing.check()
         info, method = self.description.info, self.preset.algorithm()
+        self.description.check_for(method)
         if private := private_settings(method):
             raise SettingError(
                 f"everybody reads the settings of a federation, so they must hold nothing private, but "

@@ -14,7 +14,9 @@ from murmura.core.arrays import Ints
 from murmura.core.codec import encode_changes, encode_model
 from murmura.core.contract import Answers, ServerState
 from murmura.core.feature_codec import encode_features
+from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
+from murmura.core.update import Arrays
 from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.runtimes.http.coordinator.public_log import PublicLog
@@ -26,6 +28,7 @@ from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedMa
 from murmura.runtimes.http.protocol.refusals import RefusedError
 
 Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
+RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
 LONGEST = 500  # characters kept of what is said of a round
 KEPT_MODELS = 5  # server states that a rollback can go back to
 
@@ -40,6 +43,7 @@ class FederationState:
     model: str  # hash of the public model
     model_bytes: int  # its length
     changes: tuple[Download, ...] = ()  # shorter ways to it
+    counts: Download | None = None  # of items, which an exchange has made public
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +97,23 @@ class CoordinatorStore:
         )
         answers = answers_of(wire.unpack_arrays(self._fact("answers")))
         position = Position.decode(self._fact("progress"))
-        name = self._fact("model")
-        found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
-        assert found is not None
-        return FederationState(position, server, answers, name.hex(), int(found[0]), self._shorter())
+        model, counts = self._published(self._fact("model")), self._published(self._store.fact("counts") or b"")
+        assert model is not None
+        return FederationState(position, server, answers, model.hash, model.bytes, self._shorter(), counts)
 
     def _shorter(self) -> tuple[Download, ...]:
         kept = self._store.fact("changes") or b""
-        base, name = kept[: wire.HASH_BYTES], kept[wire.HASH_BYTES :]
+        found = self._published(kept[wire.HASH_BYTES :], base=kept[: wire.HASH_BYTES].hex())
+        return () if found is None else (found,)
+
+    def _published(self, name: bytes, base: str = "") -> Download | None:
         found = self._store.row("SELECT length(content) FROM blobs WHERE hash = ?", (name,))
-        return () if found is None else (Download(name.hex(), int(found[0]), base.hex()),)
+        return None if found is None else Download(name.hex(), int(found[0]), base)
+
+    def blob(self, name: bytes) -> bytes | None:
+        """What is published under a hash."""
+        found = self._store.row("SELECT content FROM blobs WHERE hash = ?", (name,))
+        return None if found is None else bytes(found[0])
 
     def registered(self) -> Ints:
         """The slots of all devices, ascending."""
@@ -176,10 +187,14 @@ class CoordinatorStore:
         now: float,
         said: str,
         present: Presence,
+        released: tuple[str, int, bytes] | None = None,
     ) -> None:
-        """The next model, the new position and the end of the round in one transaction."""
+        """The next model, the new position and the end of the round in one transaction.
+
+        `released` is a sum that another exchange follows: its phase, its window, its signed halves.
+        """
         changes = self._now(position, server, answers)
-        entries = [model_entry(serial, self._named(server)[0])]
+        entries = [self._entry(serial, server)]
         row = (serial, position.done, _packed(server, answers))
         kept = [  # between two exchanges of a round there is nothing to go back to
             *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
@@ -189,9 +204,21 @@ class CoordinatorStore:
                 (KEPT_MODELS,),
             ),
         ]
+        if released is not None:
+            phase, window, halves = released
+            changes.append(put_fact(RELEASED + phase, window.to_bytes(8, "little") + halves))
         changes += [*kept, *self.log.appended(entries)]
         self._end(serial, position, "committed", count, now, said, changes, present)
         self.log.grown(entries)
+
+    def released(self, phase: str, window: int) -> bytes | None:
+        """What is kept of a sum of this window that other exchanges follow; None where there was none."""
+        kept = self._store.fact(RELEASED + phase) or b""
+        return kept[8:] if kept[:8] == window.to_bytes(8, "little") else None
+
+    def go_back(self, position: Position) -> None:
+        """The next exchange is an earlier one; the model stays."""
+        self._store.write([put_fact("progress", position.encode())], durable=True)
 
     def abandon(
         self, serial: int, position: Position, count: int, now: float, why: str, present: Presence
@@ -228,8 +255,11 @@ class CoordinatorStore:
         server, answers = _unpacked(bytes(found[2]))
         # the first exchanges of a round that is left half done have used its number
         position = replace(now, done=done, step=0, round=now.round + (now.step > 0))
-        entries = [model_entry(int(found[0]), self._named(server)[0])]
+        entries = [self._entry(int(found[0]), server)]
         changes = [*self._now(position, server, answers), *self.log.appended(entries)]
+        if self._counts(server) != self._counts(ServerState(wire.unpack_arrays(self._fact("server")))):
+            # whoever was counted since was counted in another sum
+            changes.append(("DELETE FROM facts WHERE substr(name, 1, ?) = ?", (len(RELEASED), RELEASED)))
         self._store.write([*changes, ("DELETE FROM models WHERE done > ?", (done,))], durable=True)
         self.log.grown(entries)
         return position
@@ -249,19 +279,21 @@ class CoordinatorStore:
 
     def _now(self, position: Position, server: ServerState, answers: Answers) -> list[Statement]:
         """The changes that make a server state the current one; the model before it stays for slow readers."""
-        name, content = self._named(server)
+        (name, content), counts = self._named(server), self._counts(server)
         described = bytes.fromhex(self.description_hash)
         features = bytes.fromhex(self._setup.description.feature_hash)
         before = self._store.fact("model") or name
         changes = self._changes(before, server, len(content)) if before != name else b""
-        shorter = hashlib.sha256(changes).digest() if changes else b""
-        kept = (described, features, before, name, shorter)
-        published = [(name, content), *([(shorter, changes)] if changes else [])]
+        shorter, told = (hashlib.sha256(one).digest() if one else b"" for one in (changes, counts))
+        kept = (described, features, before, name, shorter, told, self._store.fact("counts") or b"")
+        others = [(shorter, changes), (told, counts)]
+        published = [(name, content), *(one for one in others if one[1])]
         return [
-            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?, ?)", kept),
+            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?, ?, ?, ?)", kept),
             *(("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blob) for blob in published),
             put_fact("model", name),
             put_fact("changes", before + shorter if changes else b""),
+            put_fact("counts", told),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
             put_fact("answers", wire.pack_arrays(flat_answers(answers))),
@@ -269,19 +301,33 @@ class CoordinatorStore:
         ]
 
     def _changes(self, before: bytes, server: ServerState, whole: int) -> bytes:
-        """What leads from the model before to this one, if that is shorter than the whole."""
-        info = self._itinerary.info
-        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
-        base = wire.unpack_arrays(self._fact("server"))
-        changes = encode_changes(base, server.model, downloads, info.listed)
+        """What leads from the model before to this one, if both hold the same tables and it is shorter."""
+        base, downloads = wire.unpack_arrays(self._fact("server")), self._downloads(server.model)
+        if self._downloads(base) != downloads:
+            return b""
+        changes = encode_changes(base, server.model, downloads, self._itinerary.info.listed)
         return changes if len(changes) < whole else b""
 
     def _named(self, server: ServerState) -> tuple[bytes, bytes]:
         """Hash and bytes of a public model."""
-        info = self._itinerary.info
-        downloads = self._setup.channel.downloads(self._itinerary.algorithm.publishes(info))
-        content = encode_model(server.model, downloads, info.listed)
+        content = encode_model(server.model, self._downloads(server.model), self._itinerary.info.listed)
         return hashlib.sha256(content).digest(), content
+
+    def _downloads(self, model: Arrays) -> MessageSpec:
+        """What this model holds as it travels: of some methods more once it tells the counts of items."""
+        known = self._itinerary.after(model)
+        return self._setup.channel.downloads(known.algorithm.publishes(known.info))
+
+    def _counts(self, server: ServerState) -> bytes:
+        """The counts of items that a model has made public, b"" for none."""
+        counts = self._itinerary.algorithm.public_counts(server.model)
+        return b"" if counts is None else wire.pack_arrays({"counts": counts.astype(np.uint32)})
+
+    def _entry(self, serial: int, server: ServerState) -> bytes:
+        """A model in the public log, with the counts that say what it holds."""
+        counts = self._counts(server)
+        told = hashlib.sha256(counts).digest() if counts else b""
+        return model_entry(serial, self._named(server)[0], told)
 
 
 def _places(present: Presence, expire: int) -> list[Statement]:

@@ -204,13 +204,15 @@ class Device:
         return VisitOutcome(kind, manifest.round, manifest.phase, why)
 
     async def _answer(self, manifest: Manifest) -> VisitOutcome:
-        info = await self.cache.info(manifest)
-        phase, m = self.identity.terms.phase(manifest.phase, info), manifest
+        m, described = manifest, (await self.cache.description()).info
+        phase = self.identity.terms.phase(m.phase, described)  # whom it asks does not depend on counts
         allowed, before = self.storage.permission(), self.storage.memory
         if not allowed.permits(phase.asks):
             return self._done(m, "declined", f"no consent to {phase.asks}")
         if (unasked := self._unasked(m, phase)) is not None:
             return self._done(m, *unasked)
+        info = await self.cache.info(m)
+        phase = self.identity.terms.phase(m.phase, info)
         again = before.pending if before.pending and before.pending.manifest == m.hash.hex() else None
         report = self._report(m)
         try:
@@ -261,7 +263,7 @@ class Device:
     async def _train(self, work: _Work, seed: bytes) -> TrainedUpload:
         """The algorithm's step and the device half of the channel; nothing leaves."""
         m, memory, secret = work.manifest, self.storage.memory, self.identity.secret
-        model = await self.cache.model(m)
+        model = await self.cache.model(m, work.info) if work.phase.fetches_model else {}
         answer = await self.own_answer() if m.answers else None
         terms = self.identity.terms
         algorithm, rng = terms.algorithm(), Rng(secret, m.round)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from murmura.core.arrays import Longs
 from murmura.core.codec import decode_changes, decode_model, encode_model
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError
 from murmura.core.message import TableSpec
 from murmura.runtimes.http.protocol.description import FederationDescription
-from murmura.runtimes.http.protocol.manifest import Manifest
+from murmura.runtimes.http.protocol.log import LoggedModel
+from murmura.runtimes.http.protocol.manifest import Download, Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, Transport, ask
@@ -31,6 +35,7 @@ class DownloadCache:
         self._url, self._send, self._terms = url, send, terms
         self._described: FederationDescription | None = None
         self._model: tuple[str, Model] | None = None
+        self._counted: tuple[str, FederationInfo] | None = None  # by the hash of the counts
         self._fetching = asyncio.Lock()
         self.bytes_down = 0
 
@@ -41,6 +46,7 @@ class DownloadCache:
                 catalogue = self._terms.catalogue
                 content = await self._fetch(catalogue.description, min(DOWNLOAD_BYTES, catalogue.bytes))
                 described = FederationDescription.decode(content)
+                described.check_for(self._terms.algorithm())
                 if described.feature_hash:
                     most = min(DOWNLOAD_BYTES, catalogue.features_bytes)
                     features = await self._fetch(described.feature_hash, most)
@@ -50,27 +56,44 @@ class DownloadCache:
 
     async def info(self, wanted: Manifest) -> FederationInfo:
         """What everybody knows in a round: the description, and the counts that were made public since."""
-        described = await self.description()
-        if wanted.counts is None:
-            return described.info
-        async with self._fetching:
-            most = ARRAYS_BYTES + 4 * len(described.items)
-            content = await self._fetch(wanted.counts.hash, min(most, wanted.counts.bytes))
-        return described.with_counts(content).info
+        described = (await self.description()).info
+        phase = self._terms.phase(wanted.phase, described)
+        self._terms.check_counts(phase, wanted.counts is not None)
+        return described if wanted.counts is None else await self._with_counts(wanted.counts.hash)
 
-    async def model(self, wanted: Manifest) -> Model:
+    async def _with_counts(self, name: str) -> FederationInfo:
+        """The description with the counts of this hash."""
+        described = await self.description()
+        async with self._fetching:
+            if self._counted is None or self._counted[0] != name:
+                content = await self._fetch(name, ARRAYS_BYTES + 4 * len(described.items))
+                self._counted = name, described.with_counts(content).info
+            return self._counted[1]
+
+    async def newest(self, last: Manifest, logged: LoggedModel | None) -> tuple[Manifest, FederationInfo]:
+        """The last manifest as if its round had begun with the newest model of the log, and what is known then.
+
+        That model may be newer than any manifest, and hold more: an exchange may have told the counts since.
+        """
+        if logged is None:
+            return last, await self.info(last)
+        described = (await self.description()).info
+        info = await self._with_counts(logged.counts) if logged.counts else described
+        tables = self._terms.algorithm().publishes(info).tables
+        shapes = {table.name: _newest_shape(table, last) for table in tables}
+        model = Download(logged.hash, self._exact_length(info))
+        return replace(last, model=model, changes=[], shapes=shapes), info
+
+    async def model(self, wanted: Manifest, info: FederationInfo | None = None) -> Model:
         """The public model of a round, in the algorithm's own types and shapes."""
-        info = await self.info(wanted)
+        info = await self.info(wanted) if info is None else info
         async with self._fetching:
             if self._model is None or self._model[0] != wanted.model.hash:
                 self._model = wanted.model.hash, await self._newest(wanted, info)
             return self._model[1]
 
-    async def exact_length(self) -> int:
-        """The length of a whole model, by what the method declares."""
-        return self._exact_length((await self.description()).info)
-
     def _exact_length(self, info: FederationInfo) -> int:
+        """The length of a whole model, by what the method declares."""
         publishes = self._terms.algorithm().publishes(info)
         return self._terms.channel_settings.downloads(publishes).model_bytes(len(info.listed))
 
@@ -124,9 +147,20 @@ class DownloadCache:
             }
         except (FederationError, KeyError, ValueError) as error:
             raise RefusedError("malformed", f"the public model is not what was declared: {error}") from None
+        if algorithm.releases_counts and not _equal(algorithm.public_counts(model), info.counts):
+            raise RefusedError("forged", "the counts of items must be those the model tells, but are not.")
         for values in model.values():
             values.flags.writeable = False
         return model
+
+
+def _equal(one: Longs | None, other: Longs | None) -> bool:
+    return one is other if one is None or other is None else np.array_equal(one, other)
+
+
+def _newest_shape(table: TableSpec, last: Manifest) -> list[int]:
+    """The shape of a table in a newer model: as many dimensions as before, two where it is new."""
+    return [table.rows, table.width][: len(last.shapes.get(table.name, (0, 0)))]
 
 
 def _shape(table: TableSpec, wanted: Manifest) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from murmura.runtimes.http.protocol.log import LogHead, unpack_entries
+from murmura.runtimes.http.protocol.log import LogHead, is_model, unpack_entries
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.merkle import MerkleTree, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -68,7 +68,7 @@ def _check_order(entries: list[bytes], terms: FederationTerms) -> tuple[int, int
             fits = (m.serial, m.previous, m.terms) == (manifests, previous, under)
             manifests, previous = manifests + 1, m.hash.hex()
         else:
-            fits, models = kind == b"model" and len(content) == 40, models + 1
+            fits, models = is_model(kind, content), models + 1
         if not fits or (place == 0 and kind != b"terms"):
             raise RefusedError(
                 "forged", f"entry {place} of the log must follow from those before it, but does not."

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.log import LogHead, LogProof, unpack_hashes
+from murmura.runtimes.http.protocol.log import LoggedModel, LogHead, LogProof, is_model, unpack_hashes
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
@@ -114,8 +114,10 @@ async def last_verified(
     return await verified(message, terms, before, send, url)
 
 
-async def newest_model(send: Transport, url: str, terms: FederationTerms, before: LogHead | None) -> str | None:
-    """The hash of the newest model in the public log, which is no model of one's own; None before the first."""
+async def newest_model(
+    send: Transport, url: str, terms: FederationTerms, before: LogHead | None
+) -> LoggedModel | None:
+    """The newest model in the public log, which is no model of one's own; None before the first."""
     try:
         entry, proof = unpack_pair((await ask(send, "GET", f"{url}/model")).body)
     except RefusedError as error:
@@ -125,8 +127,9 @@ async def newest_model(send: Transport, url: str, terms: FederationTerms, before
     logged = LogProof.decode(proof)
     logged.check(terms, entry)
     kind, _, content = entry.partition(b"\0")
-    if kind != b"model" or len(content) != 8 + HASH_BYTES:
+    if not is_model(kind, content):
         raise RefusedError("malformed", "the newest model must be an entry of the log, but is not.")
     if before is not None:
         await _check_grown(logged.head, before, (), send, url)
-    return content[8:].hex()
+    at = 8 + HASH_BYTES
+    return LoggedModel(content[8:at].hex(), content[at:].hex())

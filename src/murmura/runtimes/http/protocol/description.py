@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.contract import FederationInfo
+from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.errors import MurmuraError
 from murmura.core.feature_codec import decode_features, encode_features
 from murmura.core.interactions import Vocabulary
@@ -58,6 +58,15 @@ class FederationDescription:
                 "malformed", "the counts must be one uint32 for every item, but are something else."
             )
         return replace(self, info=replace(self.info, counts=read.astype(np.int64)))
+
+    def check_for(self, algorithm: Algorithm) -> None:
+        """Refuse counts for a method whose devices tell them: nobody could say where these are from."""
+        if algorithm.releases_counts and self.info.counts is not None:
+            raise RefusedError(
+                "malformed",
+                f"the description for {algorithm.name}, which sums up the counts of items, must have none, but "
+                "has some; take no part.",
+            )
 
     def encode(self) -> bytes:
         """The canonical bytes; of item features their number and their hash."""

@@ -1,10 +1,10 @@
 """The public log of a federation: everything its devices are asked to believe, in one append-only tree.
 
 Entries are `terms\\0` + terms, `manifest\\0` + manifest and `model\\0` + serial (8) + hash of the model that
-round led to. A head (federation, number of entries, root) is signed by the coordinator and by both
-aggregators, each of which keeps the whole tree and signs no head that does not extend the one before. A device
-demands that what it is shown is in the log, and that the log extends the one it saw last: nobody can be shown
-a past, a manifest or a model of her own.
+round led to + hash of the counts of items which that model tells, if it does. A head (federation, number of
+entries, root) is signed by the coordinator and by both aggregators, each of which keeps the whole tree and
+signs no head that does not extend the one before. A device demands that what it is shown is in the log, and
+that the log extends the one it saw last: nobody can be shown a past, a manifest or a model of her own.
 """
 
 from __future__ import annotations
@@ -37,9 +37,22 @@ def terms_entry(content: bytes) -> bytes:
     return b"terms\0" + content
 
 
-def model_entry(serial: int, model: Hash) -> bytes:
-    """The entry of the model that a round led to."""
-    return b"model\0" + serial.to_bytes(8, "little") + model
+def model_entry(serial: int, model: Hash, counts: Hash = b"") -> bytes:
+    """The entry of the model that a round led to, and of the counts of items it tells, if it does."""
+    return b"model\0" + serial.to_bytes(8, "little") + model + counts
+
+
+@dataclass(frozen=True)
+class LoggedModel:
+    """What an entry says of a model."""
+
+    hash: str
+    counts: str = ""  # hash of the counts of items it tells, "" where it tells none
+
+
+def is_model(kind: bytes, content: bytes) -> bool:
+    """Whether an entry is that of a model."""
+    return kind == b"model" and len(content) in (8 + HASH_BYTES, 8 + 2 * HASH_BYTES)
 
 
 @dataclass(frozen=True)

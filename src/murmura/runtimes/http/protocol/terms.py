@@ -197,6 +197,15 @@ class FederationTerms:
                 return phase
         raise RefusedError("malformed", f"{self.method} has no phase '{name[:40]}'.")
 
+    def check_counts(self, phase: Phase, named: bool) -> None:
+        """Refuse counts of items in a round to which no sum can have told them."""
+        if named and not self.algorithm().knows_counts(phase):
+            raise RefusedError(
+                "forged",
+                f"counts of items must come from a sum that the phase follows, but '{phase.name}' of "
+                f"{self.method} follows none that tells them; take no part.",
+            )
+
     def chain(self, phase: str, info: FederationInfo, largest: int) -> Chain:
         """The stages an update of a phase goes through; refuses what cannot be carried."""
         try:

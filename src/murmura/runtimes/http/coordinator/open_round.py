@@ -1,0 +1,40 @@
+"""What the coordinator holds in memory alone: the round at work, and how many there have been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
+from murmura.runtimes.http.coordinator.store import Presence
+from murmura.runtimes.http.protocol.manifest import Manifest
+
+
+@dataclass
+class OpenRound:
+    """The round at work."""
+
+    manifest: Manifest
+    hash: bytes
+    called: frozenset[int]
+    envelope: bytes = b""  # as devices get it, once everybody has signed
+    published: bool = False
+    reports: int = 0
+    tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
+    individual_reports: IndividualReports | None = None  # in readable mode only
+
+    def holder(self, report: bytes) -> int | None:
+        """Whose report id this is."""
+        return next((slot for slot, given in self.tickets.items() if given == report), None)
+
+    @property
+    def presence(self) -> Presence:
+        """Who came of those who were called; nobody is missed in a round that was never published."""
+        return frozenset(self.tickets), self.called if self.published else frozenset()
+
+
+@dataclass
+class RoundCounters:
+    """For the operator's metrics, since the start of this process."""
+
+    committed: int = 0
+    abandoned: int = 0
