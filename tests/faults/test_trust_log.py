@@ -17,7 +17,7 @@ from murmura.core.codec import encode_model
 from murmura.runtimes.http.device import trust
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.protocol.keys import check_signature
-from murmura.runtimes.http.protocol.log import LogHead, manifest_entry, model_entry, pack_entries
+from murmura.runtimes.http.protocol.log import LoggedModel, LogHead, manifest_entry, model_entry, pack_entries
 from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply, ask
@@ -190,10 +190,8 @@ def test_a_newest_model_that_is_not_in_the_log_is_refused(tmp_path: Path) -> Non
         victim, _ = await one_round(world)
         terms, own = victim.identity.terms, model_of_its_own(world)[0]
         head = victim.storage.memory.head
-        assert (
-            await trust.newest_model(world.network, COORDINATOR, terms, head)
-            == world.coordinator.rounds.now.model
-        )
+        newest = await trust.newest_model(world.network, COORDINATOR, terms, head)
+        assert newest == LoggedModel(world.coordinator.rounds.now.model)
         honest = world.network.machines[COORDINATOR]
 
         def lying(method: str, path: str, body: bytes, headers: dict[str, str]) -> HttpReply:

@@ -40,7 +40,7 @@ def check_released(
     """
     phase = terms.phase(manifest.phase, before)
     terms.check_counts(phase, manifest.counts is not None)
-    if manifest.counts is None:
+    if manifest.counts is None or now.counts is None:
         return
     shown = ReleasedSum.decode(evidence)
     _check_round(store, phase, manifest.window, shown)

@@ -56,8 +56,8 @@ class ReleasedSum:
         if len(message) < _HEAD.size or (len(message) - _HEAD.size) % 2:
             raise RefusedError("malformed", "a released sum must have two halves of one length, but has not.")
         middle = (_HEAD.size + len(message)) // 2
-        halves = message[_HEAD.size : middle], message[middle:]
-        return ReleasedSum(*_HEAD.unpack_from(message), halves)
+        manifest, listed, seed, vector = _HEAD.unpack_from(message)
+        return ReleasedSum(manifest, listed, seed, vector, (message[_HEAD.size : middle], message[middle:]))
 
     def check(self, terms: FederationTerms) -> None:
         """Refuse a half that its aggregator did not sign."""

@@ -1,0 +1,377 @@
+"""Counts that a sum has told, over the wire: what devices fetch, who may go on, and what ranks in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import ALGORITHMS, algorithm
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.preset import Preset
+from murmura.cli.joining import _Own
+from murmura.core.arrays import Longs
+from murmura.core.channel import ChannelSettings
+from murmura.core.consent import Permission
+from murmura.core.contract import FederationInfo, History, Phase
+from murmura.core.message import released_counts_bytes
+from murmura.core.rng import Words
+from murmura.engine.federated_model import FederatedModel
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
+from murmura.engine.visit import Visit, visit
+from murmura.runtimes.http.device import device as device_module
+from murmura.runtimes.http.device.device import Device
+from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.device.from_dataset import describe_federation
+from murmura.runtimes.http.protocol import wire
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.loopback import COORDINATOR
+from tests.http.network import SEEDED, World, people
+from tests.http.test_device import awake, settle
+
+KNN: dict[str, object] = {"k": 10, "least": 2, "power": 2.0, "discount": 0.1}
+CHANNEL = ChannelSettings(channel="secure-sum", minimum_cohort=4, ring=32)
+
+
+def sums(folder: Path, method: str = "fed-item-knn", channel: ChannelSettings = CHANNEL) -> World:
+    return World(folder, people(), method, KNN, channel)
+
+
+def simulated(world: World) -> FederatedModel:
+    """The same federation in one process."""
+    preset = world.setup.preset
+    plan = Plan(preset.algorithm(), world.data, preset.schedule(), seed=SEEDED, channel=world.channel)
+    return fit(plan, runtime=InProcess())
+
+
+def same_model(world: World) -> None:
+    expected = simulated(world).model
+    found = world.coordinator.rounds.now.server.model
+    assert found.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_array_equal(found[name], values, strict=True)
+
+
+async def best(world: World, folder: Path, client: int) -> list[int]:
+    """What the owner of a device of a real folder is shown in the end."""
+    found = DeviceFolder(folder) if folder.exists() else await settle(world, folder, client)
+    (items,), _, _ = await _Own(awake(world, found), found)._best(5)
+    return items
+
+
+@pytest.mark.parametrize(
+    "channel", [CHANNEL, replace(CHANNEL, channel="readable")], ids=lambda one: one.channel
+)
+def test_devices_rank_in_the_end_as_the_simulation_does(tmp_path: Path, channel: ChannelSettings) -> None:
+    """One that took part, and one that comes when all is over."""
+    world = sums(tmp_path, channel=channel)
+
+    async def scenario() -> list[list[int]]:
+        own = await settle(world, tmp_path / "0", 0, readable=True)
+        rest = [await world.join(client) for client in range(1, 12)]
+        world.coordinator.order("start")
+        await world.play([awake(world, own), *rest])
+        return [await best(world, tmp_path / str(client), client) for client in (0, 5)]
+
+    lists = asyncio.run(scenario())
+    same_model(world)
+    expected = simulated(world).recommend(np.array([0, 5], np.int32), 5).item
+    assert lists == expected.tolist()
+
+
+class _CountsAlone(Cooccurrence):
+    """The counts are released by the last exchange there is."""
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        return (replace(super().phases(info)[0], returns=True),)
+
+
+def test_a_model_with_counts_that_no_manifest_names_is_read_too(tmp_path: Path) -> None:
+    preset = Preset("counts-alone", _CountsAlone, "", parts=())
+    with ALGORITHMS.also(preset.name, preset):
+        world = World(tmp_path, people(), preset.name, {"ease": 1.0, "least": 2, "discount": 0.1}, CHANNEL)
+
+        async def scenario() -> list[int]:
+            own = await settle(world, tmp_path / "0", 0)
+            rest = [await world.join(client) for client in range(1, 12)]
+            world.coordinator.order("start")
+            await world.play([awake(world, own), *rest])
+            return await best(world, tmp_path / "0", 0)
+
+        shown = asyncio.run(scenario())
+        assert world.coordinator.rounds.now.counts is not None
+        assert shown == simulated(world).recommend(np.array([0], np.int32), 5).item[0].tolist()
+
+
+@pytest.mark.parametrize("items", [1, 9, 10, 999, 1000, 123_456])
+def test_the_tally_knows_the_length_of_published_counts(items: int) -> None:
+    content = wire.pack_arrays({"counts": np.zeros(items, np.uint32)})
+    assert released_counts_bytes(items) == len(content)
+
+
+def test_a_visit_fetches_the_counts_and_no_model_it_does_not_receive(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> tuple[int, list[str]]:
+        devices = await world.everyone()
+        await world.one_round(devices)
+        await world.turn()
+        world.network.log.clear()
+        before = devices[3].cache.bytes_down
+        assert (await devices[3].visit()).kind == "sent"
+        fetched = [url for method, url, _ in world.network.log if method == "GET" and "/m/" in url]
+        return devices[3].cache.bytes_down - before, fetched
+
+    down, fetched = asyncio.run(scenario())
+    live = world.coordinator.rounds.live
+    assert live is not None
+    assert live.manifest.counts is not None
+    assert (down, live.manifest.counts.bytes) == (released_counts_bytes(30), released_counts_bytes(30))
+    assert fetched == [f"{COORDINATOR}/m/{live.manifest.counts.hash}"]
+    found = simulated(world)
+    plan, (first, second) = found.plan, found.ledger.lines
+    end = plan.channel.downloads(plan.algorithm.publishes(plan.info)).model_bytes(len(plan.info.listed))
+    # an empty message is counted as its header in both; the final model is fetched by everyone
+    assert (first.visits, second.visits) == (12, 12)
+    assert second.bytes_down - first.bytes_down == 12 * (down + end)
+
+
+def test_a_federation_goes_on_where_it_was_restarted_between_its_sums(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.one_round(devices)
+        world.start_coordinator()
+        world.start_aggregator("seed")
+        world.start_aggregator("vector")
+        await world.turn()
+        world.start_coordinator()  # while the pairs are asked
+        await world.play(devices)
+
+    asyncio.run(scenario())
+    same_model(world)
+    assert [one["state"] for one in world.coordinator.history()] == ["committed"] * 2
+
+
+def test_a_new_window_begins_with_the_counts_again(tmp_path: Path) -> None:
+    """Whom the pairs ask must have been counted in their window: another time brings both sums anew."""
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.one_round(devices)
+        assert world.coordinator.rounds.now.position.done == 1
+        world.clock.now += world.timing.window
+        await world.play(devices)
+
+    asyncio.run(scenario())
+    told = [(one["phase"], one["window"], one["state"]) for one in world.coordinator.history()[::-1]]
+    assert told == [("counts", 0, "committed"), ("counts", 1, "committed"), ("pairs", 1, "committed")]
+    same_model(world)
+
+
+def test_a_rollback_to_the_counts_asks_for_both_sums_in_the_next_window(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.play(devices)
+        counts = world.coordinator.rounds.now.counts
+        world.coordinator.order("pause")
+        world.coordinator.rollback("1")
+        assert world.coordinator.rounds.now.counts == counts
+        world.coordinator.order("start")
+        await world.turn()
+        assert world.coordinator.rounds.live is None  # the pairs of this window are out
+        world.clock.now += world.timing.window
+        await world.play(devices)
+
+    asyncio.run(scenario())
+    phases = [one["phase"] for one in world.coordinator.history()[::-1]]
+    assert phases == ["counts", "pairs", "counts", "pairs"]
+    same_model(world)
+
+
+Lie = Callable[[Words, Words, Longs], None]  # own words, the sum of everybody's, the counts
+
+
+def above_a_word(own: Words, total: Words, counts: Longs) -> None:
+    bounds = layout(counts, 2).bounds
+    at = int(bounds.argmin())
+    own[at] += bounds[at] + 1 - total[at]
+
+
+def above_a_counter(own: Words, total: Words, counts: Longs) -> None:
+    """The lowest counter of a word one above its bound, while the word is not above its own."""
+    pairs = layout(counts, 2)
+    _, base, bits = pairs.places
+    for at in range(pairs.words):
+        block = int(np.searchsorted(base, at, "right")) - 1
+        mask = (1 << int(bits[block])) - 1
+        low, most = int(total[at]) & mask, int(pairs.bounds[at]) & mask
+        if most < mask and int(total[at]) - low + most + 1 <= int(pairs.bounds[at]):
+            own[at] += most + 1 - low
+            return
+    raise AssertionError("no such word")
+
+
+def lying(monkeypatch: pytest.MonkeyPatch, world: World, lie: Lie) -> None:
+    """The next device that sends pairs does not send its own."""
+    counts = np.bincount(world.data.item, minlength=30).astype(np.int64)
+    pairs = layout(counts, 2)
+    total = sum((pairs.pack(world.rows(client).item) for client in range(12)), np.zeros(pairs.words, np.uint32))
+    told: list[int] = []
+
+    def lies(method: Cooccurrence, phase: Phase, *rest: object) -> Visit:
+        made = visit(method, phase, *rest)  # type: ignore[arg-type]
+        if phase.name != "pairs" or told:
+            return made
+        told.append(1)
+        assert made.vector is not None
+        vector = made.vector.copy()
+        lie(vector[1:], total, counts)
+        return replace(made, vector=vector)
+
+    monkeypatch.setattr(device_module, "visit", lies)
+
+
+@pytest.mark.parametrize(
+    ("lie", "said", "state"),
+    [
+        (above_a_word, "of 'pairs' must be at most", "running"),
+        (above_a_counter, "times, as often as the item, but is counted", "paused"),
+    ],
+)
+def test_a_device_that_breaks_a_bound_ends_the_round_and_the_next_window_begins_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie, said: str, state: str
+) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.one_round(devices)
+        lying(monkeypatch, world, lie)
+        await world.one_round(devices)
+        ended = world.coordinator.history()[0]
+        assert (ended["phase"], ended["state"]) == ("pairs", "abandoned")
+        assert said in ended["reason"]
+        assert world.coordinator.rounds.state == state
+        world.coordinator.order("start")
+        for _ in range(3):
+            await world.one_round(devices)
+        assert len(world.coordinator.history()) == 2  # nothing is asked again in this window
+        assert world.coordinator.rounds.waits_until > world.clock.now
+        world.clock.now = world.coordinator.rounds.waits_until
+        await world.play(devices)
+
+    asyncio.run(scenario())
+    same_model(world)
+
+
+def test_who_was_not_counted_sends_no_pairs_and_ranks_all_the_same(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> list[int]:
+        own = await settle(world, tmp_path / "0", 0)
+        late = awake(world, own)
+        rest = [await world.join(client) for client in range(1, 12)]
+        world.coordinator.order("start")
+        await world.turn()
+        assert {(await device.visit()).kind for device in rest} == {"sent"}
+        world.clock.now += 61
+        await world.turn()
+        await world.turn()
+        before = late.cache.bytes_down
+        outcome = await late.visit()
+        assert (outcome.kind, outcome.why) == ("declined", "this device was not counted in phase 'counts'")
+        assert late.cache.bytes_down - before == len(world.setup.description.encode())  # no counts either
+        for device in rest:
+            assert (await device.visit()).kind == "sent"
+        world.clock.now += 61
+        await world.turn()
+        return await best(world, tmp_path / "0", 0)
+
+    assert len(asyncio.run(scenario())) == 5
+    assert [one["reports"] for one in world.coordinator.history()] == [11, 11]
+
+
+def test_every_item_or_none_is_a_proper_upload(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        everything, nothing = np.arange(30, dtype=np.int32), np.zeros(0, np.int32)
+        devices[0].rows, devices[1].rows = History.private(everything), History.private(nothing)
+        silent = await shy(world, devices)
+        await world.turn()
+        outcomes = [[await device.visit() for device in devices]]
+        await world.turn()
+        await world.turn()
+        outcomes.append([await device.visit() for device in devices])
+        await world.turn()
+        for each in outcomes:
+            assert {one.kind for one in each} == {"sent"}
+            assert len({one.bytes for one in each}) == 1  # of one length for all
+        assert (silent.storage.memory.sent, devices[1].storage.memory.sent) == ((), ())
+
+    asyncio.run(scenario())
+    counts = world.coordinator.rounds.now.server.model["counts"][:, 0]
+    own = [world.rows(client).item for client in range(3, 12)]
+    expected = 1 + np.bincount(np.concatenate(own), minlength=30)
+    np.testing.assert_array_equal(counts, expected)
+    assert world.coordinator.about()["state"] == "running"
+    asyncio.run(world.turn())
+    assert world.coordinator.about()["state"] == "finished"
+
+
+async def shy(world: World, devices: list[Device]) -> Device:
+    """The third device's owner shares nothing at all."""
+    devices[2].storage.allowed = Permission(pi=0.0)  # type: ignore[attr-defined]
+    return devices[2]
+
+
+def test_counts_in_the_description_of_a_method_that_sums_them_up_are_refused(tmp_path: Path) -> None:
+    told = np.full(30, 12, np.int64)
+    method = algorithm("fed-item-knn")(**KNN)
+    described = describe_federation(people(), method, SEEDED)
+    assert described.info.counts is None  # whatever the data says
+    false = replace(described, info=replace(described.info, counts=told))
+    world = sums(tmp_path)
+    with pytest.raises(RefusedError, match="sums up the counts of items, must have none, but has some"):
+        replace(world.setup, description=false).itinerary()
+
+    async def scenario() -> None:
+        await world.servers.agree()
+        terms, content = world.coordinator.rounds.terms, false.encode()
+        name = hashlib.sha256(content)
+        rule = replace(terms.catalogue, description=name.hexdigest(), bytes=len(content))
+        lied = replace(terms, catalogue=rule)
+        blobs = world.coordinator._store
+        blobs.write([("INSERT INTO blobs VALUES (?, ?)", (name.digest(), content))])
+        with pytest.raises(RefusedError, match="must have none, but has some; take no part"):
+            await DownloadCache(COORDINATOR, world.network, lied).description()
+        agreement = world.aggregators["seed"].agreement
+        agreement._terms = lied
+        with pytest.raises(RefusedError, match="must have none, but has some"):
+            agreement.take_description(name.digest(), content)
+
+    asyncio.run(scenario())
+
+
+def test_parts_of_the_pairs_are_made_by_the_same_counts(tmp_path: Path) -> None:
+    world = World(tmp_path, people(), "fed-ease", {"least": 2, "parts": 2}, CHANNEL)
+
+    async def scenario() -> None:
+        await world.play(await world.everyone())
+
+    asyncio.run(scenario())
+    same_model(world)
