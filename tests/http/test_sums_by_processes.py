@@ -1,0 +1,60 @@
+"""Counts, then pairs, over loopback HTTP by real processes: the bits and the lists of the simulation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from murmura.algorithms import algorithm
+from murmura.core.codec import encode_model
+from murmura.engine.fit import fit
+from murmura.engine.plan import Plan
+from murmura.runtimes.http.device.from_dataset import training_rows
+from murmura.runtimes.inprocess import InProcess
+from tests.http.network import people
+from tests.http.processes import get, served, write_table
+
+pytestmark = pytest.mark.process
+
+SEED, USERS, ALONE, TOP = 11, 12, 2, 5
+SUMS = {"least": 2, "k": 10, "power": 2.0, "pi": 0.5}
+
+
+def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path) -> None:
+    table = write_table(people(USERS, 30), tmp_path / "likes.csv")
+    settings = [word for key, value in SUMS.items() for word in ("-S", f"{key}={value}")]
+    timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
+    begin = ("--wait-for", USERS, "--seed", SEED, "--start")
+    with served(tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin) as here:
+        own = ("--data", table, "--pi", SUMS["pi"], "--json")
+        for client, link in enumerate(here.invite(ALONE)):
+            where = ("--state", tmp_path / f"device-{client}", "--simulate", f"{SEED}:{client}")
+            words = ("--user", client, "--minimum", 10, "--top", TOP)
+            here.processes.start(f"device-{client}", "join", link, *where, *own, *words)
+        invited = ("--invitations", here.invite_file(USERS - ALONE))
+        here.processes.start("fleet", "devices", here.url, "--first", ALONE, "--seed", SEED, *own, *invited)
+        for name in ("device-0", "device-1", "fleet"):
+            here.processes.wait(name)
+        told = json.loads(get(f"{here.url}/federation"))
+        published = get(f"{here.url}/m/{told['model']}")
+        outs = [here.processes.out(f"device-{client}") for client in range(ALONE)]
+    assert (told["state"], told["rounds_done"]) == ("finished", 2)
+    preset = algorithm("fed-item-knn")(**SUMS, minimum_cohort=10)
+    plan = Plan(
+        preset.algorithm(),
+        data := training_rows(str(table), ""),
+        preset.schedule(),
+        consent=preset.consent(),
+        channel=preset.channel_settings(),
+        seed=SEED,
+    )
+    found = fit(plan, runtime=InProcess())
+    publishes = found.plan.algorithm.publishes(found.plan.info)
+    assert published == encode_model(found.model, publishes, found.plan.info.listed)
+    events = [[json.loads(line) for line in out.splitlines()] for out in outs]
+    shown = [one["items"] for told_here in events for one in told_here if one["event"] == "recommended"]
+    lists = found.recommend(np.arange(ALONE, dtype=np.int32), TOP).item
+    assert shown == [data.items.labels[items].tolist() for items in lists]
