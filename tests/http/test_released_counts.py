@@ -30,6 +30,7 @@ from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.from_dataset import describe_federation
+from murmura.runtimes.http.device.log_check import check_log
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.inprocess import InProcess
@@ -156,6 +157,8 @@ def test_a_federation_goes_on_where_it_was_restarted_between_its_sums(tmp_path: 
         await world.turn()
         world.start_coordinator()  # while the pairs are asked
         await world.play(devices)
+        found = await check_log(world.network, COORDINATOR, world.coordinator.rounds.terms)
+        assert (found.manifests, found.models) == (2, 2)
 
     asyncio.run(scenario())
     same_model(world)

@@ -59,14 +59,16 @@ class DownloadCache:
         described = (await self.description()).info
         phase = self._terms.phase(wanted.phase, described)
         self._terms.check_counts(phase, wanted.counts is not None)
-        return described if wanted.counts is None else await self._with_counts(wanted.counts.hash)
+        if wanted.counts is None:
+            return described
+        return await self._with_counts(wanted.counts.hash, wanted.counts.bytes)
 
-    async def _with_counts(self, name: str) -> FederationInfo:
-        """The description with the counts of this hash."""
+    async def _with_counts(self, name: str, length: int = DOWNLOAD_BYTES) -> FederationInfo:
+        """The description with the counts of this hash, at most so long."""
         described = await self.description()
         async with self._fetching:
             if self._counted is None or self._counted[0] != name:
-                content = await self._fetch(name, ARRAYS_BYTES + 4 * len(described.items))
+                content = await self._fetch(name, min(ARRAYS_BYTES + 4 * len(described.items), length))
                 self._counted = name, described.with_counts(content).info
             return self._counted[1]
 
