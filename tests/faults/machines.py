@@ -27,12 +27,9 @@ PRELOADED = [
     "murmura.runtimes.http.device.simulated",
     "murmura.web.app",
     "murmura.web.connections",
+    "murmura.web.http_protocol",
     "murmura.web.serving",
     "httpx",
-    "uvicorn",
-    "uvicorn.lifespan.on",
-    "uvicorn.loops.auto",
-    "uvicorn.protocols.http.httptools_impl",
 ]
 MINIMUM = 7  # no sum of fewer
 SECONDS = 1200.0  # longer than anything here may take, however busy the machine

@@ -167,13 +167,13 @@ def ask_all(payloads: list[Payload], url: str) -> Counter[tuple[str, int]]:
 
 
 def code_of(one: Payload, status: int, said: bytes) -> str:
-    """The typed refusal; uvicorn itself answers 400 to what is not HTTP."""
+    """The typed refusal, also of what is not HTTP."""
     if status < 400:
         return "taken"
     try:
         code = str(json.loads(said)["error"])
     except (ValueError, KeyError, TypeError):
-        return "no HTTP" if status == 400 else f"untyped {one.method} {one.path}"
+        return f"untyped {one.method} {one.path}"
     return code if STATUS.get(code) == status else f"mistyped {code}"
 
 

@@ -17,7 +17,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.web.app import App
 from murmura.web.connections import ConnectionLimits
 from murmura.web.limits import BodyLimits, RequestLimits
-from murmura.web.serving import ListenAddress, make_server, run
+from murmura.web.serving import ListenAddress, Server
 
 HONEST, ENEMY = "127.0.0.1", "127.0.0.2"
 MEGABYTE = 1 << 20
@@ -83,14 +83,14 @@ def listening(
     app: App[Any], limits: ConnectionLimits = ANY, address: ListenAddress | None = None
 ) -> Iterator[int]:
     """The port on which the app is served as the commands do."""
-    server, opened = make_server(app, address or ListenAddress(port=0), limits)
-    port = int(opened.getsockname()[1])
-    thread = threading.Thread(target=run, args=(server, opened, limits))
+    server = Server(app, address or ListenAddress(port=0), limits)
+    port = server.port
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
         yield port
     finally:
-        server.should_exit = True
+        server.stop()
         thread.join()
 
 

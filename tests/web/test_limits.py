@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import httpx
@@ -15,15 +14,9 @@ from murmura.runtimes.http.endpoints import SMALL, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import VERSION_HEADER
 from murmura.web.app import App
-from murmura.web.asgi import PIECE
 from murmura.web.connections import listen
-from murmura.web.limits import BodyBudget, BodyLimits, Places, RateLimiter, origin
-from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, nothing
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
+from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, origin
+from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, listening, nothing
 
 
 def test_an_address_counts_for_all_its_owner_has() -> None:
@@ -58,20 +51,64 @@ def test_a_refusal_says_what_there_is_too_much_of() -> None:
         rate.take("a")
 
 
-@pytest.mark.anyio
-async def test_room_is_given_back_however_a_body_ends() -> None:
+@pytest.mark.parametrize("declared", [True, False])
+def test_room_is_given_back_however_a_body_ends(declared: bool) -> None:
     budget = BodyBudget(BodyLimits(most=3 * SMALL, share=2 * SMALL))
 
-    async def body(size: int) -> AsyncIterator[bytes]:
-        for _ in range(size // 1024):
-            yield bytes(1024)
+    def read(size: int, largest: int) -> bytes | bytearray:
+        body = BodyReader(budget, "a", str(size) if declared else None, largest, 0.0)
+        try:
+            for _ in range(size // 1024):
+                body.add(bytes(1024), 0.0)
+            return body.content()
+        finally:
+            body.close()
 
     for _ in range(10):
-        assert len(await budget.read(body(3 * SMALL), "a", None, 1 << 20)) == 3 * SMALL
+        assert len(read(3 * SMALL, 1 << 20)) == 3 * SMALL
         with pytest.raises(RefusedError, match="too much is being sent here at once"):
-            await budget.read(body(3 * SMALL + 1024), "a", None, 1 << 20)
+            read(3 * SMALL + 1024, 1 << 20)
         with pytest.raises(RefusedError, match="at most 8192 bytes"):
-            await budget.read(body(3 * SMALL), "a", None, 2 * SMALL)
+            read(3 * SMALL, 2 * SMALL)
+
+
+def test_a_body_that_was_let_in_is_received_where_it_stays() -> None:
+    budget = BodyBudget(BodyLimits(share=3 * SMALL))
+    shown: list[bytes] = []
+
+    def begun(size: int) -> BodyReader:
+        body = BodyReader(budget, "a", str(size), 1 << 20, 0.0, (4, shown.append))
+        body.add(b"abc", 0.0)
+        assert (shown, body.in_place) == ([], False)  # nothing is known of it: it has no room yet
+        body.add(b"de", 0.0)
+        return body
+
+    body, size = begun(3 * SMALL), 3 * SMALL
+    assert (shown.pop(), body.in_place, len(body.room())) == (b"abcd", True, size - 5)
+    body.room()[:5] = b"fghij"
+    assert not body.fill(5, 0.0)
+    with pytest.raises(RefusedError, match="too much is being sent here at once"):
+        begun(3 * SMALL)  # the whole room counts as soon as it is there
+    shown.clear()
+    body.room()[:] = bytes(size - 10)
+    assert body.fill(size - 10, 0.0)
+    assert bytes(body.content()) == b"abcdefghij" + bytes(size - 10)
+    assert body.content() is body.content()
+    body.close()
+    begun(3 * SMALL).close()
+
+
+def test_a_body_must_come_as_fast_as_it_has_to() -> None:
+    limits = BodyLimits(seconds=100.0, window=10.0, speed=10.0)
+    body = BodyReader(BodyBudget(limits), "a", None, 1 << 20, 0.0)
+    assert body.deadline == 10.0
+    body.add(bytes(99), 9.0)
+    assert body.deadline == 10.0
+    body.add(bytes(1), 9.5)
+    assert body.deadline == 19.5
+    body.add(bytes(1000), 95.0)
+    assert body.deadline == 100.0  # whatever came, this is the end
+    assert body.slow.code == "rate"
 
 
 @pytest.mark.parametrize("size", [0, SMALL + 1])
@@ -80,8 +117,7 @@ def test_a_prelude_is_short(size: int) -> None:
         Endpoint("x", "POST", "/", "", None, prelude=(size, check_key))
 
 
-@pytest.mark.anyio
-async def test_what_is_refused_by_its_first_bytes_is_refused_alike_without_the_web_server() -> None:
+def test_what_is_refused_by_its_first_bytes_is_refused_alike_without_the_web_server() -> None:
     def careless(machine: Machine, request: HttpRequest) -> None:
         raise DataError("this is a fault of the data.")
 
@@ -96,23 +132,10 @@ async def test_what_is_refused_by_its_first_bytes_is_refused_alike_without_the_w
         table = tuple(replace(one, prelude=(len(KEY), check)) if one.prelude else one for one in TABLE)
         machine = Machine()
         app = App(machine, table, PLENTY, nothing, 0.01)
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://machine") as client:
-            reply = await client.post("/guarded", content=body, headers=headers)
+        with listening(app) as port:
+            reply = httpx.post(
+                f"http://127.0.0.1:{port}/guarded", content=body, headers=headers, trust_env=False
+            )
         plain = respond(machine, table, "POST", "/guarded", body, headers)
         assert (reply.status_code, reply.content) == (plain.status, plain.body) == (status, reply.content)
         assert machine.uploads == (2 if status == 200 else 0)
-
-
-@pytest.mark.anyio
-async def test_a_long_reply_is_written_in_pieces() -> None:
-    """So that whoever does not read it holds one of them, not a model."""
-    app, sent = App(Machine(), TABLE, PLENTY, nothing, 0.01), []
-
-    async def send(message: dict[str, object]) -> None:
-        sent.append(message)
-
-    scope = {"type": "http", "method": "GET", "path": "/large", "headers": [], "query_string": b""}
-    await app(scope, None, send)  # type: ignore[arg-type]
-    sizes = [len(one["body"]) for one in sent[1:]]  # type: ignore[arg-type]
-    assert (sum(sizes), max(sizes)) == (64 << 20, PIECE)
-    assert [one["more_body"] for one in sent[1:]] == [True] * (len(sizes) - 1) + [False]

@@ -37,13 +37,11 @@ def seal(content: bytes, public: bytes, info: bytes) -> bytes:
 
 def unseal(sealed: bytes | memoryview, private: bytes, info: bytes) -> bytes:
     """What was sealed for this purpose to this key; refuses anything else."""
-    from cryptography.exceptions import InvalidTag
-
     try:
         if len(sealed) < OVERHEAD:
             raise ValueError
         return bytes(_suite().decrypt(sealed, _private(private), info=info))
-    except (InvalidTag, ValueError):
+    except (_invalid(), ValueError):
         raise FederationError(
             "a sealed message must be sealed to this machine's key for this round, but is not."
         ) from None
@@ -61,6 +59,14 @@ def _suite() -> Any:
     return hpke.Suite(hpke.KEM.X25519, hpke.KDF.HKDF_SHA256, hpke.AEAD.AES_128_GCM)
 
 
+@cache
+def _invalid() -> type[Exception]:
+    from cryptography.exceptions import InvalidTag
+
+    return InvalidTag
+
+
+@cache
 def _x25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import x25519

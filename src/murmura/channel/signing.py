@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import FederationError, MissingExtraError
@@ -31,12 +31,9 @@ def sign(private: bytes, message: bytes) -> bytes:
 
 def verify(public: bytes, message: bytes, signature: bytes) -> None:
     """Refuse a message that the owner of the key has not signed."""
-    from cryptography.exceptions import InvalidSignature
-
-    ed25519 = _primitives()
     try:
-        ed25519.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except (InvalidSignature, ValueError):
+        _public(public).verify(signature, message)
+    except (_invalid(), ValueError):
         raise FederationError(
             "a manifest must be signed by the coordinator this device knows, but its signature does not fit; "
             "take no part."
@@ -51,9 +48,23 @@ def _private(key: bytes) -> ed25519.Ed25519PrivateKey:
     return made
 
 
+@lru_cache(KEPT_KEYS)
+def _public(key: bytes) -> ed25519.Ed25519PublicKey:
+    made: ed25519.Ed25519PublicKey = _primitives().Ed25519PublicKey.from_public_bytes(key)
+    return made
+
+
+@cache
 def _primitives() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ModuleNotFoundError:
         raise MissingExtraError("a signed manifest", "serve") from None
     return ed25519
+
+
+@cache
+def _invalid() -> type[Exception]:
+    from cryptography.exceptions import InvalidSignature
+
+    return InvalidSignature

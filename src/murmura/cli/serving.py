@@ -50,7 +50,7 @@ TICK = 0.1  # seconds between two looks at whether a round can move on
 
 def need(what: str) -> None:
     """Refuse in one sentence when the extra is not installed."""
-    if any(find_spec(name) is None for name in ("cryptography", "httptools", "httpx", "uvicorn")):
+    if any(find_spec(name) is None for name in ("cryptography", "httptools", "httpx")):
         raise MissingExtraError(what, "serve")
 
 

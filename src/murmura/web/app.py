@@ -11,7 +11,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import Generic, TypeVar
@@ -19,11 +19,9 @@ from typing import Generic, TypeVar
 from murmura.runtimes.http import dispatch
 from murmura.runtimes.http.dispatch import Table
 from murmura.runtimes.http.endpoints import EVENTS, HTML, Endpoint, HttpRequest
-from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.web.asgi import DisconnectedError, Receive, Scope, Send, parts, write
 from murmura.web.events import EventStream
-from murmura.web.limits import BodyBudget, First, Places, RateLimiter, RequestLimits, origin
+from murmura.web.limits import BodyBudget, BodyReader, First, Places, RateLimiter, RequestLimits
 from murmura.web.openapi import describe
 
 M = TypeVar("M")
@@ -31,37 +29,18 @@ Background = Callable[[], Awaitable[float | None]]  # how long it need not be ca
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
-class _Admission:
-    """What a request must pass before a machine hears of it."""
+@dataclass
+class AdmittedRequest(Generic[M]):
+    """A request of which a machine may hear, once its body is there."""
 
-    def __init__(self, limits: RequestLimits, clock: Callable[[], float]) -> None:
-        self._rates = {
-            "requests": RateLimiter(limits.rate, limits.burst, clock),
-            "registrations": RateLimiter(
-                limits.registrations, limits.registration_burst, clock, "registrations"
-            ),
-        }
-        self._bodies = BodyBudget(limits.bodies)
-
-    async def body(
-        self, machine: M, endpoint: Endpoint[M], head: HttpRequest, address: str, receive: Receive
-    ) -> bytes:
-        """The body of a request; refuses one that is too much."""
-        self._rates["requests"].take(address)
-        if endpoint.rate != "requests":
-            self._rates[endpoint.rate].take(address)
-        declared = head.headers.get("content-length")
-        if declared is None and "transfer-encoding" not in head.headers:
-            return b""
-        first: First | None = None
-        if endpoint.prelude is not None:
-            check = partial(dispatch.check_prelude, machine, endpoint)
-            first = endpoint.prelude[0], lambda known: check(replace(head, body=known))
-        return await self._bodies.read(parts(receive), address, declared, endpoint.limit(machine), first)
+    endpoint: Endpoint[M]
+    head: HttpRequest
+    address: str
+    body: BodyReader | None = None
 
 
 class App(Generic[M]):
-    """The web server of a machine, as uvicorn calls it (ASGI); `background` runs again and again beside it."""
+    """What a machine says to requests; `background` runs again and again beside it."""
 
     def __init__(
         self, machine: M, table: Table[M], limits: RequestLimits, background: Background, tick: float
@@ -70,7 +49,14 @@ class App(Generic[M]):
         self._fixed: dict[tuple[str, str], Endpoint[M]] = {
             (one.method, one.path): one for one in table if "{" not in one.path
         }
-        self._admission = _Admission(limits, time.monotonic)
+        clock = time.monotonic
+        self._rates = {
+            "requests": RateLimiter(limits.rate, limits.burst, clock),
+            "registrations": RateLimiter(
+                limits.registrations, limits.registration_burst, clock, "registrations"
+            ),
+        }
+        self._bodies = BodyBudget(limits.bodies)
         listeners = Places(limits.streams, limits.streams_each)
         self._bulletins = {
             endpoint.name: EventStream(partial(endpoint.call, machine, HttpRequest()), listeners)
@@ -78,44 +64,38 @@ class App(Generic[M]):
             if endpoint.answers == EVENTS and endpoint.call is not None
         }
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the life of the server."""
-        if scope["type"] == "lifespan":
-            await receive()
-            async with self.running():
-                await send({"type": "lifespan.startup.complete"})
-                await receive()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
-        try:
-            reply = await self._reply(scope, receive, send)
-        except RefusedError as error:
-            reply = dispatch.refusal(error)
-            # nobody waits for the rest of a body that is refused
-            reply = replace(reply, headers={**reply.headers, "connection": "close"})
-        except DisconnectedError:
-            return
-        if reply is not None:
-            await write(reply, send)
+    def admit(
+        self, method: str, path: str, headers: dict[str, str], address: str, now: float
+    ) -> AdmittedRequest[M]:
+        """A request whose header has come; refuses one that is too much, or has no row."""
+        found = self._fixed.get((method, path))
+        endpoint, params = (found, {}) if found else dispatch.match(self._table, method, path)
+        head = HttpRequest(b"", params, headers)
+        self._rates["requests"].take(address)
+        if endpoint.rate != "requests":
+            self._rates[endpoint.rate].take(address)
+        declared = headers.get("content-length")
+        if declared is None and "transfer-encoding" not in headers:
+            return AdmittedRequest(endpoint, head, address)
+        first: First | None = None
+        if endpoint.prelude is not None:
+            check = partial(dispatch.check_prelude, self._machine, endpoint)
+            first = endpoint.prelude[0], lambda known: check(replace(head, content=known))
+        largest = endpoint.limit(self._machine)
+        body = BodyReader(self._bodies, address, declared, largest, now, first)
+        return AdmittedRequest(endpoint, head, address, body)
 
-    async def _reply(self, scope: Scope, receive: Receive, send: Send) -> HttpReply | None:
-        """What a machine answers; None where the reply has been written."""
-        method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        found = self._fixed.get((method, scope["path"]))
-        try:
-            endpoint, params = (found, {}) if found else dispatch.match(self._table, method, scope["path"])
-        except RefusedError as error:
-            return dispatch.refusal(error)
-        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-        client = scope.get("client")
-        head, address = HttpRequest(b"", params, headers), origin(client[0] if client else "")
-        body = await self._admission.body(self._machine, endpoint, head, address, receive)
+    def answer(self, request: AdmittedRequest[M]) -> HttpReply | EventStream:
+        """What a machine answers to a whole request; a stream has a place for whoever asked."""
+        endpoint, head = request.endpoint, request.head
         if endpoint.name in self._bulletins:
-            await self._bulletins[endpoint.name].serve(address, receive, send)
-            return None
-        if endpoint.call is not None:
-            return dispatch.answer(self._machine, endpoint, HttpRequest(body, params, headers))
-        return page() if endpoint.answers == HTML else dispatch.reply(endpoint, describe(self._table))
+            self._bulletins[endpoint.name].enter(request.address)
+            return self._bulletins[endpoint.name]
+        if endpoint.call is None:
+            return page() if endpoint.answers == HTML else dispatch.reply(endpoint, describe(self._table))
+        if request.body is not None:
+            head = HttpRequest(request.body.content(), head.params, head.headers)
+        return dispatch.answer(self._machine, endpoint, head)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from murmura.runtimes.http.dispatch import event
 from murmura.runtimes.http.endpoints import EVENTS
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import HttpReply
-from murmura.web.asgi import Receive, Send, body, disconnected, head
 from murmura.web.limits import Places
 
 HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
@@ -18,6 +16,8 @@ HEARTBEAT = 15.0  # seconds between signs of life on a stream of events
 
 class EventStream:
     """What is announced: `news` is asked once for all who listen, who are as many as there are places."""
+
+    reply = HttpReply(200, b"", {"content-type": EVENTS})  # what a stream begins with
 
     def __init__(self, news: Callable[[], str], places: Places) -> None:
         self._news, self._places, self._last = news, places, ""
@@ -31,23 +31,14 @@ class EventStream:
             self._changed.set()
             self._changed = asyncio.Event()
 
-    async def serve(self, address: str, receive: Receive, send: Send) -> None:
-        """Tell one who listens, until nobody does; refused to an address that has enough of them."""
+    def enter(self, address: str) -> None:
+        """Take a place to listen; refused to an address that has enough of them."""
         if not self._places.enter(address):
             raise RefusedError("rate", "too many listen here already; ask for the round instead.")
-        telling = asyncio.create_task(self._tell(send))
-        try:
-            await disconnected(receive)
-        finally:
-            self._places.leave(address)
-            telling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await telling
 
-    async def _tell(self, send: Send) -> None:
-        await send(head(HttpReply(200, b"", {"content-type": EVENTS})))
-        async for piece in self.stream():
-            await send(body(piece, more=True))
+    def leave(self, address: str) -> None:
+        """Give it back."""
+        self._places.leave(address)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """An event for all that is new; now and then a sign of life."""

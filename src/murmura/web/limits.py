@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -101,69 +100,119 @@ class Places:
 
 
 class BodyBudget:
-    """The memory all bodies that are being read may take together, and for how long."""
+    """The memory all bodies that are being read may take together."""
 
     def __init__(self, limits: BodyLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._held, self._all = Counter[str](), 0
 
-    async def read(
-        self,
-        stream: AsyncIterator[bytes],
-        address: str,
-        declared: str | None,
-        largest: int,
-        first: First | None = None,
-    ) -> bytes:
-        """The body, as long as it keeps its limits; a longer one is refused before it is held in memory.
-
-        The `first` bytes are checked as soon as they are there: until then nothing counts for the budget.
-        """
-        if declared is not None:
-            check_size(int(declared) if declared.isascii() and declared.isdigit() else largest + 1, largest)
-        parts: list[bytes] = []
-        length = held = 0
-        try:
-            async for part in self._in_time(stream):
-                length += len(part)
-                check_size(length, largest)
-                parts.append(part)
-                if first is not None and length >= first[0]:
-                    parts = [b"".join(parts)]
-                    first[1](parts[0][: first[0]])
-                    first = None
-                more = max(0, length - SMALL) - held
-                held += more
-                self._hold(address, more)
-                if more and (self._held[address] > self._limits.share or self._all > self._limits.most):
-                    raise RefusedError("rate", "too much is being sent here at once; try again later.")
-        finally:
-            self._hold(address, -held)
-        return b"".join(parts)
-
-    def _hold(self, address: str, more: int) -> None:
+    def hold(self, address: str, more: int) -> None:
+        """Count so many bytes more for an address; refuses them where that is too much."""
         self._all += more
         self._held[address] += more
+        if more > 0 and (self._held[address] > self.limits.share or self._all > self.limits.most):
+            self.free(address, more)
+            raise RefusedError("rate", "too much is being sent here at once; try again later.")
+
+    def free(self, address: str, held: int) -> None:
+        """Give it back."""
+        self._all -= held
+        self._held[address] -= held
         if not self._held[address]:
             del self._held[address]
 
-    async def _in_time(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """The parts of a body that comes fast enough."""
-        limits, clock = self._limits, asyncio.get_running_loop().time
-        end, until, awaited = clock() + limits.seconds, clock() + limits.window, limits.window * limits.speed
-        while True:
-            try:
-                async with asyncio.timeout_at(min(end, until)):
-                    part = await anext(stream, None)
-            except TimeoutError:
-                raise RefusedError(
-                    "rate",
-                    f"a body must come with {limits.speed:g} bytes a second and within {limits.seconds:g} s, "
-                    "but did not; send it again.",
-                ) from None
-            if part is None:
-                return
-            awaited -= len(part)
-            if awaited <= 0:
-                until, awaited = clock() + limits.window, limits.window * limits.speed
-            yield part
+
+class BodyReader:
+    """A body while it is read, as long as it keeps its limits; whoever reads closes it.
+
+    The `first` bytes are checked as soon as they are there: until then nothing counts for the budget, and a
+    longer body than may come is refused before it is held in memory. What has passed the check and has said
+    its length is received where it stays (`room`); anything else takes no more memory than has come of it.
+    """
+
+    def __init__(
+        self,
+        budget: BodyBudget,
+        address: str,
+        declared: str | None,
+        largest: int,
+        now: float,
+        first: First | None = None,
+    ) -> None:
+        self._budget, self._address, self._largest, self._first = budget, address, largest, first
+        self._declared: int | None = None
+        if declared is not None:
+            self._declared = int(declared) if declared.isascii() and declared.isdigit() else largest + 1
+            check_size(self._declared, largest)
+        self._content, self._held = bytearray(), 0
+        self.length = 0  # bytes that have come
+        self.in_place = False  # the rest goes into the room
+        limits = budget.limits
+        self._end, self._until = now + limits.seconds, now + limits.window
+        self._awaited = limits.window * limits.speed
+
+    @property
+    def deadline(self) -> float:
+        """When it is refused unless more has come."""
+        return min(self._end, self._until)
+
+    @property
+    def slow(self) -> RefusedError:
+        """Why it is refused then."""
+        limits = self._budget.limits
+        return RefusedError(
+            "rate",
+            f"a body must come with {limits.speed:g} bytes a second and within {limits.seconds:g} s, "
+            "but did not; send it again.",
+        )
+
+    def add(self, part: bytes, now: float) -> None:
+        """A part of it has come."""
+        check_size(self.length + len(part), self._largest)
+        self._content += part
+        self._came(len(part), now)
+        if self._first is not None and self.length >= self._first[0]:
+            size, check = self._first
+            self._first = None
+            check(bytes(self._content[:size]))
+            self._make_room()
+        self._hold(len(self._content))
+
+    def _make_room(self) -> None:
+        if self._declared is None or self.length >= self._declared:
+            return
+        self._hold(self._declared)
+        whole = bytearray(self._declared)
+        whole[: self.length] = self._content
+        self._content, self.in_place = whole, True
+
+    def room(self) -> memoryview:
+        """Where the rest of it goes."""
+        return memoryview(self._content)[self.length :]
+
+    def fill(self, count: int, now: float) -> bool:
+        """So many bytes have come into the room; whether that was the last of it."""
+        self._came(count, now)
+        return self.length == self._declared
+
+    def _came(self, count: int, now: float) -> None:
+        self.length += count
+        self._awaited -= count
+        if self._awaited <= 0:
+            limits = self._budget.limits
+            self._until, self._awaited = now + limits.window, limits.window * limits.speed
+
+    def _hold(self, size: int) -> None:
+        more = max(0, size - SMALL) - self._held
+        if more > 0:
+            self._budget.hold(self._address, more)
+            self._held += more
+
+    def content(self) -> bytes | bytearray:
+        """The body; what was received where it stays is not copied."""
+        return self._content if self.in_place else bytes(self._content)
+
+    def close(self) -> None:
+        """It is over, however it ended."""
+        self._budget.free(self._address, self._held)
+        self._held = 0

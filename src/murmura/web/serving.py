@@ -1,14 +1,17 @@
-"""uvicorn with our limits: one process, TLS by certificate files, addresses as they are."""
+"""A server: one process, TLS by certificate files, addresses as they are; it ends in order when told to."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable
+import ssl
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +19,15 @@ from murmura.core.errors import SettingError
 from murmura.runtimes.http.protocol.addresses import is_loopback
 
 if TYPE_CHECKING:
-    import uvicorn
-
     from murmura.web.app import App
     from murmura.web.connections import ConnectionLimits
+    from murmura.web.http_protocol import Service
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 OTHER_FILES = 256  # that a server may have open beside its connections
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
+LAST_REPLIES = 2.0  # seconds for what was asked before the server was told to end
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
@@ -86,9 +90,7 @@ def serve(app: App[Any], address: ListenAddress, limits: ConnectionLimits | None
     from murmura.web.connections import ConnectionLimits
 
     keep_freed_memory()
-    limits = limits or ConnectionLimits()
-    server, opened = make_server(app, address, limits)
-    run(server, opened, limits)
+    Server(app, address, limits or ConnectionLimits()).run()
 
 
 def keep_freed_memory() -> bool:
@@ -104,55 +106,105 @@ def keep_freed_memory() -> bool:
     return bool(told(MMAP_THRESHOLD, KEPT_MEMORY) and told(TRIM_THRESHOLD, KEPT_MEMORY))
 
 
-def make_server(
-    app: App[Any], address: ListenAddress, limits: ConnectionLimits
-) -> tuple[uvicorn.Server, socket.socket]:
-    """A server and what it listens on."""
-    import uvicorn
+class Server:
+    """Answers on a socket from `run` to `stop`."""
 
-    from murmura.web.connections import TimedProtocol, listen
-    from murmura.web.limits import Places
+    def __init__(self, app: App[Any], address: ListenAddress, limits: ConnectionLimits) -> None:
+        from murmura.web.connections import listen
+        from murmura.web.http_protocol import Service
+        from murmura.web.limits import Places
+        from murmura.web.proxies import Proxies
 
-    http: Any = partial(TimedProtocol, limits)
-    config = uvicorn.Config(
-        app,
-        http=http,
-        ws="none",
-        ssl_certfile=address.certificate,
-        ssl_keyfile=address.private_key,
-        log_level="error",  # a line for every senseless request would fill a disk
-        access_log=False,  # addresses of people are nobody's business
-        timeout_keep_alive=limits.idle,  # type: ignore[arg-type]  # seconds, which asyncio takes in parts too
-        timeout_graceful_shutdown=2,
-        backlog=2048,
-        server_header=False,
-        proxy_headers=bool(address.proxies),
-        forwarded_allow_ips=list(address.proxies),
+        proxies = Proxies(address.proxies)
+        places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, proxies.has)
+        self._service = Service(app, limits, proxies)
+        self._tls = None if address.certificate is None else _tls(address)
+        self._socket = listen(address.host, address.port, places)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = asyncio.Event()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self._socket.getsockname()[1])
+
+    def run(self) -> None:
+        """Answer until stopped or interrupted; a signal takes its usual effect after the last reply."""
+        caught: list[int] = []
+        with _signals(caught, self.stop):
+            asyncio.run(self._serve())
+        for one in caught:
+            signal.raise_signal(one)
+
+    def stop(self) -> None:
+        """Let it end; from any thread."""
+        if self._loop is None:
+            self._told.set()
+        else:
+            with contextlib.suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._told.set)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with self._service.app.running(), answering(self._service, self._socket, self._tls):
+            await self._told.wait()
+
+
+@contextlib.asynccontextmanager
+async def answering(
+    service: Service, opened: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
+    """While requests on an open socket are answered."""
+    from murmura.web.connections import BACKLOG
+    from murmura.web.http_protocol import HttpProtocol
+
+    handshake = service.limits.handshake if tls is not None else None
+    server = await asyncio.get_running_loop().create_server(
+        lambda: HttpProtocol(service),
+        sock=opened,
+        ssl=tls,
+        backlog=BACKLOG,
+        ssl_handshake_timeout=handshake,
+        ssl_shutdown_timeout=handshake,
     )
-    places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, _within(address.proxies))
-    return uvicorn.Server(config), listen(address.host, address.port, places)
+    try:
+        yield
+    finally:
+        server.close()
+        service.stopping = True
+        for one in tuple(service.connections):
+            one.finish()
+        until = asyncio.get_running_loop().time() + LAST_REPLIES
+        while service.connections and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.01)
+        for one in tuple(service.connections):
+            one.abort()
 
 
-def run(server: uvicorn.Server, opened: socket.socket, limits: ConnectionLimits) -> None:
-    """Answer on an open socket."""
-    from murmura.web.connections import TimedLoop
+def _tls(address: ListenAddress) -> ssl.SSLContext:
+    assert address.certificate is not None
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    made.load_cert_chain(address.certificate, address.private_key)
+    return made
 
-    with asyncio.Runner(loop_factory=partial(TimedLoop, limits.handshake)) as runner:
-        runner.run(server.serve([opened]))
 
+@contextlib.contextmanager
+def _signals(caught: list[int], stop: Callable[[], None]) -> Iterator[None]:
+    """While signals that end a program are caught: where they can be, in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
-def _within(networks: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether an address is a proxy's: all its clients share its connections."""
-    known = [ipaddress.ip_network(one) for one in networks]
+    def catch(number: int, _: object) -> None:
+        caught.append(number)
+        stop()
 
-    def within(address: str) -> bool:
-        try:
-            found = ipaddress.ip_network(address)
-        except ValueError:
-            return False
-        return any(one.version == found.version and one.overlaps(found) for one in known)
-
-    return within
+    before = {one: signal.signal(one, catch) for one in SIGNALS}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _open_files() -> int:

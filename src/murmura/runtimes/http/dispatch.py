@@ -27,7 +27,7 @@ def respond(
         check_size(len(body), endpoint.limit(machine))
         request = HttpRequest(body, params, headers)
         if endpoint.prelude is not None and len(body) >= endpoint.prelude[0]:
-            check_prelude(machine, endpoint, replace(request, body=body[: endpoint.prelude[0]]))
+            check_prelude(machine, endpoint, replace(request, content=body[: endpoint.prelude[0]]))
     except RefusedError as error:
         return refusal(error)
     return answer(machine, endpoint, request)

@@ -35,9 +35,14 @@ ASK_AGAIN, IMMUTABLE = "no-cache", "public, max-age=31536000, immutable"  # how 
 class HttpRequest:
     """What came in."""
 
-    body: bytes = b""
+    content: bytes | bytearray = b""  # as it was received
     params: Mapping[str, str] = field(default_factory=dict)  # from the path
     headers: Mapping[str, str] = field(default_factory=dict)  # names in lower case
+
+    @property
+    def body(self) -> bytes:
+        """The body, which nobody changes; a copy of what was not received as such."""
+        return bytes(self.content)
 
     @property
     def token(self) -> str:
@@ -230,7 +235,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "POST",
         "/letters",
         "An update, in readable mode only: the server can read each update.",
-        lambda c, r: c.rounds.take_individual_report(r.body),
+        lambda c, r: c.rounds.take_individual_report(r.content),
         BINARY,
         takes=BINARY,
         largest=lambda c: c.rounds.individual_report_bytes,
@@ -357,7 +362,7 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
         "POST",
         "/reports",
         "One share of a report.",
-        lambda a, r: a.report(r.body),
+        lambda a, r: a.report(r.content),
         BINARY,
         takes=BINARY,
         largest=lambda a: a.share_bytes,

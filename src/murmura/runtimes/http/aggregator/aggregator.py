@@ -213,7 +213,7 @@ class Aggregator:
         found = self._store.row("SELECT max(length(ids)) FROM rounds WHERE total IS NOT NULL")
         return int(found[0]) if found is not None and found[0] is not None else 0
 
-    def report(self, message: bytes) -> bytes:
+    def report(self, message: bytes | bytearray) -> bytes:
         """Take one share; answers with a signed receipt, the same one when the same share comes again."""
         try:
             receipt = self._take(message)
@@ -267,8 +267,8 @@ class Aggregator:
         if admission and o.phase.follows:
             self._desk.check_counted(o.phase.follows, o.manifest.window, admission)
 
-    def _take(self, message: bytes) -> bytes:
-        prelude = message[: wire.SHARE_PRELUDE]
+    def _take(self, message: bytes | bytearray) -> bytes:
+        prelude = bytes(message[: wire.SHARE_PRELUDE])
         shown, admission = self.admit(prelude)
         self._passes.pop(prelude, None)
         head, o, before = ShareHead.decode(prelude, self._kind), self._open, self._before

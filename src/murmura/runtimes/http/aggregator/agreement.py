@@ -131,6 +131,7 @@ class Agreement:
                 f"this aggregator agreed to other terms ({changed}); its operator starts it with "
                 f"--accept-terms {offered.hash.hex()} to agree to these.",
             )
+        offered.algorithm()  # one that is unknown here is refused now, not when its first round opens
 
     @property
     def description_bytes(self) -> int:

@@ -332,7 +332,7 @@ class RoundRunner:
             raise RefusedError("replay", "an update must be of the open round's manifest, but is of another.")
         check_signature(self._key.public, "ticket", upload.manifest + upload.report, upload.ticket)
 
-    def take_individual_report(self, message: bytes) -> bytes:
+    def take_individual_report(self, message: bytes | bytearray) -> bytes:
         """An update that the server can read; answers with a receipt, the same one when it comes again."""
         live, before = self.published, self._counted
         if live is not None and live.individual_reports is None:

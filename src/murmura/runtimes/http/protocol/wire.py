@@ -110,7 +110,7 @@ def sealed_pass(message: bytes) -> bytes:
     return message[_SHARE.size : SHARE_PRELUDE]
 
 
-def sealed_payload(message: bytes) -> memoryview:
+def sealed_payload(message: bytes | bytearray) -> memoryview:
     """The sealed payload of a share, where it is: it is long."""
     return memoryview(message)[SHARE_PRELUDE:]
 
@@ -141,16 +141,16 @@ class IndividualReport:
         return head + self.update
 
     @staticmethod
-    def decode(message: bytes) -> IndividualReport:
+    def decode(message: bytes | bytearray) -> IndividualReport:
         """The individual report in a message."""
         if len(message) < REPORT_HEADER:
             check_length(message, REPORT_HEADER, "letter")
         magic, version, _, manifest, report, ticket, mark = _REPORT.unpack_from(message)
         check_head(magic, version, b"ml", "letter")
-        return IndividualReport(manifest, report, ticket, mark, message[REPORT_HEADER:])
+        return IndividualReport(manifest, report, ticket, mark, bytes(memoryview(message)[REPORT_HEADER:]))
 
 
-def check_length(message: bytes, needed: int, what: str) -> None:
+def check_length(message: bytes | bytearray, needed: int, what: str) -> None:
     """Refuse a message of another length."""
     if len(message) != needed:
         raise RefusedError("malformed", f"a {what} must be {needed} bytes long, but has {len(message)}.")
