@@ -7,7 +7,7 @@ from collections.abc import Callable
 from murmura.runtimes.http.coordinator.open_round import OpenRound
 
 RELATIVE, LONGEST = 0.1, 1.0  # a round may last a tenth longer, and a second at most, because nobody asked
-UNFINISHED = 2.0  # seconds between questions while not everybody has a ticket: a round cannot be complete yet
+UNFINISHED = 5.0  # seconds between questions while not everybody has a ticket: a round cannot be complete yet
 
 
 class CollectingPace:

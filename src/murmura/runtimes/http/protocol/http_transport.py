@@ -17,6 +17,7 @@ from murmura.core.errors import MissingExtraError, SettingError
 from murmura.runtimes.http.protocol.addresses import is_loopback
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
+from murmura.runtimes.http.protocol.whole_requests import WholeRequests
 
 if TYPE_CHECKING:
     import httpx
@@ -52,13 +53,13 @@ class HttpTransport:
         context = _trust(authority)
 
         def client(**more: Any) -> httpx.AsyncClient:
+            network = self._httpx.AsyncHTTPTransport(verify=context, limits=limits, trust_env=False, **more)
+            network._pool._network_backend = WholeRequests(network._pool._network_backend)
             made: httpx.AsyncClient = self._httpx.AsyncClient(
                 timeout=self._httpx.Timeout(seconds, pool=None),
-                limits=limits,
-                verify=context,
+                transport=network,
                 trust_env=False,
                 headers={"accept-encoding": "identity"},
-                **more,
             )
             return made
 
