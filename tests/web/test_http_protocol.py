@@ -104,11 +104,26 @@ def test_many_requests_at_once_are_answered_in_their_order() -> None:
     with_protocol(act)
 
 
-@pytest.mark.parametrize("size", [1, CHUNK - 1, CHUNK, 3 * CHUNK, 10 * CHUNK + 1])
-@pytest.mark.parametrize("step", [1, 1000, CHUNK, 1 << 20])
+def test_who_asks_on_without_reading_is_not_answered_on() -> None:
+    """Short replies as well: a few requests would fill the memory with them."""
+
+    def act(protocol: HttpProtocol, transport: Written, machine: Machine) -> None:
+        said(protocol, 100 * GET)
+        assert (len(transport.pieces), transport.reading) == (2, False)
+        protocol.resume_writing()
+        assert (len(transport.pieces), transport.reading) == (100, True)
+
+    with_protocol(act, 300)
+
+
+@pytest.mark.parametrize(
+    ("size", "step"),
+    [
+        *((size, 1) for size in (1, CHUNK - 1, CHUNK)),
+        *((size, step) for size in (1, CHUNK, 3 * CHUNK, 10 * CHUNK + 1) for step in (1000, CHUNK, 1 << 20)),
+    ],
+)
 def test_an_upload_is_whole_however_it_comes(size: int, step: int) -> None:
-    if step == 1 and size > CHUNK:
-        pytest.skip("every byte for itself takes long")
     content = KEY + bytes(n % 251 for n in range(size))
     seen: list[bytes] = []
 

@@ -112,7 +112,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def finish(self) -> None:
         """The server stops: what was asked is still answered, streams end."""
-        if self._stream is not None or not (self._begun or self._whole or self._rest):
+        asked = self._whole or self._rest or (self._begun and self._received)
+        if self._stream is not None or not asked:
             self._close()
 
     def abort(self) -> None:
@@ -303,8 +304,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     @property
     def _writing(self) -> bool:
-        """Whether a reply is on its way."""
-        return self._rest is not None or self._stream is not None
+        """Whether a reply is on its way, or what was written waits to be read."""
+        return self._rest is not None or self._stream is not None or not self._room.is_set()
 
     def _answer(self, exchange: Exchange) -> None:
         self._last = not exchange.keep or self._service.stopping
