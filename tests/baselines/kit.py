@@ -31,8 +31,9 @@ QUICK: dict[str, dict[str, Any]] = {
 }
 RATERS = ["cnmf", "user-knn-ratings", "item-knn-ratings", "biased-mf", "svd++"]
 NAMES = [name for name in BASELINES if baseline(name).extra is None]  # extras are tried by `make test-neural`
-# where all ratings are alike, raters predict the same for everything
-PERSONAL = [name for name in NAMES if name not in {"random", "mostpop", "mostpop-by-feature", *RATERS}]
+# where all ratings are alike, raters predict the same for everything; a board has no order to learn from
+IMPERSONAL = {"random", "mostpop", "mostpop-by-feature", "pooled-order", *RATERS}
+PERSONAL = [name for name in NAMES if name not in IMPERSONAL]
 
 
 def quick(name: str) -> Baseline:

@@ -110,7 +110,9 @@ def test_nothing_is_learned_from_nothing(name: str) -> None:
 
 @each
 def test_one_user_with_everything_gets_an_empty_list(name: str) -> None:
-    train = featured(Interactions.of(np.zeros(4, np.int64), np.arange(4)), [0], [0, 1], [1], [])
+    train = featured(
+        Interactions.of(np.zeros(4, np.int64), np.arange(4), time=np.arange(4)), [0], [0, 1], [1], []
+    )
     lists = quick(name).fit(train).recommend(np.zeros(1, np.int32), 3)
     assert lists.item.tolist() == [[NO_ITEM] * 3]
 
