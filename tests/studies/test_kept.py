@@ -74,7 +74,7 @@ def test_a_kept_run_says_what_it_will_cost() -> None:
 
 
 def test_whose_run_is_shown() -> None:
-    assert shares_with(experiment("federank-fig1"), "ml-1m").name == "thesis-fig4.2-ml-1m"
+    assert shares_with(experiment("federank-fig1"), "ml-1m").name == "thesis-fig4.2"
     assert shares_with(experiment("federank-fig1"), "amazon-digital-music").name == "federank-fig1"
     assert shares_with(experiment("federank-fig1"), "foursquare-italy").name == "federank-fig1"
     assert shares_with(experiment("thesis-fig4.4"), "foursquare-italy").name == "federank-fig1"
