@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.codec import encode, encode_changes, encode_model
+from murmura.core.codec import decode_model, encode, encode_changes, encode_model
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
@@ -33,6 +33,7 @@ PUBLISHES = MessageSpec(
         TableSpec("n", "item", 5, 1, "uint32"),
     )
 )
+NARROW = PUBLISHES.narrowed("int8")
 
 
 def update() -> Update:
@@ -66,6 +67,7 @@ def message_vectors() -> dict[str, Any]:
     """The whole file."""
     sent, whole = encode(update(), SENDS), encode_model(newer(), PUBLISHES, LISTED)
     changes = encode_changes(base(), newer(), PUBLISHES, LISTED)
+    narrow = encode_model(newer(), NARROW, LISTED)
     return {
         "version": 2,
         "listed": LISTED.tolist(),
@@ -78,9 +80,20 @@ def message_vectors() -> dict[str, Any]:
         "model": whole.hex(),
         "changes": changes.hex(),
         "unchanged": encode_changes(newer(), newer(), PUBLISHES, LISTED).hex(),
+        "int8 publishes": repr((NARROW.tables, NARROW.scalars)),
+        "int8 publishes_mark": NARROW.mark,
+        "int8 model": narrow.hex(),
+        "int8 changes": encode_changes(base(), newer(), NARROW, LISTED).hex(),
+        "int8 values": {name: v.tolist() for name, v in decode_model(narrow, NARROW, LISTED).items()},
         "tampered": [
             {"message": kind, "what": what, "bytes": content.hex()}
-            for kind, what, content in (*_bad_updates(sent), *_bad_models(whole), *_bad_changes(changes))
+            for kind, what, content in (
+                *_bad_updates(sent),
+                *_bad_models(whole),
+                *_bad_changes(changes),
+                ("int8 model", "an exponent beyond float32", narrow[:12] + b"\x7a" + narrow[13:]),
+                ("int8 model", "cut off in its exponents", narrow[:13]),
+            )
         ],
     }
 

@@ -50,7 +50,8 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
         called = itinerary.cohort(at, everyone, server_secret(SEEDED), called)
         for client in called.tolist():
             rng = Rng(secrets[client], at.round)
-            context = RoundContext(info, phase.name, at.round, server.model)
+            got = channel.as_downloaded(server.model, algorithm.publishes(info), info.listed)
+            context = RoundContext(info, phase.name, at.round, got)
             made = visit(algorithm, phase, context, states[client], history(client), rng, stages)
             states[client] = made.state
             assert made.vector is not None
@@ -66,6 +67,8 @@ def plain_model(world: World) -> dict[str, np.ndarray]:
     [
         ("cfpl", TRAINING, {}),
         ("cfpl", TRAINING, {"ring": 24, "bits": 14, "block": "half", "download": "exact"}),
+        ("cfpl", TRAINING, {"download": "float16"}),
+        ("cfpl", TRAINING, {"download": "int8"}),
         ("fcf", {"rounds": 3}, {}),
         ("cfpl", TRAINING, {"channel": "readable"}),
         ("cfpl", {**TRAINING, "criteria": "dataset_size,model_divergence"}, {}),

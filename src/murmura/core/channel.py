@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from murmura.core.codec import half_precision_model
+from murmura.core.arrays import Ints
+from murmura.core.codec import downloaded_model
 from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec
 from murmura.core.settings import Count, settings
@@ -36,7 +37,7 @@ class ChannelSettings:
     block: Literal["dense", "half", "core"] = "dense"
     core: Count = 5
     minimum_cohort: Count = 100  # no sum of fewer devices is released
-    download: Literal["exact", "float16"] = "exact"  # the numbers of the public model a device fetches
+    download: Literal["exact", "float16", "int8"] = "exact"  # the numbers of the public model a device fetches
 
     @property
     def on(self) -> bool:
@@ -62,11 +63,11 @@ class ChannelSettings:
 
     def downloads(self, publishes: MessageSpec) -> MessageSpec:
         """How the public model travels to a device."""
-        return publishes.half_precision() if self.download == "float16" else publishes
+        return publishes if self.download == "exact" else publishes.narrowed(self.download)
 
-    def as_downloaded(self, model: Arrays) -> Arrays:
+    def as_downloaded(self, model: Arrays, publishes: MessageSpec, listed: Ints) -> Arrays:
         """The public model as a device gets it, in the model's own types."""
-        return half_precision_model(model) if self.download == "float16" else model
+        return model if self.download == "exact" else downloaded_model(model, self.downloads(publishes), listed)
 
     def check_cohort(self, cohort: int) -> None:
         """Refuse rounds of fewer devices than the minimum."""

@@ -3,6 +3,7 @@
 A message is 'm' 'u' version, number of tables, mark of the declaration (4 bytes); then the scalars as doubles;
 then for each table its number of rows (4 bytes), the row numbers (4 bytes each, not for dense tables) and the
 values. Rows travel sorted by their number: the order of training would tell which items were compared.
+Of a model's int8 table the exponent e of each column (1 byte, signed) precedes the values k: they are k 2**e.
 A model travels whole, or as what changed: 'm' 'c' and the same header, the SHA-256 of the whole message of the
 model it changes (32 bytes), then for each table the number of changed rows, their numbers and their values.
 A reader trusts no length: it checks the whole message against the declaration before it makes an array.
@@ -26,6 +27,8 @@ MAGIC, CHANGES, VERSION = b"mu", b"mc", 2
 _HEADER = struct.Struct("<2sBBI")
 _COUNT = struct.Struct("<I")
 _HASH_BYTES = 32
+LARGEST_EXPONENT = 121  # of a column of int8: no multiple of it is beyond float32
+Exponents = NDArray[np.int8]  # (width,) of an int8 table: its values are whole numbers times 2**e
 
 
 def encode(update: Update, sends: MessageSpec) -> bytes:
@@ -62,7 +65,7 @@ def encode_model(model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
     parts = [_header(publishes)]
     for table in publishes.tables:
         values = _published(model, table, listed)
-        parts += [_COUNT.pack(len(values)), _little(values)]
+        parts += [_COUNT.pack(len(values)), *_packed(values, table, _exponents(values, table))]
     return b"".join(parts)
 
 
@@ -78,8 +81,8 @@ def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[s
             raise FederationError(
                 f"the model's '{table.name}' must have {len(here)} rows, but the message has {count}."
             )
-        values, at = _read_values(message, at, table, count)
-        model[table.name] = np.zeros((table.rows, table.width), table.dtype)
+        values, at = _read_model_values(message, at, table, count)
+        model[table.name] = np.zeros((table.rows, table.width), values.dtype)
         model[table.name][here] = values
     _finish(message, at)
     return model
@@ -92,7 +95,8 @@ def encode_changes(base: Arrays, model: Arrays, publishes: MessageSpec, listed: 
         old, new = (_published(arrays, table, listed) for arrays in (base, model))
         changed = (_row_bytes(old) != _row_bytes(new)).any(axis=1)
         numbers = _row_numbers(table, listed)[changed]
-        parts += [_COUNT.pack(len(numbers)), numbers.astype("<u4").tobytes(), _little(new[changed])]
+        parts += [_COUNT.pack(len(numbers)), numbers.astype("<u4").tobytes()]
+        parts += _packed(new[changed], table, _exponents(new, table))
     return b"".join(parts)
 
 
@@ -119,26 +123,45 @@ def decode_changes(
                 f"the changed rows of '{table.name}' must be on offer and ascend, but do not; download the "
                 "whole model."
             )
-        values, at = _read_values(message, at, table, count)
+        values, at = _read_model_values(message, at, table, count)
         changes.append((table, index, values))
     _finish(message, at)
     model: dict[str, NDArray[Any]] = {}
     for table, index, values in changes:
-        model[table.name] = np.zeros((table.rows, table.width), table.dtype)
+        model[table.name] = np.zeros((table.rows, table.width), values.dtype)
         model[table.name][_row_numbers(table, listed)] = _published(base, table, listed)
         model[table.name][index] = values
     return model
 
 
-def half_precision_model(model: Arrays) -> dict[str, NDArray[Any]]:
-    """The model as devices get it that download float16: rounded to it, in the model's own type again."""
-    return {
-        name: _narrow(name, values).astype(values.dtype) if values.dtype.kind == "f" else values
-        for name, values in model.items()
-    }
+def downloaded_model(model: Arrays, downloads: MessageSpec, listed: Ints) -> dict[str, NDArray[Any]]:
+    """The model as devices get it in these numbers, in its own types and shapes again."""
+    got = dict(model)
+    for table in downloads.tables:
+        own = model[table.name]
+        if own.dtype == table.dtype:
+            continue
+        whole = own.reshape(table.rows, table.width).copy()
+        whole[_row_numbers(table, listed)] = _published(model, table, listed).astype(own.dtype)
+        got[table.name] = whole.reshape(own.shape)
+    return got
 
 
-def _narrow(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
+def _published(model: Arrays, table: TableSpec, listed: Ints) -> NDArray[Any]:
+    """The rows of a table that travel, in the numbers they travel in; of int8 what its numbers stand for."""
+    values = model[table.name].reshape(table.rows, table.width)
+    values = values[listed] if table.space == "item" else values
+    if table.dtype == "float16":
+        return _as_float16(table.name, values)
+    if table.dtype == "int8":
+        exponents = _exponents(values, table)
+        return _multiples(_whole_numbers(values, exponents), exponents)
+    if values.dtype != table.dtype:
+        raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
+    return values
+
+
+def _as_float16(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float16)
     if not np.isfinite(narrow).all():
@@ -148,13 +171,32 @@ def _narrow(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
     return narrow
 
 
-def _published(model: Arrays, table: TableSpec, listed: Ints) -> NDArray[Any]:
-    """The rows of a table that travel, in the numbers they travel in."""
-    values = model[table.name].reshape(table.rows, table.width)
-    values = _narrow(table.name, values) if table.dtype == "float16" else values
-    if values.dtype != table.dtype:
-        raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
-    return values[listed] if table.space == "item" else values
+def _exponents(values: NDArray[Any], table: TableSpec) -> Exponents:
+    """The least e of every column of an int8 table with |x| <= 127 * 2**e: rounded once, rounded for ever."""
+    if table.dtype != "int8":
+        return np.zeros(0, np.int8)
+    fraction, power = np.frexp(np.abs(values).max(axis=0, initial=0.0).astype(np.float64))
+    e = power - 7 + (fraction > 127 / 128)
+    if not np.isfinite(fraction).all() or (e > LARGEST_EXPONENT).any():
+        raise FederationError(
+            f"the model's '{table.name}' must stay below 127 * 2**{LARGEST_EXPONENT} to travel as int8, but "
+            "does not; download it exact."
+        )
+    return np.where(fraction == 0, 0, np.maximum(e, -128)).astype(np.int8)
+
+
+def _whole_numbers(values: NDArray[Any], exponents: Exponents) -> NDArray[np.int8]:
+    return np.rint(np.ldexp(values.astype(np.float64), -exponents.astype(np.int32))).astype(np.int8)
+
+
+def _multiples(numbers: NDArray[np.int8], exponents: Exponents) -> NDArray[np.float32]:
+    return np.ldexp(numbers.astype(np.float32), exponents.astype(np.int32))
+
+
+def _packed(values: NDArray[Any], table: TableSpec, exponents: Exponents) -> tuple[bytes, bytes]:
+    """The exponents of an int8 table, and published rows as they travel."""
+    narrow = _whole_numbers(values, exponents) if table.dtype == "int8" else values
+    return exponents.tobytes(), _little(narrow)
 
 
 def _row_numbers(table: TableSpec, listed: Ints) -> Ints:
@@ -217,6 +259,18 @@ def _read_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple
     kind = np.dtype(table.dtype).newbyteorder("<")
     values = np.frombuffer(message, kind, count * table.width, at).reshape(count, table.width)
     return values.astype(table.dtype), at + count * table.value_bytes
+
+
+def _read_model_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple[NDArray[Any], int]:
+    """Rows of a public model: of an int8 table what its numbers stand for."""
+    _require(len(message), at + table.exponents, f"exponents of '{table.name}'")
+    exponents = np.frombuffer(message, np.int8, table.exponents, at)
+    if (exponents > LARGEST_EXPONENT).any():
+        raise FederationError(
+            f"the exponents of '{table.name}' must be at most {LARGEST_EXPONENT}, but one is {exponents.max()}."
+        )
+    values, at = _read_values(message, at + table.exponents, table, count)
+    return (_multiples(values, exponents) if table.dtype == "int8" else values), at
 
 
 def _require(length: int, needed: int, what: str) -> None:

@@ -14,7 +14,7 @@ from murmura.core.row_bounds import RowBounds
 from murmura.core.update import SparseRows, Update
 
 Space = Literal["item", "feature", "dense"]
-Number = Literal["float16", "float32", "float64", "uint32"]
+Number = Literal["int8", "float16", "float32", "float64", "uint32"]
 HEADER_BYTES = 8
 COUNT_BYTES = INDEX_BYTES = 4
 SCALAR_BYTES = 8
@@ -69,6 +69,11 @@ class TableSpec:
         return self.width * np.dtype(self.dtype).itemsize
 
     @property
+    def exponents(self) -> int:
+        """How many bytes say what the whole numbers of an int8 table are multiples of: one for each column."""
+        return self.width if self.dtype == "int8" else 0
+
+    @property
     def row_bytes(self) -> int:
         """One row as it travels."""
         return self.value_bytes + (0 if self.space == "dense" else INDEX_BYTES)
@@ -94,13 +99,18 @@ class MessageSpec:
     def model_bytes(self, listed: int) -> int:
         """The exact length of a public model with `listed` items on offer: every row, no row numbers."""
         tables = sum(
-            COUNT_BYTES + (listed if t.space == "item" else t.rows) * t.value_bytes for t in self.tables
+            COUNT_BYTES + t.exponents + (listed if t.space == "item" else t.rows) * t.value_bytes
+            for t in self.tables
         )
         return HEADER_BYTES + tables
 
-    def half_precision(self) -> MessageSpec:
-        """The same tables with their numbers in float16: half the bytes of float32, about three digits."""
-        narrow = (replace(t, dtype="float16") if t.dtype != "uint32" else t for t in self.tables)
+    def narrowed(self, dtype: Literal["int8", "float16"]) -> MessageSpec:
+        """The same tables with shorter numbers: float16 has about three digits, int8 about two.
+
+        Rows of items or features are many and alike; what is dense may be a sum or a mean, and keeps three.
+        """
+        kinds = {"item": dtype, "feature": dtype, "dense": "float16"}
+        narrow = (t if t.dtype == "uint32" else replace(t, dtype=kinds[t.space]) for t in self.tables)
         return MessageSpec(tuple(narrow), self.scalars)
 
     def check(self, update: Update) -> None:

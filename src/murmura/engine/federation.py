@@ -69,7 +69,9 @@ class Federation:
     def published(self) -> Arrays:
         """The public model as every device gets it in this round."""
         if self._published is None or self._published[0] is not self.server:
-            self._published = self.server, self.plan.channel.as_downloaded(self.server.model)
+            plan, model = self.plan, self.server.model
+            publishes = plan.algorithm.publishes(plan.info)
+            self._published = self.server, plan.channel.as_downloaded(model, publishes, plan.info.listed)
         return self._published[1]
 
     def received_model(self, phase: Phase) -> Arrays:

@@ -34,7 +34,9 @@ from murmura.testing.data import crowd, labelled
 
 CHANNELS = (
     ChannelSettings(channel="secure-sum", clip=0.5, minimum_cohort=1),
-    ChannelSettings(channel="secure-sum", clip=20, coordinate=1, block="half", minimum_cohort=1),
+    ChannelSettings(
+        channel="secure-sum", clip=20, coordinate=1, block="half", minimum_cohort=1, download="int8"
+    ),
     ChannelSettings(
         channel="readable", bits=12, ring=24, block="core", core=3, minimum_cohort=1, download="float16"
     ),
