@@ -114,9 +114,15 @@ def test_the_ledger_counts_what_someone_listening_counts(mode: str) -> None:
     assert totals["visits"] == len(MESSAGES) == 12 + 6 * 4
     assert totals["bytes_up"] == sum(len(message) for _, message, _, _ in MESSAGES)
     models = [
-        encode_model(context.model, algorithm.publishes(info), info.listed) for context, _, _, _ in MESSAGES
+        encode_model(context.model, algorithm.publishes(info), info.listed)
+        for context, _, _, _ in MESSAGES
+        if context.model  # what is sent before training needs nothing of it
     ]
+    assert len(models) == 6 * 4
     assert totals["bytes_down"] == sum(map(len, models))
+    assert fitted.ledger.final_bytes == 12 * len(models[0])
+    down = totals["bytes_down"] + fitted.ledger.final_bytes
+    assert fitted.cost()["kB down/client"] == down / 1000 / 12
     sent = [(who, i) for _, _, u, who in MESSAGES for t in u.tables.values() for i in t.index.tolist()]
     assert totals["rows_up"] == len(sent)
     assert fitted.ledger.item_rows.tolist() == [sum(i == k for _, i in sent) for k in range(info.items)]

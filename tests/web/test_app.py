@@ -91,7 +91,9 @@ async def joined(client: httpx.AsyncClient, world: World, slot: int) -> dict[str
 
 def path_of(endpoint: endpoints.Endpoint[Any]) -> str:
     """An address of this row."""
-    return re.sub(r"{(start|first|size|slot|done)}", "0", endpoint.path).format(name="0" * 64, what="start")
+    return re.sub(r"{(start|first|size|slot|done)}", "0", endpoint.path).format(
+        name="0" * 64, base="0" * 64, what="start"
+    )
 
 
 def token(world: World) -> dict[str, str]:

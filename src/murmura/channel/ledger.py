@@ -53,13 +53,15 @@ class Ledger:
     channel: str = ""  # what updates went through, and who can read them
     features: Floats | None = None  # (clients,) the fraction of their features of items that ever left
     reveals: Mapping[str, str] = field(default_factory=dict)  # what else was sent, and what that tells
+    final_bytes: int = 0  # what all clients download after the last round, to rank with the model it led to
 
     def summary(self) -> dict[str, Any]:
         """Totals, the distribution of the disclosed fraction, and the papers' measures, as plain values."""
         features = {} if self.features is None else {FEATURES: spread(self.features)}
         disclosed = {"disclosed": spread(self.disclosed), **features}
         reveals = {"reveals": dict(self.reveals)} if self.reveals else {}
-        return {**self.totals, **disclosed, **self.papers, "channel": self.channel, **reveals}
+        final = {"final_bytes_down": self.final_bytes}
+        return {**self.totals, **final, **disclosed, **self.papers, "channel": self.channel, **reveals}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""
@@ -78,13 +80,16 @@ class Ledger:
         }
 
     def cost(self) -> dict[str, float]:
-        """What a comparison shows beside accuracy: the mean disclosed fractions, and kilobytes per client."""
-        clients = max(1, len(self.disclosed))
+        """What a comparison shows beside accuracy: the mean disclosed fractions, and kilobytes per client.
+
+        The download of the model a client ranks with is part of what it costs.
+        """
+        clients, down = max(1, len(self.disclosed)), self.totals["bytes_down"] + self.final_bytes
         return {
             "disclosed": spread(self.disclosed)["mean"],
             **({} if self.features is None else {FEATURES: spread(self.features)["mean"]}),
             "kB up/client": self.totals["bytes_up"] / 1000 / clients,
-            "kB down/client": self.totals["bytes_down"] / 1000 / clients,
+            "kB down/client": down / 1000 / clients,
         }
 
 

@@ -13,20 +13,28 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bytes, Ints
+from murmura.core.arrays import Bools, Bytes, Ints
 from murmura.core.errors import FederationError
-from murmura.core.message import COUNT_BYTES, HEADER_BYTES, INDEX_BYTES, SCALAR_BYTES, MessageSpec, TableSpec
+from murmura.core.message import (
+    COUNT_BYTES,
+    HASH_BYTES,
+    HEADER_BYTES,
+    INDEX_BYTES,
+    SCALAR_BYTES,
+    MessageSpec,
+    TableSpec,
+)
 from murmura.core.update import Arrays, SparseRows, Update
 
 MAGIC, CHANGES, VERSION = b"mu", b"mc", 2
 _HEADER = struct.Struct("<2sBBI")
 _COUNT = struct.Struct("<I")
-_HASH_BYTES = 32
 LARGEST_EXPONENT = 121  # of a column of int8: no multiple of it is beyond float32
 Exponents = NDArray[np.int8]  # (width,) of an int8 table: its values are whole numbers times 2**e
 
@@ -90,13 +98,29 @@ def decode_model(message: bytes, publishes: MessageSpec, listed: Ints) -> dict[s
 
 def encode_changes(base: Arrays, model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
     """The rows of a public model that differ in any bit from `base`, for whoever has that."""
-    parts = [_header(publishes, CHANGES), hashlib.sha256(encode_model(base, publishes, listed)).digest()]
+    named = hashlib.sha256(encode_model(base, publishes, listed)).digest()
+    return encode_rows(named, changed_rows(base, model, publishes, listed), model, publishes, listed)
+
+
+def changed_rows(base: Arrays, model: Arrays, publishes: MessageSpec, listed: Ints) -> dict[str, Bools]:
+    """Of the rows of every table that travel, those that differ in any bit from `base`: (rows that travel,)."""
+    changed: dict[str, Bools] = {}
     for table in publishes.tables:
-        old, new = (_published(arrays, table, listed) for arrays in (base, model))
-        changed = (_row_bytes(old) != _row_bytes(new)).any(axis=1)
-        numbers = _row_numbers(table, listed)[changed]
+        old, new = (_row_bytes(_published(arrays, table, listed)) for arrays in (base, model))
+        changed[table.name] = (old != new).any(axis=1)
+    return changed
+
+
+def encode_rows(
+    base: bytes, changed: Mapping[str, Bools], model: Arrays, publishes: MessageSpec, listed: Ints
+) -> bytes:
+    """Some rows of a public model, for whoever has the model of the hash `base` and lacks these."""
+    parts = [_header(publishes, CHANGES), base]
+    for table in publishes.tables:
+        here, values = changed[table.name], _published(model, table, listed)
+        numbers = _row_numbers(table, listed)[here]
         parts += [_COUNT.pack(len(numbers)), numbers.astype("<u4").tobytes()]
-        parts += _packed(new[changed], table, _exponents(new, table))
+        parts += _packed(values[here], table, _exponents(values, table))
     return b"".join(parts)
 
 
@@ -105,7 +129,7 @@ def decode_changes(
 ) -> dict[str, NDArray[Any]]:
     """What `decode_model` gives of the whole message; refuses changes of another model than `base`."""
     _check_header(message, publishes, CHANGES)
-    at = HEADER_BYTES + _HASH_BYTES
+    at = HEADER_BYTES + HASH_BYTES
     _require(len(message), at, "base")
     named = hashlib.sha256(encode_model(base, publishes, listed)).digest()
     if message[HEADER_BYTES:at] != named:

@@ -158,7 +158,7 @@ class Phase:
     sends: MessageSpec
     combine: Literal["sum", "each"] = "sum"  # "each": the server reads every update
     repeat: int | None = None
-    receives: MessageSpec | None = None  # what a visit downloads; None: the whole public model
+    receives: MessageSpec | None = None  # what a visit needs of the public model; None: the whole
     asks: Literal["training", "statistics"] = "training"  # which of its owner's consents a visit needs
     returns: bool = False  # everyone fetches the outcome afterwards, as no later round will bring it
     part: float = 1.0  # of the clients that would be called
@@ -184,7 +184,7 @@ class RoundContext:
     info: FederationInfo
     phase: str
     round: int
-    model: Arrays  # the same bytes for everyone
+    model: Arrays  # the same bytes for everyone; empty in a phase that needs nothing of it
     answer: Arrays | None = None  # this client's own, only after an "each" phase
 
 

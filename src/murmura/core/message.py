@@ -18,6 +18,7 @@ Number = Literal["int8", "float16", "float32", "float64", "uint32"]
 HEADER_BYTES = 8
 COUNT_BYTES = INDEX_BYTES = 4
 SCALAR_BYTES = 8
+HASH_BYTES = 32
 
 
 def released_counts_bytes(items: int) -> int:
@@ -98,11 +99,18 @@ class MessageSpec:
 
     def model_bytes(self, listed: int) -> int:
         """The exact length of a public model with `listed` items on offer: every row, no row numbers."""
-        tables = sum(
+        return HEADER_BYTES + sum(
             COUNT_BYTES + t.exponents + (listed if t.space == "item" else t.rows) * t.value_bytes
             for t in self.tables
         )
-        return HEADER_BYTES + tables
+
+    def changes_bytes(self, rows: Mapping[str, int]) -> int:
+        """The exact length of what changed of a public model: so many rows of each table, and their numbers."""
+        return (
+            HEADER_BYTES
+            + HASH_BYTES
+            + sum(COUNT_BYTES + t.exponents + rows[t.name] * (INDEX_BYTES + t.value_bytes) for t in self.tables)
+        )
 
     def narrowed(self, dtype: Literal["int8", "float16"]) -> MessageSpec:
         """The same tables with shorter numbers: float16 has about three digits, int8 about two.

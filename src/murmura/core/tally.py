@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Bytes, Longs
-from murmura.core.contract import FederationInfo
 from murmura.core.message import MessageSpec
 from murmura.core.population import Population
 
@@ -32,34 +31,20 @@ class Tally:
         rows = np.zeros(len(population.item), np.uint8)
         return Tally(rows, np.zeros(population.clients, np.int64), np.zeros(items, np.int64))
 
-    def count(
-        self,
-        info: FederationInfo,
-        receives: MessageSpec,
-        sends: MessageSpec,
-        visits: int,
-        rows: Mapping[str, int],
-    ) -> None:
-        """Add the traffic of so many visits that sent so many rows of each table, exact to the codec."""
+    def count_updates(self, sends: MessageSpec, visits: int, rows: Mapping[str, int]) -> None:
+        """Add what so many visits sent that had so many rows of each table, exact to the codec."""
         self.visits += visits
         self.rows_up += sum(rows.values())
         self.bytes_up += visits * sends.message_bytes(dict.fromkeys(rows, 0))
         self.bytes_up += sum(rows[t.name] * t.row_bytes for t in sends.tables)
-        self.count_down(info, receives, visits)
 
-    def count_vectors(
-        self, info: FederationInfo, receives: MessageSpec, visits: int, rows: int, upload_bytes: int
-    ) -> None:
-        """Add the traffic of so many visits through a channel: messages of so many rows and bytes each."""
+    def count_vectors(self, visits: int, rows: int, upload_bytes: int) -> None:
+        """Add what so many visits sent through a channel: messages of so many rows and bytes each."""
         self.visits += visits
         self.rows_up += visits * rows
         self.bytes_up += visits * upload_bytes
-        self.count_down(info, receives, visits)
 
-    def count_down(self, info: FederationInfo, receives: MessageSpec, visits: int) -> None:
-        """Add so many downloads of a public model."""
-        listed = len(info.listed)
-        self.rows_down += visits * max(
-            (listed if t.space == "item" else t.rows for t in receives.tables), default=0
-        )
-        self.bytes_down += visits * receives.model_bytes(listed)
+    def count_down(self, rows: int, length: int) -> None:
+        """Add what was downloaded: so many rows, so many bytes."""
+        self.rows_down += rows
+        self.bytes_down += length

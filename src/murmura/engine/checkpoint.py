@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from murmura.channel.ledger import TRAFFIC, LedgerLine
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
+from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
 from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import Federation
@@ -34,10 +35,12 @@ def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> Non
         tally=tally,
         answers=answers,
         counted=f.counted,
+        held={} if f.held is None else {"fetched": f.held.fetched, **prefixed(last=f.held.versions.last)},
     )
     meta = {
         "config": f.plan.config(),
         "rounds": f.rounds,
+        "model": 0 if f.held is None else f.held.versions.number,
         "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
         "lines": [asdict(line) for line in lines],
         "refused": {str(client): why for client, why in f.refused.items()},
@@ -61,6 +64,11 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
     f.rounds = meta["rounds"]
     f.answers = answers_of(group(arrays, "answers"))
     f.counted = group(arrays, "counted")
+    if f.held is not None:
+        held = group(arrays, "held")
+        f.held.fetched = held["fetched"]
+        begun = RowVersions.first(f.downloads, f.plan.info.listed)
+        f.held.versions = replace(begun, number=meta["model"], last=group(held, "last"))
     f.refused = {int(client): why for client, why in meta["refused"].items()}
     return f, [LedgerLine(**line) for line in meta["lines"]]
 

@@ -165,7 +165,12 @@ class FederatedModel(RankingModel):
             "path": self.path,
             "names": list(self.names),
             "refused": {str(client): why for client, why in self.refused.items()},
-            "ledger": {"lines": ledger.rows(), "totals": ledger.totals, "papers": ledger.papers},
+            "ledger": {
+                "lines": ledger.rows(),
+                "totals": ledger.totals,
+                "papers": ledger.papers,
+                "final_bytes": ledger.final_bytes,
+            },
         }
         text = json.dumps(meta, sort_keys=True).encode()
         own = prefixed(

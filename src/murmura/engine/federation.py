@@ -17,6 +17,7 @@ from murmura.core.population import States
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, UpdateObserver
+from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan
 
 
@@ -34,6 +35,7 @@ class Federation:
     refused: dict[int, str] = field(default_factory=dict)  # whose update an "each" phase left out, and why
     counted: dict[str, Bools] = field(default_factory=dict)  # (clients,) by phase that another one follows
     record: UpdateObserver | None = None  # is shown every update that leaves a client, for audits
+    held: ModelDownloads | None = None  # the models clients have, where updates go through a channel
     _published: tuple[ServerState, Arrays] | None = None
 
     @staticmethod
@@ -41,7 +43,10 @@ class Federation:
         """Before the first round."""
         server = plan.algorithm.server_init(plan.info, Rng(plan.server_secret))
         tally = Tally.empty(plan.people, plan.info.items)
-        return Federation(plan, server, _first_states(plan, kernel), tally, kernel)
+        f = Federation(plan, server, _first_states(plan, kernel), tally, kernel)
+        if plan.channel.on:
+            f.held = ModelDownloads.begin(f.downloads, plan.info.listed, plan.info.clients)
+        return f
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""
@@ -78,39 +83,72 @@ class Federation:
         """What a client has of the public model in a visit of this phase."""
         return self.published if phase.fetches_model else {}
 
-    def downloads(self, phase: Phase) -> MessageSpec:
-        """What a visit of this phase fetches of the public model."""
-        plan = self.plan
-        return plan.channel.downloads(phase.receives or plan.algorithm.publishes(plan.info))
+    @property
+    def downloads(self) -> MessageSpec:
+        """How the public model travels."""
+        return self.plan.channel.downloads(self.plan.algorithm.publishes(self.plan.info))
 
-    def count_counts(self, phase: Phase, visits: int) -> None:
+    def step(self, server: ServerState, answers: Answers) -> None:
+        """Go on from the server's step; what has become public then is known to everyone."""
+        before, self.server, self.answers = self.server.model, server, answers
+        self.plan = self.plan.after(server.model)
+        if self.held is not None:
+            self.held.moved(before, server.model, self.downloads)
+
+    def count_visits(self, phase: Phase, visits: int, rows: Mapping[str, int], clients: Ints | None) -> None:
+        """What so many visits moved: updates with so many rows of each table, or the vectors of a channel.
+
+        `clients` are who they were of, None where single visits are not told apart.
+        """
+        chain = self.plan.chains.get(phase.name)
+        if chain is None:
+            self.tally.count_updates(phase.sends, visits, rows)
+        else:
+            self.tally.count_vectors(visits, chain.rows, chain.upload_bytes)
+        self.count_download(phase, visits, clients)
+
+    def count_download(self, phase: Phase, visits: int, clients: Ints | None) -> None:
+        """What the visits fetched: devices the rows that changed since their last visit, as HTTP moves them.
+
+        Without a channel, as in the papers, every visit brings a client all that its phase needs.
+        """
+        self._count_counts(phase, visits)
+        if not phase.fetches_model:
+            return
+        if self.held is not None and clients is not None:
+            return self.tally.count_down(*self.held.fetch(clients))
+        needs = phase.receives or self.plan.algorithm.publishes(self.plan.info)
+        self._count_models(self.plan.channel.downloads(needs), visits)
+
+    def count_outcome(self, phase: Phase, clients: Ints) -> None:
+        """What clients fetch after a phase: the public model where no later round brings it, their answers."""
+        if phase.returns and self.held is not None:
+            self.tally.count_down(*self.held.fetch(clients))
+        elif phase.returns:
+            self._count_models(self.downloads, len(clients))
+        for answer in self.answers.values():
+            self.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in answer.values())
+
+    @property
+    def final_bytes(self) -> int:
+        """What everyone downloads after the last round, to rank with the model it led to, beyond the tally."""
+        plan, phases = self.plan, self.plan.algorithm.phases(self.plan.info)
+        if phases[-1].returns:
+            return 0
+        if self.held is not None:
+            return self.held.missing(np.arange(plan.info.clients, dtype=np.int32))[1]
+        return plan.info.clients * self.downloads.model_bytes(len(plan.info.listed))
+
+    def _count_counts(self, phase: Phase, visits: int) -> None:
         """What so many visits fetch of the counts that an earlier phase has made public."""
         info = self.plan.info
         if self.plan.algorithm.knows_counts(phase) and info.counts is not None:
             self.tally.bytes_down += visits * released_counts_bytes(info.items)
 
-    def step(self, server: ServerState, answers: Answers) -> None:
-        """Go on from the server's step; what has become public then is known to everyone."""
-        self.server, self.answers = server, answers
-        self.plan = self.plan.after(server.model)
-
-    def count_visits(self, phase: Phase, visits: int, rows: Mapping[str, int]) -> None:
-        """What so many visits moved: updates with so many rows of each table, or the vectors of a channel."""
-        plan, chain = self.plan, self.plan.chains.get(phase.name)
-        self.count_counts(phase, visits)
-        if chain is None:
-            self.tally.count(plan.info, self.downloads(phase), phase.sends, visits, rows)
-        else:
-            self.tally.count_vectors(plan.info, self.downloads(phase), visits, chain.rows, chain.upload_bytes)
-
-    def count_outcome(self, phase: Phase, clients: int) -> None:
-        """What clients fetch after a phase: the public model where no later round brings it, their answers."""
-        plan = self.plan
-        if phase.returns:
-            publishes = plan.algorithm.publishes(plan.info)
-            self.tally.count_down(plan.info, plan.channel.downloads(publishes), clients)
-        for answer in self.answers.values():
-            self.tally.bytes_down += HEADER_BYTES + sum(COUNT_BYTES + array.nbytes for array in answer.values())
+    def _count_models(self, downloads: MessageSpec, times: int) -> None:
+        listed = len(self.plan.info.listed)
+        rows = max((listed if t.space == "item" else t.rows for t in downloads.tables), default=0)
+        self.tally.count_down(times * rows, times * downloads.model_bytes(listed))
 
 
 class Runtime(Protocol):

@@ -77,6 +77,7 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         plan.channel.summary(),
         plan.algorithm.disclosed_features(f.states),
         plan.algorithm.reveals(),
+        f.final_bytes,
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed

@@ -95,14 +95,16 @@ class InProcess:
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
         f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
-        f.count_outcome(phase, len(clients))
+        f.count_outcome(phase, clients)
 
     def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
         plan, chain = f.plan, f.plan.chains.get(phase.name)
-        cohort = CohortRound(plan.info, phase, round, f.published, plan.people, clients, self.workers, chain)
+        cohort = CohortRound(
+            plan.info, phase, round, f.received_model(phase), plan.people, clients, self.workers, chain
+        )
         total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
-        f.count_visits(phase, len(clients), rows)
+        f.count_visits(phase, len(clients), rows, clients)
         return total
 
     def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
@@ -186,7 +188,7 @@ def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:
     f.server, sent = f.kernel.run_rounds(
         plan.info, f.server, f.states, plan.people, f.tally, rounds, plan.server_secret
     )
-    f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent})
+    f.count_visits(phase, len(rounds), {phase.sends.tables[0].name: sent}, None)
 
 
 def _add_vector(answer: _Answer, total: Longs) -> _Answer:
@@ -201,7 +203,8 @@ def _add_vector(answer: _Answer, total: Longs) -> _Answer:
 def _count(f: Federation, phase: Phase, round: int, client: int, made: Visit) -> None:
     """What this visit moved, and which positives it disclosed."""
     tables, chain = made.update.tables, f.plan.chains.get(phase.name)
-    f.count_visits(phase, 1, {name: len(table) for name, table in tables.items()})
+    rows = {name: len(table) for name, table in tables.items()}
+    f.count_visits(phase, 1, rows, np.array([client]))
     for table in phase.sends.tables:
         if table.space == "item":
             index = tables[table.name].index if chain is None else chain.block(round)

@@ -242,7 +242,6 @@ class _RunningFederation:
     ) -> None:
         """What the servers and the devices have learned, and what left the devices."""
         f, now = self.federation, self.servers.coordinator.rounds.now
-        f.step(now.server, now.answers)
         for client, outcome in sorted(outcomes.items()):
             if outcome.kind == "sent" or client in refused:
                 self._count(phase, round, client)
@@ -252,7 +251,8 @@ class _RunningFederation:
         f.refused |= refused
         sent = (client for client, outcome in outcomes.items() if outcome.kind == "sent")
         f.remember_counted(phase, (client for client in sent if client not in refused))
-        f.count_outcome(phase, sum(outcome.kind == "sent" for outcome in outcomes.values()))
+        f.step(now.server, now.answers)
+        f.count_outcome(phase, np.array([c for c, outcome in outcomes.items() if outcome.kind == "sent"]))
 
     def _count(self, phase: Phase, round: int, client: int) -> None:
         """What one device has learned and sent, by its own journal; headers of messages are not counted."""
@@ -263,8 +263,7 @@ class _RunningFederation:
         f.tally.visits += 1
         f.tally.rows_up += storage.last.rows
         f.tally.bytes_up += storage.last.bytes - HEADERS[f.plan.channel.channel]
-        f.tally.count_down(f.plan.info, f.downloads(phase), 1)
-        f.count_counts(phase, 1)
+        f.count_download(phase, 1, np.array([client]))
         rows = slice(f.plan.people.start[client], f.plan.people.start[client + 1])
         f.tally.sent[rows] = np.isin(f.plan.people.item[rows], storage.memory.sent)
         f.tally.disclosed[client] = f.tally.sent[rows].sum()

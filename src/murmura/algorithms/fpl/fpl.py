@@ -54,7 +54,7 @@ class FPL(FedeRank):
         width = self.factors + 1 + (self.optimiser == "per-contributor")
         train = Phase("train", MessageSpec((TableSpec("items", "item", info.items, width, self.precision),)))
         counts = TableSpec("counts", "item", info.items, 1, self.precision, bound=1.0)
-        prior = Phase("prior", MessageSpec((counts,)), repeat=1, asks="statistics")
+        prior = Phase("prior", MessageSpec((counts,)), repeat=1, receives=MessageSpec(), asks="statistics")
         return (prior, train) if self.prior else (train,)
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:

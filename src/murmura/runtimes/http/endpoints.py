@@ -55,8 +55,12 @@ class HttpRequest:
     @property
     def name(self) -> bytes:
         """The hash in the path."""
+        return self.hash_of("name")
+
+    def hash_of(self, part: str) -> bytes:
+        """The hash in a part of the path."""
         try:
-            name = bytes.fromhex(self.params["name"])
+            name = bytes.fromhex(self.params[part])
         except ValueError:
             name = b""
         if len(name) != HASH_BYTES:
@@ -216,6 +220,15 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "/m/{name}",
         "A public model or the description, by its SHA-256.",
         lambda c, r: c.blob(r.name),
+        BINARY,
+        cache=IMMUTABLE,
+    ),
+    Endpoint(
+        "since",
+        "GET",
+        "/m/{name}/since/{base}",
+        "The public model, for who has an earlier one: what changed, or the whole.",
+        lambda c, r: c.since(r.name, r.hash_of("base")),
         BINARY,
         cache=IMMUTABLE,
     ),

@@ -193,6 +193,12 @@ class Coordinator:
         self.rounds.rollback(_number(done))
         return self.status()
 
+    def since(self, name: bytes, base: bytes) -> bytes:
+        """The public model, for who has the model `base`: what changed since, or the whole if as short."""
+        now = self.rounds.now
+        shorter = self.rounds.store.changes_since(base, now) if name.hex() == now.model else None
+        return self.blob(name) if shorter is None else shorter
+
     def blob(self, name: bytes) -> bytes:
         """A public model or the description, by its hash."""
         found = self.rounds.store.blob(name)

@@ -11,14 +11,16 @@ import numpy as np
 
 from murmura.channel.shares import Entropy
 from murmura.core.arrays import Ints
-from murmura.core.codec import encode_changes, encode_model
+from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
 from murmura.core.feature_codec import encode_features
 from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
+from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays
 from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
+from murmura.runtimes.http.coordinator.model_changes import ModelChanges
 from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
@@ -62,7 +64,7 @@ class CoordinatorStore:
         self, setup: FederationSetup, itinerary: Itinerary, store: ServerDatabase, entropy: Entropy
     ) -> None:
         self._setup, self._itinerary, self._store = setup, itinerary, store
-        self.log = PublicLog(store)
+        self.log, self._versions = PublicLog(store), ModelChanges(store)
         self.description = setup.description.encode()
         self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
@@ -282,8 +284,10 @@ class CoordinatorStore:
         (name, content), counts = self._named(server), self._counts(server)
         described = bytes.fromhex(self.description_hash)
         features = bytes.fromhex(self._setup.description.feature_hash)
-        before = self._store.fact("model") or name
-        changes = self._changes(before, server, len(content)) if before != name else b""
+        before, versions = self._store.fact("model") or name, self._begun(server.model)
+        if (base := self._store.fact("server")) is not None:
+            versions = self._versions.moved(versions, wire.unpack_arrays(base), server.model)
+        changes = b"" if before == name else versions.message(versions.number - 1, before, server.model) or b""
         shorter, told = (hashlib.sha256(one).digest() if one else b"" for one in (changes, counts))
         kept = (described, features, before, name, shorter, told, self._store.fact("counts") or b"")
         others = [(shorter, changes), (told, counts)]
@@ -294,19 +298,21 @@ class CoordinatorStore:
             put_fact("model", name),
             put_fact("changes", before + shorter if changes else b""),
             put_fact("counts", told),
+            *self._versions.noted(versions, name),
             put_fact("server", wire.pack_arrays(server.model)),
             put_fact("private", wire.pack_arrays(server.private)),
             put_fact("answers", wire.pack_arrays(flat_answers(answers))),
             put_fact("progress", position.encode()),
         ]
 
-    def _changes(self, before: bytes, server: ServerState, whole: int) -> bytes:
-        """What leads from the model before to this one, if both hold the same tables and it is shorter."""
-        base, downloads = wire.unpack_arrays(self._fact("server")), self._downloads(server.model)
-        if self._downloads(base) != downloads:
-            return b""
-        changes = encode_changes(base, server.model, downloads, self._itinerary.info.listed)
-        return changes if len(changes) < whole else b""
+    def changes_since(self, base: bytes, now: FederationState) -> bytes | None:
+        """What leads from an earlier model to that of now; None where only the whole does, or is as short."""
+        begun = self._begun(now.server.model)
+        return self._versions.since(begun, base, bytes.fromhex(now.model), now.server.model)
+
+    def _begun(self, model: Arrays) -> RowVersions:
+        """How models like this one travel, before any has changed."""
+        return RowVersions.first(self._downloads(model), self._itinerary.info.listed)
 
     def _named(self, server: ServerState) -> tuple[bytes, bytes]:
         """Hash and bytes of a public model."""

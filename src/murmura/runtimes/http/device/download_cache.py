@@ -107,19 +107,26 @@ class DownloadCache:
                 "malformed",
                 f"the model of a round must have {whole} bytes, at most {DOWNLOAD_BYTES}, but says others.",
             )
-        short = [] if known is None else [one for one in wanted.changes if one.base == known[0]]
-        if known is not None and short and short[0].bytes < wanted.model.bytes:
+        if known is None:
+            return self._read(await self._fetch(wanted.model.hash, whole), wanted, info)
+        short = [one for one in wanted.changes if one.base == known[0] and one.bytes < whole]
+        if short:
             content = await self._fetch(short[0].hash, short[0].bytes)
             return self._read(content, wanted, info, known[1])
-        content = await self._fetch(wanted.model.hash, wanted.model.bytes)
-        return self._read(content, wanted, info)
+        content = await self._get(f"{wanted.model.hash}/since/{known[0]}", whole)
+        is_whole = hashlib.sha256(content).hexdigest() == wanted.model.hash
+        return self._read(content, wanted, info, None if is_whole else known[1])
 
     async def _fetch(self, name: str, length: int) -> bytes:
-        content = (await ask(self._send, "GET", f"{self._url}/m/{name}", largest=length)).body
+        content = await self._get(name, length)
         if hashlib.sha256(content).hexdigest() != name:
             raise RefusedError(
                 "forged", "what is published under a hash must have it, but has another; take no part."
             )
+        return content
+
+    async def _get(self, path: str, length: int) -> bytes:
+        content = (await ask(self._send, "GET", f"{self._url}/m/{path}", largest=length)).body
         self.bytes_down += len(content)
         return content
 
