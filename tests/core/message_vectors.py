@@ -92,7 +92,7 @@ def message_vectors() -> dict[str, Any]:
                 *_bad_models(whole),
                 *_bad_changes(changes),
                 ("int8 model", "an exponent beyond float32", narrow[:12] + b"\x7a" + narrow[13:]),
-                ("int8 model", "cut off in its exponents", narrow[:13]),
+                ("int8 model", "cut off before its exponent", narrow[:12]),
             )
         ],
     }

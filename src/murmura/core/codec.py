@@ -3,7 +3,7 @@
 A message is 'm' 'u' version, number of tables, mark of the declaration (4 bytes); then the scalars as doubles;
 then for each table its number of rows (4 bytes), the row numbers (4 bytes each, not for dense tables) and the
 values. Rows travel sorted by their number: the order of training would tell which items were compared.
-Of a model's int8 table the exponent e of each column (1 byte, signed) precedes the values k: they are k 2**e.
+Before the values k of a model's int8 table stands its exponent e (1 byte, signed): they are k 2**e.
 A model travels whole, or as what changed: 'm' 'c' and the same header, the SHA-256 of the whole message of the
 model it changes (32 bytes), then for each table the number of changed rows, their numbers and their values.
 A reader trusts no length: it checks the whole message against the declaration before it makes an array.
@@ -35,8 +35,7 @@ from murmura.core.update import Arrays, SparseRows, Update
 MAGIC, CHANGES, VERSION = b"mu", b"mc", 2
 _HEADER = struct.Struct("<2sBBI")
 _COUNT = struct.Struct("<I")
-LARGEST_EXPONENT = 121  # of a column of int8: no multiple of it is beyond float32
-Exponents = NDArray[np.int8]  # (width,) of an int8 table: its values are whole numbers times 2**e
+LARGEST_EXPONENT = 121  # of a table of int8: none of its numbers is beyond float32
 
 
 def encode(update: Update, sends: MessageSpec) -> bytes:
@@ -73,7 +72,7 @@ def encode_model(model: Arrays, publishes: MessageSpec, listed: Ints) -> bytes:
     parts = [_header(publishes)]
     for table in publishes.tables:
         values = _published(model, table, listed)
-        parts += [_COUNT.pack(len(values)), *_packed(values, table, _exponents(values, table))]
+        parts += [_COUNT.pack(len(values)), *_packed(values, table, _exponent(values, table))]
     return b"".join(parts)
 
 
@@ -120,7 +119,7 @@ def encode_rows(
         here, values = changed[table.name], _published(model, table, listed)
         numbers = _row_numbers(table, listed)[here]
         parts += [_COUNT.pack(len(numbers)), numbers.astype("<u4").tobytes()]
-        parts += _packed(values[here], table, _exponents(values, table))
+        parts += _packed(values[here], table, _exponent(values, table))
     return b"".join(parts)
 
 
@@ -178,8 +177,8 @@ def _published(model: Arrays, table: TableSpec, listed: Ints) -> NDArray[Any]:
     if table.dtype == "float16":
         return _as_float16(table.name, values)
     if table.dtype == "int8":
-        exponents = _exponents(values, table)
-        return _multiples(_whole_numbers(values, exponents), exponents)
+        exponent = _exponent(values, table)
+        return _multiples(_whole_numbers(values, exponent), exponent)
     if values.dtype != table.dtype:
         raise FederationError(f"the model's '{table.name}' must be {table.dtype}, but is {values.dtype}.")
     return values
@@ -195,32 +194,33 @@ def _as_float16(name: str, values: NDArray[Any]) -> NDArray[np.float16]:
     return narrow
 
 
-def _exponents(values: NDArray[Any], table: TableSpec) -> Exponents:
-    """The least e of every column of an int8 table with |x| <= 127 * 2**e: rounded once, rounded for ever."""
+def _exponent(values: NDArray[Any], table: TableSpec) -> int:
+    """The least e of an int8 table with |x| <= 127 * 2**e; that of rounded values is the same."""
     if table.dtype != "int8":
-        return np.zeros(0, np.int8)
-    fraction, power = np.frexp(np.abs(values).max(axis=0, initial=0.0).astype(np.float64))
-    e = power - 7 + (fraction > 127 / 128)
-    if not np.isfinite(fraction).all() or (e > LARGEST_EXPONENT).any():
+        return 0
+    fraction, power = np.frexp(np.float64(np.abs(values).max(initial=0.0)))
+    e = int(power) - 7 + bool(fraction > 127 / 128)
+    if not np.isfinite(fraction) or e > LARGEST_EXPONENT:
         raise FederationError(
             f"the model's '{table.name}' must stay below 127 * 2**{LARGEST_EXPONENT} to travel as int8, but "
             "does not; download it exact."
         )
-    return np.where(fraction == 0, 0, np.maximum(e, -128)).astype(np.int8)
+    return max(e, -128) if fraction else 0
 
 
-def _whole_numbers(values: NDArray[Any], exponents: Exponents) -> NDArray[np.int8]:
-    return np.rint(np.ldexp(values.astype(np.float64), -exponents.astype(np.int32))).astype(np.int8)
+def _whole_numbers(values: NDArray[Any], exponent: int) -> NDArray[np.int8]:
+    return np.rint(np.ldexp(values.astype(np.float64), -exponent)).astype(np.int8)
 
 
-def _multiples(numbers: NDArray[np.int8], exponents: Exponents) -> NDArray[np.float32]:
-    return np.ldexp(numbers.astype(np.float32), exponents.astype(np.int32))
+def _multiples(numbers: NDArray[np.int8], exponent: int) -> NDArray[np.float32]:
+    return np.ldexp(numbers.astype(np.float32), exponent)
 
 
-def _packed(values: NDArray[Any], table: TableSpec, exponents: Exponents) -> tuple[bytes, bytes]:
-    """The exponents of an int8 table, and published rows as they travel."""
-    narrow = _whole_numbers(values, exponents) if table.dtype == "int8" else values
-    return exponents.tobytes(), _little(narrow)
+def _packed(values: NDArray[Any], table: TableSpec, exponent: int) -> tuple[bytes, bytes]:
+    """The exponent of an int8 table, and published rows as they travel."""
+    if table.dtype != "int8":
+        return b"", _little(values)
+    return struct.pack("<b", exponent), _little(_whole_numbers(values, exponent))
 
 
 def _row_numbers(table: TableSpec, listed: Ints) -> Ints:
@@ -287,14 +287,16 @@ def _read_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple
 
 def _read_model_values(message: bytes, at: int, table: TableSpec, count: int) -> tuple[NDArray[Any], int]:
     """Rows of a public model: of an int8 table what its numbers stand for."""
-    _require(len(message), at + table.exponents, f"exponents of '{table.name}'")
-    exponents = np.frombuffer(message, np.int8, table.exponents, at)
-    if (exponents > LARGEST_EXPONENT).any():
+    if table.dtype != "int8":
+        return _read_values(message, at, table, count)
+    _require(len(message), at + table.exponent_bytes, f"exponent of '{table.name}'")
+    (exponent,) = struct.unpack_from("<b", message, at)
+    if exponent > LARGEST_EXPONENT:
         raise FederationError(
-            f"the exponents of '{table.name}' must be at most {LARGEST_EXPONENT}, but one is {exponents.max()}."
+            f"the exponent of '{table.name}' must be at most {LARGEST_EXPONENT}, but is {exponent}."
         )
-    values, at = _read_values(message, at + table.exponents, table, count)
-    return (_multiples(values, exponents) if table.dtype == "int8" else values), at
+    numbers, at = _read_values(message, at + table.exponent_bytes, table, count)
+    return _multiples(numbers, exponent), at
 
 
 def _require(length: int, needed: int, what: str) -> None:

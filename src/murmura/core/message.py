@@ -70,9 +70,9 @@ class TableSpec:
         return self.width * np.dtype(self.dtype).itemsize
 
     @property
-    def exponents(self) -> int:
-        """How many bytes say what the whole numbers of an int8 table are multiples of: one for each column."""
-        return self.width if self.dtype == "int8" else 0
+    def exponent_bytes(self) -> int:
+        """What says of which power of two the whole numbers of an int8 table are multiples."""
+        return 1 if self.dtype == "int8" else 0
 
     @property
     def row_bytes(self) -> int:
@@ -100,17 +100,16 @@ class MessageSpec:
     def model_bytes(self, listed: int) -> int:
         """The exact length of a public model with `listed` items on offer: every row, no row numbers."""
         return HEADER_BYTES + sum(
-            COUNT_BYTES + t.exponents + (listed if t.space == "item" else t.rows) * t.value_bytes
+            COUNT_BYTES + t.exponent_bytes + (listed if t.space == "item" else t.rows) * t.value_bytes
             for t in self.tables
         )
 
     def changes_bytes(self, rows: Mapping[str, int]) -> int:
         """The exact length of what changed of a public model: so many rows of each table, and their numbers."""
-        return (
-            HEADER_BYTES
-            + HASH_BYTES
-            + sum(COUNT_BYTES + t.exponents + rows[t.name] * (INDEX_BYTES + t.value_bytes) for t in self.tables)
+        tables = (
+            COUNT_BYTES + t.exponent_bytes + rows[t.name] * (INDEX_BYTES + t.value_bytes) for t in self.tables
         )
+        return HEADER_BYTES + HASH_BYTES + sum(tables)
 
     def narrowed(self, dtype: Literal["int8", "float16"]) -> MessageSpec:
         """The same tables with shorter numbers: float16 has about three digits, int8 about two.
