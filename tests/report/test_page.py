@@ -94,8 +94,8 @@ def test_one_page_that_needs_nothing_else(folder: Path) -> None:
         "Environment",
     ):
         assert f">{word}</h2>" in text
-    assert {"metrics-1", "coverage", "people", "costs", "disclosed", "loss"} <= set(page.ids)
-    assert text.count("<svg ") == text.count('role="img"') == text.count("<desc ") == 6
+    assert {"metrics-1", "coverage", "people", "bytes", "costs", "disclosed", "loss"} <= set(page.ids)
+    assert text.count("<svg ") == text.count('role="img"') == text.count("<desc ") == 7
     assert "prefers-color-scheme: dark" in text
     assert "@media print" in text
 

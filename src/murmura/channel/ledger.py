@@ -60,8 +60,8 @@ class Ledger:
         features = {} if self.features is None else {FEATURES: spread(self.features)}
         disclosed = {"disclosed": spread(self.disclosed), **features}
         reveals = {"reveals": dict(self.reveals)} if self.reveals else {}
-        final = {"final_bytes_down": self.final_bytes}
-        return {**self.totals, **final, **disclosed, **self.papers, "channel": self.channel, **reveals}
+        own = {"clients": len(self.disclosed), **self.totals, "final_bytes_down": self.final_bytes}
+        return {**own, **disclosed, **self.papers, "channel": self.channel, **reveals}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""

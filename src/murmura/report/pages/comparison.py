@@ -16,6 +16,7 @@ from murmura.core.files import write_whole
 from murmura.report.pages.analyses import TABLES, Analysis, analyses
 from murmura.report.pages.command_lines import rerun
 from murmura.report.plots.comparison import cost_plot, coverage_plot, metric_dots, people_shares
+from murmura.report.plots.device_traffic import traffic_plot
 from murmura.report.plots.drawing import Picture, require_matplotlib
 from murmura.report.plots.progress import disclosure_curves, loss_curves
 from murmura.report.result_folder import ResultFolder, printable, read_folder
@@ -32,12 +33,13 @@ from murmura.report.tables.comparison import (
     status_table,
     time_table,
 )
+from murmura.report.tables.device_traffic import traffic_table
 from murmura.report.tables.table import FORMATS, ReportTable, decimals_for, number, to_html, written
 from murmura.studies.order import order_sentence
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
-FACTS = ("categories", "tests", "seeds", "ledger", "unfinished", "seconds", "environment")
+FACTS = ("categories", "tests", "seeds", "bytes", "ledger", "unfinished", "seconds", "environment")
 OURS = re.compile(rf"(results(-at-\d+)?|{'|'.join((*FACTS, *TABLES))})\.\w+")
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
@@ -149,7 +151,8 @@ def _plots(record: ResultFolder, results: Results) -> str:
 def _cost(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
     if len(record.models) > CROWD:
         return ""
-    return figures([cost_plot(results), disclosure_curves(record)]) + in_page(tables, "ledger")
+    drawn = figures([traffic_plot(results), cost_plot(results), disclosure_curves(record)])
+    return drawn + in_page(tables, "bytes", "ledger")
 
 
 def in_page(tables: dict[str, ReportTable], *names: str) -> str:
@@ -210,6 +213,7 @@ def every_table(folder: ResultFolder, results: Results) -> dict[str, ReportTable
         category_table(results),
         difference_table(results),
         seed_table(results),
+        traffic_table(results),
         ledger_table(folder),
         status_table(folder),
         data_table(folder),

@@ -233,9 +233,13 @@ def _plane(results: Results, name: str, key: str, other: str, right: str) -> Pic
 
 
 def cost_plot(results: Results) -> Picture | None:
-    """The primary metric against each cost, with the Pareto front and the best centralised model as a line."""
+    """The primary metric against each cost, with the Pareto front and the best centralised model as a line.
+
+    Bytes have a picture of their own.
+    """
     key = results.primary
-    costs = [cost for cost in results.costs if key and _differs(both(results, key, cost), cost)][:4]
+    other = [cost for cost in results.costs if "kB" not in cost]
+    costs = [cost for cost in other if key and _differs(both(results, key, cost), cost)][:4]
     if key is None or not costs:
         return None
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
@@ -319,7 +323,7 @@ def scatter(
         axes.set_ylabel(_named(y))
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=x.startswith("IC@")))
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    _names(axes, lines, x, y, lift)
+    place_names(axes, [(line.label, line.values[x].mean, line.values[y].mean) for line in lines], lift)
 
 
 def _named(key: str) -> str:
@@ -328,15 +332,16 @@ def _named(key: str) -> str:
     return whole if title(key) != key and len(whole) <= LABEL else key
 
 
-def _names(axes: Axes, lines: Sequence[ModelSummary], x: str, y: str, lift: float) -> None:
-    """Names to the right of their markers; a name that would lie on another is moved down."""
+def place_names(axes: Axes, named: Sequence[tuple[str, float, float]], lift: float) -> None:
+    """Names (label, x, y) to the right of their markers; a name that would lie on another is moved down."""
     axes.autoscale_view()
-    points = axes.transData.transform([(line.values[x].mean, line.values[y].mean) for line in lines])
+    points = axes.transData.transform([(x, y) for _, x, y in named])
     right = axes.get_window_extent().x1
     unit = axes.figure.dpi / 72
     placed: list[tuple[float, float, float]] = []  # left, right, height
-    for line, (px, py) in sorted(zip(lines, points.tolist()), key=lambda pair: (-pair[1][1], pair[1][0])):
-        text = short(line.label)
+    labels = (label for label, _, _ in named)
+    for label, (px, py) in sorted(zip(labels, points.tolist()), key=lambda pair: (-pair[1][1], pair[1][0])):
+        text = short(label)
         wide = (5.2 * len(text) + 4) * unit
         flip = px + 8 * unit + wide > right
         start = px - 8 * unit - wide if flip else px + 8 * unit

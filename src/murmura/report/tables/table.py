@@ -62,7 +62,7 @@ def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T
 
 
 FORMATS = ("csv", "md", "tex", "json")
-MARKS = {"†": r"\dag{}", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+MARKS = {"†": r"\dag{}", "∗": r"$\ast$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
 
 
 def written(table: ReportTable, form: str) -> str:
