@@ -130,12 +130,17 @@ def collect(
     return lines
 
 
+READS = "the server reads"  # the heading of who can read what
+
+
 def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans] = ()) -> None:
-    """The comparison as a table, the best of each metric marked; then how what left the devices travelled.
+    """The comparison as a table: the best of each metric and who is below MostPop marked, who can read what.
 
     `hidden` are the means of the models that use the order, where it was hidden inside days.
     """
+    from murmura.core.method import EVERYTHING
     from murmura.evaluation.registry import is_of_labels, is_summary
+    from murmura.studies.compare import BELOW_MOSTPOP
     from murmura.studies.methods import method
     from murmura.studies.order import order_sentence, order_users
 
@@ -145,18 +150,39 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
         for key in keys
         if "@" in key or is_of_labels(key)
     }
-    rows = [[line.label, *(_cell(line.values.get(key), best.get(key), key) for key in keys)] for line in lines]
+    reads = {entry.label: method(entry.model, entry.settings).server_reads for entry in plan.entries}
+    federated = any(what != EVERYTHING for what in reads.values())
+    below, note = below_mostpop(plan, lines)
+    rows = []
+    for line in lines:
+        cells = {key: _cell(line.values.get(key), best.get(key), key) for key in keys}
+        if (marked := below.get(line.label)) is not None:
+            cells[marked] = f"{BELOW_MOSTPOP} {cells[marked]}"
+        rows.append([line.label, *cells.values(), *([reads[line.label]] if federated else [])])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
-    table(f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}", ["model", *keys], rows)
+    title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}"
+    table(title, ["model", *keys, *([READS] if federated else [])], rows, [READS], note)
     if hidden:
         _show_orders(lines, hidden, [key for key in keys if "@" in key])
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     if sentence := order_sentence(used, both=bool(hidden)):
         say(sentence)
-    for entry in plan.entries:
-        channel = method(entry.model, entry.settings).channel
-        if channel is not None:
-            say(f"{entry.label}: {channel}")
+
+
+def below_mostpop(plan: Comparison, lines: list[EntryMeans]) -> tuple[dict[str, str], str]:
+    """By label the metric in which a method is below MostPop, the first of lists there is, and what to say."""
+    from murmura.report.summary import badness
+    from murmura.studies.compare import BELOW_MOSTPOP
+
+    named = {entry.label for entry in plan.entries if entry.model == "mostpop"}
+    most = next((line.values for line in lines if line.label in named), {})
+    key = next((key for key, value in most.items() if "@" in key and value is not None), None)
+    if key is None or (level := most[key]) is None:
+        return {}, ""
+    found = {line.label: line.values.get(key) for line in lines}
+    known = {label: value for label, value in found.items() if value is not None}
+    below = {label: key for label, value in known.items() if badness(key, value) > badness(key, level)}
+    return below, f"{BELOW_MOSTPOP} below MostPop in {key}" if below else ""
 
 
 def _show_orders(lines: Sequence[EntryMeans], hidden: Sequence[EntryMeans], keys: Sequence[str]) -> None:
@@ -186,5 +212,6 @@ def best_value(key: str, values: list[float]) -> float | None:
 def _cell(value: float | None, best: float | None, key: str) -> str:
     if value is None:
         return ""
-    text = f"{value:,.0f}" if key.startswith("IC@") else f"{value:.4f}"
+    digits = 0 if key.startswith("IC@") else 1 if key.startswith("kB") else 4
+    text = f"{value:,.{digits}f}"
     return f"[bold]{text}[/bold]" if value == best else text

@@ -43,15 +43,26 @@ def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:
         say(sentence)
 
 
-def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text: bool = False) -> None:
-    """A table on stdout: the first column is text, the others are numbers unless they are `text` as well."""
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    text: bool | Sequence[str] = False,
+    note: str = "",
+) -> None:
+    """A table on stdout: the first column is text, the others are numbers unless they are `text` as well.
+
+    `text` says so of all columns, or of those it names; the note stands below.
+    """
     from rich import box
     from rich.console import Console as Screen
     from rich.table import Table
 
     drawn = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    drawn.caption, drawn.caption_justify, drawn.caption_style = note or None, "left", ""
+    words = set(columns if text is True else text or ()) | set(columns[:1])
     for place, column in enumerate(columns):
-        drawn.add_column(column, justify="left" if text or place == 0 else "right", no_wrap=place == 0)
+        drawn.add_column(column, justify="left" if column in words else "right", no_wrap=place == 0)
     for row in rows:
         drawn.add_row(*row)
     wide = None if sys.stdout.isatty() else 160

@@ -54,6 +54,11 @@ class ChannelSettings:
         """What must stand wherever this channel is shown."""
         return None if self.channel == "secure-sum" else READABLE
 
+    @property
+    def server_reads(self) -> str:
+        """What the server gets to read of the devices, in two words."""
+        return "each update" if self.label else "sums alone"
+
     def summary(self) -> str:
         """One line for reports and ledgers."""
         if not self.on:
@@ -69,10 +74,11 @@ class ChannelSettings:
         """The public model as a device gets it, in the model's own types."""
         return model if self.download == "exact" else downloaded_model(model, self.downloads(publishes), listed)
 
-    def check_cohort(self, cohort: int) -> None:
-        """Refuse rounds of fewer devices than the minimum."""
+    def check_cohort(self, cohort: int, most: int | None = None) -> None:
+        """Refuse rounds of fewer devices than the minimum; `most` is how many there could be."""
         if self.on and cohort < self.minimum_cohort:
+            more = "; raise clients or" if most is None or cohort < most else " and no more;"
             raise SettingError(
                 f"clients per round must be at least the minimum cohort of {self.minimum_cohort}, but there "
-                f"are {cohort}; raise clients or lower minimum_cohort."
+                f"are {cohort}{more} lower minimum_cohort."
             )

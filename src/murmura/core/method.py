@@ -12,6 +12,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
 
+EVERYTHING = "all data"  # what is read where all data are in one place
+
 
 class Method(Protocol):
     """A method with its hyper-parameters, ready to be fitted."""
@@ -30,9 +32,9 @@ class Method(Protocol):
         return False
 
     @property
-    def channel(self) -> str | None:
-        """What updates go through, and who can read them; None: nothing leaves a device, all data are here."""
-        return None
+    def server_reads(self) -> str:
+        """What whoever runs it gets to read of people, in two words; centralised methods have everything."""
+        return EVERYTHING
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse data it cannot learn from, before anything is written; by default none."""

@@ -57,9 +57,9 @@ class Plan:
                 "filter with latest-per-pair."
             )
         least = min((phase.part for phase in self.itinerary.training), default=1.0)
-        self.channel.check_cohort(int(self.itinerary.cohort_size * least))
+        self.channel.check_cohort(int(self.itinerary.cohort_size * least), int(self.info.clients * least))
         for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
-            self.channel.check_cohort(taking)
+            self.channel.check_cohort(taking, taking)
             if not taking:
                 raise SettingError(
                     f"phase '{phase.name}' must have someone who takes part in {phase.asks}, but nobody does; "

@@ -102,6 +102,14 @@ class Results:
         having = [line for line in self.lines if is_number(line.values.get(key))]
         return tuple(sorted(having, key=lambda line: badness(key, line.values[key].mean)))
 
+    @property
+    def below_mostpop(self) -> tuple[ModelSummary, ...]:
+        """Who is worse than the most popular items by the primary metric, where these were compared."""
+        key = self.primary or ""
+        ranked = self.ranked(key)
+        level = [badness(key, line.values[key].mean) for line in ranked if line.model.name == "mostpop"]
+        return tuple(line for line in ranked if level and badness(key, line.values[key].mean) > level[0])
+
     def best(self, key: str) -> float | None:
         """The best mean of a metric or cost."""
         ranked = self.ranked(key)

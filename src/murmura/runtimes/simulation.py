@@ -59,9 +59,9 @@ class FederatedMethod(Method):
         return Itinerary(algorithm, federation_info(algorithm, train), self.preset.schedule()).epoch_rounds
 
     @property
-    def channel(self) -> str:
-        """What updates go through, and who can read them."""
-        return self.preset.channel_settings().summary()
+    def server_reads(self) -> str:
+        """What the server gets to read of the clients, in two words."""
+        return self.preset.channel_settings().server_reads
 
     def fit(
         self,

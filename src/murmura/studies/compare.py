@@ -32,6 +32,8 @@ from murmura.studies.config import named_data, refuse_other_data
 from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
 from murmura.studies.order import order_users, record_order
 
+BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
+
 
 @dataclass(frozen=True)
 class ComparisonEntry:

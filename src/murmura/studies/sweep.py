@@ -54,8 +54,10 @@ class SweepPoint:
 
     @property
     def clients(self) -> str:
-        """The clients in a round, as they were set: a number, or all."""
-        return str(self.settings.get("clients", ""))
+        """The clients in a round, as they were set: a number, at most that of those there are, or all."""
+        wanted, there = self.settings.get("clients", ""), self.found.get("clients")
+        cut = isinstance(wanted, int) and there is not None and wanted > there
+        return f"{there:.0f}" if cut else str(wanted)
 
 
 def plan_sweep(

@@ -283,6 +283,8 @@ def outcome(results: Results) -> list[str]:
             f"The best federated model, {federated.label}, {much} the {key} of {central.label}, the best "
             "centralised one."
         )
+    if results.below_mostpop:
+        said.append(f"Below MostPop in {key}: {', '.join(line.label for line in results.below_mostpop)}.")
     return said
 
 

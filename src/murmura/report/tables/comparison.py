@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from murmura.core.channel import READABLE
+from murmura.core.method import EVERYTHING
 from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import is_of_labels
 from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
@@ -25,6 +27,7 @@ from murmura.report.tables.table import (
     number_cell,
     text_cell,
 )
+from murmura.studies.compare import BELOW_MOSTPOP
 
 NAME = Column("model", numeric=False)
 MISSING = Interval(math.nan)
@@ -36,13 +39,16 @@ def result_tables(folder: ResultFolder, results: Results) -> list[ReportTable]:
     tables = []
     for place, k in enumerate(results.cutoffs):
         keys = (*results.at(k), *(results.costs if place == 0 else ()))
+        told = place == 0 and any(model.federated for model in folder.models)
         columns = [NAME, *([Column("seeds", "finished seeds")] if several else [])]
         columns += [_metric_column(key) for key in keys]
+        columns += [Column("the server reads", "of what people have or send", numeric=False)] * told
         rows = []
         for model in folder.models:
             line = next((line for line in results.lines if line.model is model), None)
             count = [number_cell(len(model.done))] if several else []
-            rows.append((text_cell(model.label), *count, *(_result(results, line, key) for key in keys)))
+            cells = [*count, *(_result(results, line, key) for key in keys)]
+            rows.append((text_cell(model.label), *cells, *([text_cell(server_reads(model))] * told)))
         name = "results" if place == 0 else f"results-at-{k}"
         heading = f"Results at {k}: means over users" if k else _without_lists(results)
         heading += (" and seeds" if k else ", means over seeds") if several else ""
@@ -50,6 +56,14 @@ def result_tables(folder: ResultFolder, results: Results) -> list[ReportTable]:
             ReportTable(name, heading, tuple(columns), tuple(rows), _result_notes(results, keys, several))
         )
     return tables
+
+
+def server_reads(model: ModelRuns) -> str:
+    """What the server gets to read, by the ledgers of a model's runs; nothing is said of one without."""
+    told = [str(part.ledger["channel"]) for part in model.done if part.ledger and "channel" in part.ledger]
+    if not model.federated:
+        return EVERYTHING if model.done else ""
+    return ("each update" if READABLE in told[0] else "sums alone") if told else ""
 
 
 def _without_lists(results: Results) -> str:
@@ -84,7 +98,8 @@ def _mark(results: Results, line: ModelSummary, key: str) -> str:
     def sure(tests: Iterable[PairedDifference]) -> PairedDifference | None:
         return next((t for t in tests if (t.label, t.metric) == (line.label, key) and t.sure), None)
 
-    mark = "†" if sure(results.against_best) else ""
+    mark = BELOW_MOSTPOP if key == results.primary and line in results.below_mostpop else ""
+    mark += "†" if sure(results.against_best) else ""
     base = sure(results.against_baseline)
     if base is not None:
         mark += "↑" if (base.difference.mean > 0) == (better(key) == "higher") else "↓"
@@ -108,6 +123,8 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
             f"users' values{' (means over seeds)' if several else ''}, two-sided, Holm-corrected over the "
             f"comparisons of a metric, p < {ALPHA:g}; a value without † cannot be told from the best.{apart}"
         )
+    if results.primary in keys and results.below_mostpop:
+        notes.append(f"{BELOW_MOSTPOP} below MostPop in {results.primary}.")
     if any(test.metric in keys for test in results.against_baseline):
         notes.append("↑ ↓ a federated model better or worse than the best centralised one, by the same test.")
     return tuple(notes)

@@ -16,7 +16,7 @@ def convergence_table(found: Sequence[ConvergenceCurve], metric: str) -> ReportT
     own, common = f"rounds to {near} of its best", f"rounds to {near} of the best row"
     fields: list[Field[ConvergenceCurve]] = [
         (Column("row", numeric=False), lambda one: text_cell(one.label)),
-        (Column("clients"), lambda one: text_cell(one.clients)),
+        (Column("clients", "in a round, as they were set"), lambda one: text_cell(one.clients)),
         (Column("T"), lambda one: text_cell(one.triples)),
         (Column(f"best {metric}"), lambda one: number_cell(one.best, 4)),
         (Column("rounds made"), lambda one: number_cell(int(one.rounds[-1]))),

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from murmura.evaluation.intervals import Interval
 from murmura.report.result_folder import printable
+from murmura.studies.compare import BELOW_MOSTPOP
 
 NONE = "–"  # what a reader sees where there is no value
 
@@ -62,7 +63,13 @@ def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T
 
 
 FORMATS = ("csv", "md", "tex", "json")
-MARKS = {"†": r"\dag{}", "∗": r"$\ast$", "↑": r"$\uparrow$", "↓": r"$\downarrow$"}
+MARKS = {
+    "†": r"\dag{}",
+    "∗": r"$\ast$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    BELOW_MOSTPOP: r"$\bigtriangledown$",
+}
 
 
 def written(table: ReportTable, form: str) -> str:

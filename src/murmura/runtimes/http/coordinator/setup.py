@@ -104,7 +104,7 @@ class FederationSetup:
                 "(`murmura invite key`), or --admission open."
             )
         itinerary = Itinerary(method, info, self.preset.schedule())
-        self.channel.check_cohort(itinerary.cohort_size)
+        self.channel.check_cohort(itinerary.cohort_size, info.clients)
         return itinerary
 
     def terms(
