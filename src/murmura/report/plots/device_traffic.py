@@ -59,9 +59,9 @@ def traffic_plot(results: Results) -> Picture | None:
     return Picture(
         "bytes",
         f"{key} against bytes",
-        f"{upwards(key)}, left moves fewer bytes, in powers of ten. Per device: the whole training, and the "
-        "model it ranks with. Filled, on the stepped line: the Pareto front, whom no other federated model "
-        f"beats in both.{compared}",
+        f"Means of {key} (intervals: above). {upwards(key)}, left moves fewer bytes, in powers of "
+        "ten. Per device: the whole training, and the model it ranks with. Filled, on the stepped line: the "
+        f"Pareto front, whom no other federated model beats in both.{compared}",
         f"On the Pareto front of {key} and {both}: {names}. {metric_caption(results, key)}",
         draw("bytes", down * HEIGHT, paint),
     )
@@ -69,10 +69,9 @@ def traffic_plot(results: Results) -> Picture | None:
 
 def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float, float]:
     """What the federated models and the best centralised one need of an axis; who is far below is left out."""
-    found = [line.values[key] for line in (*(line for line, _ in lines), *best)]
-    ends = [end for value in found for end in (value.mean, value.low, value.high) if math.isfinite(end)]
-    room = 0.1 * (max(ends) - min(ends)) or 0.1 * abs(ends[0]) or 1.0
-    return min(ends) - room, max(ends) + room
+    found = [line.values[key].mean for line in (*(line for line, _ in lines), *best)]
+    room = 0.2 * (max(found) - min(found)) or 0.1 * abs(found[0]) or 1.0
+    return min(found) - room, max(found) + room
 
 
 def _panel(axes: Axes, lines: Priced, price: str, key: str) -> None:
@@ -83,12 +82,10 @@ def _panel(axes: Axes, lines: Priced, price: str, key: str) -> None:
     steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
     axes.plot(*zip(*steps), drawstyle="steps-post", color=MUTED, linewidth=1.2)
     for line, cost in known:
-        value, best = line.values[key], line in front
-        if value.low <= value.high:
-            axes.vlines(cost, value.low, value.high, colors=FEDERATED, linewidth=0.9, alpha=0.6)
+        best = line in front
         axes.plot(
             [cost],
-            [value.mean],
+            [line.values[key].mean],
             "D",
             color=FEDERATED if best else PAPER,
             markersize=6,
