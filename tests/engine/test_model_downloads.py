@@ -6,13 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import changed_rows, encode_model
+from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.schedule import Schedule
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation
 from murmura.engine.fit import fit
+from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
@@ -109,3 +112,35 @@ def test_without_a_channel_every_visit_brings_the_whole_model() -> None:
     assert fitted.ledger.totals["bytes_down"] == 9 * 3 * whole
     assert fitted.ledger.final_bytes == info.clients * whole
     assert np.isclose(fitted.cost()["kB down/client"], (27 + info.clients) * whole / 1000 / info.clients)
+
+
+def test_a_model_of_another_declaration_is_fetched_whole() -> None:
+    everyone, listed = np.arange(3, dtype=np.int32), np.arange(4, dtype=np.int32)
+    items, more = TableSpec("items", "item", 4, 1), TableSpec("more", "dense", 2, 20)
+    held = ModelDownloads.begin(MessageSpec((items,)), listed, 3)
+    held.fetch(everyone)
+    small = {"items": np.zeros((4, 1), np.float32)}
+    large = {**small, "more": np.zeros((2, 20), np.float32)}
+    both = MessageSpec((items, more))
+    held.moved(small, large, both)
+    assert held.fetch(everyone) == (3 * 4, 3 * both.model_bytes(4))
+    held.moved(large, {**large, "items": np.eye(4, 1, dtype=np.float32)}, both)
+    assert held.missing(everyone) == (3, 3 * (8 + 32 + (4 + 8) + 4))  # one row of one number, and its own
+
+
+def test_a_training_killed_once_counts_are_public_counts_on(tmp_path: Path) -> None:
+    class Dying(InProcess):
+        def run(self, federation: Federation, rounds: range) -> None:
+            if federation.rounds == 1:
+                raise KilledError
+            super().run(federation, rounds)
+
+    def trained(runtime: InProcess, folder: Path | None = None) -> FederatedModel:
+        channel = ChannelSettings(channel="secure-sum", ring=32, minimum_cohort=1)
+        sums = Plan(Cooccurrence(ease=0.0, knn=1.0, least=2), crowd(), seed=4, channel=channel)
+        return fit(sums, runtime=runtime, folder=folder, checkpoint_every=None if folder is None else 1)
+
+    with pytest.raises(KilledError):
+        trained(Dying(), tmp_path)
+    resumed, whole = trained(InProcess(), tmp_path), trained(InProcess())
+    assert_same_ledger(resumed.ledger, whole.ledger)

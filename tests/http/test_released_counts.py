@@ -378,3 +378,26 @@ def test_parts_of_the_pairs_are_made_by_the_same_counts(tmp_path: Path) -> None:
 
     asyncio.run(scenario())
     same_model(world)
+
+
+def test_who_has_a_model_from_before_the_counts_gets_the_whole(tmp_path: Path) -> None:
+    """It holds other tables, so no row of it is known."""
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        earlier = world.coordinator.rounds.now.model
+        await world.turn()
+        for device in devices:
+            await device.visit()
+        await world.turn()
+        now = world.coordinator.rounds.now
+        assert now.model != earlier
+        assert now.counts is not None
+        assert now.changes == ()
+        name = bytes.fromhex(now.model)
+        content = world.coordinator.since(name, bytes.fromhex(earlier))
+        assert content == world.coordinator.blob(name)
+        assert len(content) == now.model_bytes
+
+    asyncio.run(scenario())
