@@ -254,7 +254,7 @@ def tuned_table(
             return tuned[one.key(request.tuning)].settings
 
         chosen_by = [{one.name: chosen(one) for one in ratings} for ratings in own]
-        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers)
+        ranks = _ranks(train, list(zip(groupings, chosen_by)), folder / "patterns", request.workers, heard)
         heard(f"K of the joint factorisations: {', '.join(map(str, ranks))}")
         entries = [ComparisonEntry("cnmf", "cnmf", as_dict(chosen(everyone)))]
         for number, (K, settings) in enumerate(zip(ranks, chosen_by)):
@@ -324,19 +324,29 @@ def _ratings(train: Interactions, groups: Ints) -> list[GroupRatings]:
     return [GroupRatings(mark(one), one.owners, one.item, one.value, mu) for one in able]
 
 
-def _ranks(train: Interactions, tuned: list[Tuned], folder: Path, workers: int) -> list[int]:
-    """K of every grouping; one that is kept in the folder is not looked for again."""
+def _ranks(
+    train: Interactions, tuned: list[Tuned], folder: Path, workers: int, heard: StatusListener
+) -> list[int]:
+    """K of every grouping, each kept as soon as it is found; one that is kept is not looked for again."""
     files = []
     for number, (groups, chosen) in enumerate(tuned):
         settings = {name: as_dict(one) for name, one in chosen.items()}
         files.append(folder / f"{_key(train.fingerprint, groups.tolist(), settings, number, RANKS)}.json")
     left = [number for number, file in enumerate(files) if not file.is_file()]
+    if left:
+        heard(f"looking for K of {len(left)} of {len(files)} joint factorisations: minutes each on large data.")
     folder.mkdir(parents=True, exist_ok=True)
     with processes(workers) as pool:
-        asked = {number: pool.submit(_rank, train, *tuned[number], number) for number in left}
-        for number, future in asked.items():
-            write_whole(files[number], json.dumps({"K": future.result()}).encode())
+        asked = [pool.submit(_keep_rank, files[number], train, *tuned[number], number) for number in left]
+        for future in asked:
+            future.result()
     return [read_choices(file, lambda kept: int(kept["K"])) for file in files]
+
+
+def _keep_rank(
+    file: Path, train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int
+) -> None:
+    write_whole(file, json.dumps({"K": _rank(train, groups, tuned, number)}).encode())
 
 
 def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> int:
