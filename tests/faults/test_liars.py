@@ -17,7 +17,7 @@ from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.manifest import Manifest, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, VERSION_HEADER, HttpReply, Transport
-from tests.faults.federation import PEOPLE, Scene, scene
+from tests.faults.federation import PEOPLE, SETTINGS, Scene, scene
 from tests.faults.malice import HeldKeys, ordered
 
 pytestmark = pytest.mark.process
@@ -138,7 +138,11 @@ def test_a_device_shown_another_manifest_than_the_rest_cannot_be_added_up(tmp_pa
     asyncio.run(scenario())
 
 
-def test_a_model_or_description_other_than_the_manifest_names_is_refused(tmp_path: Path) -> None:
+def test_a_model_or_description_other_than_the_manifest_names_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SETTINGS, "prior", False)  # the prior's devices download no model
+
     async def scenario() -> None:
         async with scene(tmp_path) as place:
             reply = await place.manifest()
