@@ -9,14 +9,16 @@ from murmura.cli.console import say
 
 DATA = "ml-latest-small-2016"
 FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo
+SUMS = ("fed-ease", "fed-item-knn")  # two exact secure sums each
 SHARES = (1, 0.5, 0.1)
 
 
 def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
     """Compare recommenders, centralised and federated, on MovieLens latest-small (2016); needs no network.
 
-    The newest 20 % of each person's ratings are held out. The federated methods train for a few epochs only
-    (the table says how many), with three choices of pi: the share of their ratings people contribute.
+    The newest 20 % of each person's ratings are held out. Two federated methods need two secure sums alone; the
+    others train for a few epochs only (the table says how many), with three choices of pi: the share of their
+    ratings people contribute.
     """
     from murmura.data.sources.registry import load
     from murmura.report import build
@@ -30,8 +32,12 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
 
 def models() -> dict[str, dict[str, Any]]:
-    """Every baseline, and the federated methods at three choices of pi."""
+    """Every baseline, the methods of two secure sums, and those of rounds at three choices of pi."""
+    from murmura.studies.methods import defaults
+
     found = options.parse_models(compare.DEFAULT_MODELS)
+    for name in SUMS:
+        found[f"{name} (2 sums)"] = {"name": name, **defaults("default", DATA, name)}
     for name, training in FEDERATED.items():
         length = ", ".join(f"{count} {unit if count > 1 else unit[:-1]}" for unit, count in training.items())
         for pi in SHARES:
