@@ -118,6 +118,36 @@ def test_features_of_all_items_or_of_one_say_nothing() -> None:
     assert np.allclose(cosines, expected)
 
 
+def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingModel, Interactions]:
+    """Items 2n and 2n + 1 share a feature; the federated model and its pooled twin."""
+    train = data()
+    items = np.arange(train.n_items)
+    features = ItemFeatures.of(tuple(f"f{n}" for n in range(len(items) // 2)), len(items), items, items // 2)
+    train = replace(train, features=features)
+    given = {"ease": 1.0, "reg": 20.0, "features": 0.5, "least": least, **settings}
+    return trained(Cooccurrence(**given), train), PooledEase(**given).fit(train), train  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("settings", [{}, {"knn": 0.5, "asymmetry": 0.2}])
+@pytest.mark.parametrize("least", [20, 10_000])
+def test_an_item_too_rare_for_pairs_is_known_by_its_features(least: int, settings: dict[str, float]) -> None:
+    """Its weights are those of the table whose pairs with it are 0; with no pair at all features still speak."""
+    federated, pooled, train = featured(least, **settings)
+    assert (lists(federated) == lists(pooled)).all()
+    counts = np.asarray(train.item_counts, np.float64)
+    X = np.zeros((train.n_users, train.n_items))
+    X[train.user, train.item] = counts[train.item] >= least
+    G = X.T @ X
+    np.fill_diagonal(G, counts)
+    P = np.linalg.inv(G + 20 * np.eye(len(G)) + 10 * feature_cosines(train.features, np.arange(len(G))))
+    expected = -P / P.diagonal()
+    np.fill_diagonal(expected, 0)
+    assert np.allclose(federated.model["ease"], expected, atol=1e-5)
+    rare = np.flatnonzero((counts < least) & (counts > 0))
+    assert len(rare)
+    assert (federated.model["ease"][rare ^ 1, rare] > 0).all()
+
+
 def test_whom_a_release_exposes_is_counted() -> None:
     """Items 0 and 1 have one owner, item 2 another; 3 has two."""
     G = np.array([[0, 1, 0, 1], [1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 0]], np.float64)

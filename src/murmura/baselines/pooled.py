@@ -78,8 +78,8 @@ class Pooled(PairModelSettings, Baseline):
         counts = np.asarray(used.item_counts, np.int64)
         items = np.flatnonzero(counts >= self.least).astype(np.int32)
         tables: Arrays = {"counts": counts.astype(np.uint32)[:, None]}
-        if (self.ease or self.knn) and len(items) > 1:
-            self.refuse_too_large(len(items))
+        if (self.ease or self.knn) and len(self.weighed(counts)) > 1:
+            self.refuse_too_large(len(self.weighed(counts)))
             features = train.features if self.features else None
             tables |= pair_weights(self, _together(used, items), items, counts, features)
         if self.order:

@@ -138,7 +138,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def publishes(self, info: FederationInfo) -> MessageSpec:
         """The counts, and the weights between the items that take part."""
-        n = 0 if info.counts is None else int((info.counts >= self.least).sum())
+        n = 0 if info.counts is None else len(self.weighed(info.counts))
         counts = TableSpec("counts", "item", info.items, 1, "uint32")
         order = (TableSpec(name, "item", info.items, width) for name, width in order_widths(self).items())
         return MessageSpec((counts, *self._weight_tables(n), *order))
@@ -168,7 +168,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
         return ServerState({"counts": zeros, **self._no_weights(known), **self._no_order(info.items)}, own)
 
     def _no_weights(self, counts: Longs) -> dict[str, NDArray[np.generic]]:
-        tables = self._weight_tables(int((counts >= self.least).sum()))
+        tables = self._weight_tables(len(self.weighed(counts)))
         return {table.name: np.zeros((table.rows, table.width), table.dtype) for table in tables}
 
     def _no_order(self, items: int) -> dict[str, NDArray[np.generic]]:
@@ -236,7 +236,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
         known = self.summed_counts(received, len(server.model["counts"]))
-        self.refuse_too_large(int((known >= self.least).sum()))
+        self.refuse_too_large(len(self.weighed(known)))
         people = np.array([received.count], np.int64)
         # an earlier release, in the window before, is of other sums: nothing of it goes on
         features = {name: server.private[name] for name in ("start", "feature") if name in server.private}
@@ -246,11 +246,11 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
         """The weights between the items that take part, by ascending number."""
-        if "pairs" not in private:
+        if len(self.weighed(counts)) < 2:
             return {}
         pairs = layout(counts, self.least)
         G: Floats = np.zeros((len(pairs), len(pairs)))
-        for phase in self._pair_phases:
+        for phase in self._pair_phases if "pairs" in private else ():
             here, words = np.zeros(pairs.words, np.uint32), self.words_of(pairs, phase)
             here[words] = private["pairs"][words]
             G += float(private["scale"][self._part(phase)]) * pairs.unpack(here)

@@ -25,9 +25,17 @@ Tables = Mapping[str, NDArray[Any]]
 def pair_weights(
     settings: PairModelSettings, G: Floats, items: Ints, counts: Longs, features: ItemFeatures | None
 ) -> dict[str, NDArray[Any]]:
-    """The tables of weights between items, from how often two of them occur together; G is overwritten."""
+    """The tables of weights between items, from how often two of them occur together; G is overwritten.
+
+    `items` are those of G. With features all others get weights too: of them only counts and features are known.
+    """
+    found: dict[str, NDArray[Any]] = {"exposed": np.array([[exposed(G, counts[items])]], np.uint32)}
+    weighed = settings.weighed(counts)
+    if len(weighed) > len(items):
+        place, pairs, items = np.searchsorted(weighed, items), G, weighed
+        G = np.zeros((len(items), len(items)))
+        G[np.ix_(place, place)] = pairs
     own = counts[items]
-    found: dict[str, NDArray[Any]] = {"exposed": np.array([[exposed(G, own)]], np.uint32)}
     if settings.knn:
         s = settings
         near = nearest_items(G, own, s.k, s.asymmetry, s.shrink, s.power)
@@ -93,7 +101,7 @@ class PairModel:
     @staticmethod
     def _made(settings: PairModelSettings, tables: Tables) -> PairModel:
         counts = tables["counts"][:, 0].astype(np.int64)
-        items = np.flatnonzero(counts >= settings.least).astype(np.int32)
+        items = settings.weighed(counts)
         parts: list[tuple[float, Singles]] = []
         if "ease" in tables:
             parts.append((settings.ease, np.asarray(tables["ease"], np.float32)))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field
 
+from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import SettingError
 from murmura.core.settings import Count, Fraction, Positive, settings
 
@@ -23,7 +25,7 @@ class PairModelSettings:
     decay       of order: as recency, for where someone stands; ridge: of that regression
     recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
     discount    of log(count + 1): how much popularity is held against an item
-    least       items that occur less often take no part
+    least       items that occur less often take no part in pairs; with features they are known by these alone
     value_from  rows of a smaller value take no part; None: all do
     """
 
@@ -50,6 +52,12 @@ class PairModelSettings:
             raise SettingError("ease, knn or order must be above 0, but all are 0; give one of them.")
         if self.features and not self.ease:
             raise SettingError("features must be 0 where ease is 0, but is not: only EASE takes them.")
+
+    def weighed(self, counts: Longs) -> Ints:
+        """Ascending: the items between which there are weights, once the counts are known."""
+        if not counts.any():
+            return np.empty(0, np.int32)
+        return np.flatnonzero(counts >= (0 if self.features else self.least)).astype(np.int32)
 
     def refuse_too_large(self, n: int) -> None:
         """Before anything that large is made: tables of counts, of features and of weights."""

@@ -63,7 +63,8 @@ def nearest_items(
     neighbour, ties go to the lower place.
     """
     n, k = len(G), min(k, max(1, len(G) - 1))
-    own, others = counts.astype(np.float64) ** asymmetry, counts.astype(np.float64) ** (1 - asymmetry)
+    often = np.maximum(counts, 1).astype(np.float64)  # who was never counted is nobody's neighbour
+    own, others = often**asymmetry, often ** (1 - asymmetry)
     item, weight = np.zeros((n, k), np.int32), np.zeros((n, k), np.float32)
     for row in range(n):
         similar = G[row] / (own[row] * others + shrink)
