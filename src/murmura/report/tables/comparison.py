@@ -163,7 +163,9 @@ def paired_table(
     columns = (
         *name_columns("metric", "model"),
         Column("against", about, numeric=False),
-        Column("difference", "mean over users, model - against, with the 95 % bootstrap interval"),
+        Column("difference", "mean over users, model - against"),
+        Column("from", "lower end of its 95 % bootstrap interval over users"),
+        Column("to", "upper end of it"),
         Column("p (t)", "paired t-test, two-sided, Holm-corrected"),
         Column("p (Wilcoxon)", "signed-rank test, two-sided, Holm-corrected"),
         Column("users above", "users with a higher value under the model"),
@@ -172,11 +174,12 @@ def paired_table(
     )
     rows = []
     for test in dict.fromkeys(tests):
-        decimals = decimals_for([test.difference.mean, test.difference.low, test.difference.high], 3)
+        bounds = test.difference.mean, test.difference.low, test.difference.high
+        decimals = decimals_for(list(bounds), 3)
         rows.append(
             (
                 *map(text_cell, (test.metric, test.label, test.reference)),
-                estimate_cell(test.difference, decimals),
+                *(number_cell(value, decimals) for value in bounds),
                 p_cell(test.p_t),
                 p_cell(test.p_wilcoxon),
                 *map(number_cell, (test.ahead, test.level, test.behind)),
