@@ -14,58 +14,24 @@ import pytest
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.algorithms.preset import Preset
-from murmura.cli.joining import _Own
 from murmura.core.arrays import Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Permission
 from murmura.core.contract import FederationInfo, History, Phase
 from murmura.core.message import released_counts_bytes
 from murmura.core.rng import Words
-from murmura.engine.federated_model import FederatedModel
-from murmura.engine.fit import fit
-from murmura.engine.plan import Plan
 from murmura.engine.visit import Visit, visit
 from murmura.runtimes.http.device import device as device_module
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
-from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.device.from_dataset import describe_federation
 from murmura.runtimes.http.device.log_check import check_log
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import SEEDED, World, people
+from tests.http.released_sums import CHANNEL, KNN, best, same_model, simulated, sums
 from tests.http.test_device import awake, settle
-
-KNN: dict[str, object] = {"k": 10, "least": 2, "power": 2.0, "discount": 0.1}
-CHANNEL = ChannelSettings(channel="secure-sum", minimum_cohort=4, ring=32)
-
-
-def sums(folder: Path, method: str = "fed-item-knn", channel: ChannelSettings = CHANNEL) -> World:
-    return World(folder, people(), method, KNN, channel)
-
-
-def simulated(world: World) -> FederatedModel:
-    """The same federation in one process."""
-    preset = world.setup.preset
-    plan = Plan(preset.algorithm(), world.data, preset.schedule(), seed=SEEDED, channel=world.channel)
-    return fit(plan, runtime=InProcess())
-
-
-def same_model(world: World) -> None:
-    expected = simulated(world).model
-    found = world.coordinator.rounds.now.server.model
-    assert found.keys() == expected.keys()
-    for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values, strict=True)
-
-
-async def best(world: World, folder: Path, client: int) -> list[int]:
-    """What the owner of a device of a real folder is shown in the end."""
-    found = DeviceFolder(folder) if folder.exists() else await settle(world, folder, client)
-    (items,), _, _ = await _Own(awake(world, found), found)._best(5)
-    return items
 
 
 @pytest.mark.parametrize(

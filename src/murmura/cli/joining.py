@@ -35,6 +35,7 @@ SENTENCES = {
     "{disclosed:.0%} of what you like has been part of an upload so far",
     "measured": f"after {{done}} rounds: {{hits}} of {{kept_back}} items kept back are among the first {FIRST}",
     "not-called": "round {round} ({phase}): not called",
+    "renews": "a new release is asked for; until it is complete, the one before it ranks:",
     "finished": "the federation is finished",
 }
 Printer = Callable[[dict[str, object]], None]
@@ -94,6 +95,7 @@ async def take_part(
         tell({name: value for name, value in event.items() if name != "kind"})
 
     try:
+        await own.renewed(top, tell)
         await stay(device, events, visited, own.measure(tell))
         if top:
             await own.recommend(top, tell)
@@ -144,6 +146,14 @@ class _Own:
             said = {"why": why} if why else {}
             tell({"event": "recommended", "for": name, "items": labels[items].tolist(), **said})
 
+    async def renewed(self, k: int, tell: Printer) -> bool:
+        """Whether another release is asked for; until it is complete the one before it ranks, and is shown."""
+        if not k or not (await about(self.device.send, self.device.identity.url))["renews"]:
+            return False
+        tell({"event": "renews"})
+        await self.recommend(k, tell)
+        return True
+
     async def _best(self, k: int, explained: bool = False) -> tuple[list[list[int]], int, list[str]]:
         """Everybody's first k items by the newest model, and the rounds it has seen; none before training.
 
@@ -152,7 +162,7 @@ class _Own:
         d = self.device
         federation = await about(d.send, d.identity.url)
         manifest, state = await d.last_manifest(), self.folder.memory.state
-        if manifest is None or not (state or federation["rounds_done"]):
+        if manifest is None or not (state or federation["rounds_done"] or federation["renews"]):
             return [], 0, []
         terms = d.identity.terms
         logged = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)

@@ -46,6 +46,7 @@ def list_rounds(
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
+        note=status["difference"],
     )
 
 
@@ -59,10 +60,14 @@ def _awaited(status: dict[str, Any]) -> str:
         return f"; waits for {status['minimum']} devices"
     if not status["waits_until"]:
         return ""
+    if status["renews"]:
+        return f"; devices rank with the last release{_begins(status)}"
     asked = "; an exchange of the opening was asked in this release window"
-    if status["waits_until"] == math.inf:
-        return f"{asked}, which has no end"
-    return f"{asked}, the next begins {time.strftime('%Y-%m-%d %H:%M', time.gmtime(status['waits_until']))} UTC"
+    return f"{asked}, which has no end" if status["waits_until"] == math.inf else asked + _begins(status)
+
+
+def _begins(status: dict[str, Any]) -> str:
+    return f", the next begins {time.strftime('%Y-%m-%d %H:%M', time.gmtime(status['waits_until']))} UTC"
 
 
 def _add_order(what: str, meaning: str) -> None:
@@ -82,6 +87,7 @@ def _add_order(what: str, meaning: str) -> None:
 
 _add_order("start", "Open rounds from now on.")
 _add_order("pause", "Open no new round; the open one goes on.")
+_add_order("renew", "Ask for a new release of the sums in the next window; it replaces the one there is.")
 _add_order("stop", "End the federation for good; the open round is given up.")
 
 

@@ -334,6 +334,10 @@ class Algorithm(ABC):
         """What the public model tells of its own training, for the table beside accuracy."""
         return {}
 
+    def release_difference(self, server: ServerState) -> str:
+        """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
+        return ""
+
     def kernel(self) -> Kernel | None:
         """A compiled path, where there is one."""
         return None

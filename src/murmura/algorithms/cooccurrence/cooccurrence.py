@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.algorithms.cooccurrence.order import PHASES, order_phases, order_sums, order_widths, ordered
+from murmura.algorithms.cooccurrence.releases import COMPLETE, Release, ReleaseDifference, carried_over
 from murmura.core.arrays import Bools, Floats, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
@@ -220,7 +221,14 @@ class Cooccurrence(PairModelSettings, Algorithm):
         if phase == "counts":
             return self._counted(server, received), {}
         if phase in PHASES:
-            return ServerState({**server.model, **ordered(self, phase, server, received)}, server.private), {}
+            made = ServerState({**server.model, **ordered(self, phase, server, received)}, server.private)
+        else:
+            made = self._paired(phase, server, received)
+        if phase == (PHASES if self.order else self._pair_phases)[-1]:
+            made = replace(made, private={**made.private, COMPLETE: np.ones(1, np.uint8)})
+        return made, {}
+
+    def _paired(self, phase: str, server: ServerState, received: Total) -> ServerState:
         number = self._part(phase)
         counts = server.model["counts"][:, 0].astype(np.int64)
         pairs, private = layout(counts, self.least), dict(server.private)
@@ -231,18 +239,23 @@ class Cooccurrence(PairModelSettings, Algorithm):
             scale[number] = float(private["people"][0]) / received.count
             private |= {"pairs": sums, "scale": scale}
         if number < self.parts - 1:
-            return ServerState(server.model, private), {}
-        return ServerState({**server.model, **self._solve(counts, private)}, private), {}
+            return ServerState(server.model, private)
+        return ServerState({**server.model, **self._solve(counts, private)}, private)
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
         known = self.summed_counts(received, len(server.model["counts"]))
         self.refuse_too_large(len(self.weighed(known)))
         people = np.array([received.count], np.int64)
-        # an earlier release, in the window before, is of other sums: nothing of it goes on
+        # an earlier release, in the window before, is of other sums: they are kept to be told apart, no more
         features = {name: server.private[name] for name in ("start", "feature") if name in server.private}
         counts = {"counts": known[:, None].astype(np.uint32)}
         model = {**counts, **self._no_weights(known), **self._no_order(len(known))}
-        return ServerState(model, {**features, "people": people})
+        return ServerState(model, {**features, **carried_over(server), "people": people})
+
+    def release_difference(self, server: ServerState) -> str:
+        """People, items and pairs then and now, and what that may tell of one person."""
+        before = Release.before(server)
+        return "" if before is None else ReleaseDifference(before, Release.of(server), self.least).sentence()
 
     def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
         """The weights between the items that take part, by ascending number."""

@@ -274,7 +274,11 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         lambda c, r: c.rollback(r.params["done"]),
     ),
     _operator(
-        "order", "POST", "/orders/{what}", "start, pause or stop.", lambda c, r: c.order(r.params["what"])
+        "order",
+        "POST",
+        "/orders/{what}",
+        "start, pause, stop or renew.",
+        lambda c, r: c.order(r.params["what"]),
     ),
     Endpoint("page", "GET", "/", "The operator's page; it asks for the token.", None, HTML),
     *SHARED,

@@ -21,6 +21,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.wire import HASH_BYTES, ID_BYTES, PROTOCOL, check_length, pack_pair
 
 ORDERS = {"start": "running", "pause": "paused", "stop": "stopped"}
+RENEW = "renew"  # the order to make another release
 
 
 class Coordinator:
@@ -172,9 +173,9 @@ class Coordinator:
         return found.encode()
 
     def newest_model(self) -> bytes:
-        """The newest model's entry in the log, and the proof that it is there."""
+        """The log's entry of the newest model, of sums a complete one, and the proof that it is there."""
         head = self.rounds.store.log.head
-        found = None if head is None else self.rounds.store.log.newest_model(head)
+        found = None if head is None else self.rounds.store.releases.newest_model(head)
         if found is None:
             raise RefusedError("unknown", "no model has been trained here yet.")
         return pack_pair(found[0], found[1].encode())
@@ -212,14 +213,16 @@ class Coordinator:
             raise RefusedError("unauthorised", "this needs the operator's token; it is in the state folder.")
 
     def order(self, what: str) -> dict[str, Any]:
-        """Start, pause or stop; what the federation is afterwards."""
-        if what not in ORDERS:
-            raise RefusedError(
-                "unknown", f"an order must be one of {', '.join(ORDERS)}, but it is '{what[:20]}'."
-            )
+        """Start, pause, stop, or renew the release; what the federation is afterwards."""
+        if what not in (*ORDERS, RENEW):
+            known = ", ".join((*ORDERS, RENEW))
+            raise RefusedError("unknown", f"an order must be one of {known}, but it is '{what[:20]}'.")
         if self.rounds.state == "stopped" and what != "stop":
             raise RefusedError("late", "this federation has been stopped for good; begin another one.")
-        self.rounds.set_state(ORDERS[what])
+        if what == RENEW:
+            self.rounds.renew()
+        else:
+            self.rounds.set_state(ORDERS[what])
         return self.status()
 
     def identity(self) -> dict[str, str]:

@@ -70,11 +70,12 @@ class PublicLog:
             raise RefusedError("unknown", f"the log has {len(self._tree)} entries; ask for sizes up to that.")
         return self._tree.consistency(first, size)
 
-    def newest_model(self, head: LogHead) -> tuple[bytes, LogProof] | None:
-        """The last entry of a model in a head, and where it is; None before the first."""
+    def newest_model(self, head: LogHead, entry: bytes = b"") -> tuple[bytes, LogProof] | None:
+        """The last entry of a model in a head, or this one, and where it is; None where there is none."""
+        wanted = entry or b"model\0"
         found = self._store.row(
-            "SELECT place, entry FROM log WHERE place < ? AND substr(entry, 1, 6) = ? "
+            "SELECT place, entry FROM log WHERE place < ? AND substr(entry, 1, ?) = ? "
             "ORDER BY place DESC LIMIT 1",
-            (head.size, b"model\0"),
+            (head.size, len(wanted), wanted),
         )
         return None if found is None else (bytes(found[1]), self.proof(head, int(found[0]), head.size))

@@ -8,16 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from murmura.channel.chain import Chain
 from murmura.channel.shares import Entropy
 from murmura.core.channel import READABLE
 from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
-from murmura.core.rng import Words
 from murmura.engine.federation import server_step
 from murmura.engine.itinerary import Position
 from murmura.runtimes.http.acceptance import AcceptedReports
-from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair
+from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, decoded
 from murmura.runtimes.http.coordinator.agreement import TermsKeeper
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
 from murmura.runtimes.http.coordinator.open_round import OpenRound, RoundCounters
@@ -254,7 +252,7 @@ class RoundRunner:
         if live.reports >= m.called or self._clock() > m.deadline:
             chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
             released, count = await pair.total(send, m.hash, chain.ring, m.called)
-            received = _decoded(chain, released.total(chain.ring), m.round, count)
+            received = decoded(chain, released.total(chain.ring), m.round, count)
             self._commit(live, received, count, {}, released.encode())
             with contextlib.suppress(
                 MurmuraError
@@ -317,6 +315,11 @@ class RoundRunner:
         self.store.rollback(done, self.now.position)
         self._look_again()
 
+    def renew(self) -> None:
+        """Ask for another release, in the next window; the one there is stays until the other is complete."""
+        self.store.go_back(self.store.releases.renewed(self.now.position, self.terms.windows))
+        self._look_again()
+
     @property
     def individual_report_bytes(self) -> int:
         """The longest update that is read now: of the open round, or once more of the one before."""
@@ -370,6 +373,8 @@ class RoundRunner:
             "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
             # JSON knows no infinity: null, where this window is the only one
             "waits_until": None if math.isinf(self.waits_until) else self.waits_until,
+            "renews": self.store.releases.replaced(self.now.position),
+            "difference": self.store.releases.difference,
             "open": None,
         }
         if live is not None:
@@ -379,13 +384,3 @@ class RoundRunner:
                 "reports": live.reports,
             }
         return status
-
-
-def _decoded(chain: Chain, total: Words, round: int, count: int) -> Total:
-    """What the sum says; the devices it counts must be the reports it is of."""
-    received = chain.server(total, round)
-    if received.count != count:
-        raise FederationError(
-            f"a sum of {count} reports must count as many devices, but counts {received.count}."
-        )
-    return received

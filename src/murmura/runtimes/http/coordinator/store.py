@@ -22,6 +22,7 @@ from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.runtimes.http.coordinator.model_changes import ModelChanges
 from murmura.runtimes.http.coordinator.public_log import PublicLog
+from murmura.runtimes.http.coordinator.releases import Releases
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, Statement, put_fact
 from murmura.runtimes.http.protocol import wire
@@ -65,6 +66,7 @@ class CoordinatorStore:
     ) -> None:
         self._setup, self._itinerary, self._store = setup, itinerary, store
         self.log, self._versions = PublicLog(store), ModelChanges(store)
+        self.releases = Releases(store, self.log, itinerary)
         self.description = setup.description.encode()
         self.description_hash = hashlib.sha256(self.description).hexdigest()
         if store.fact("progress") is None:
@@ -197,6 +199,9 @@ class CoordinatorStore:
         """
         changes = self._now(position, server, answers)
         entries = [self._entry(serial, server)]
+        if self.releases.ends_with(position):
+            difference = self._itinerary.algorithm.release_difference(server)
+            changes += self.releases.completed(entries[0], difference)
         row = (serial, position.done, _packed(server, answers))
         kept = [  # between two exchanges of a round there is nothing to go back to
             *([("INSERT INTO models VALUES (?, ?, ?)", row)] if position.step == 0 else []),
@@ -259,6 +264,7 @@ class CoordinatorStore:
         position = replace(now, done=done, step=0, round=now.round + (now.step > 0))
         entries = [self._entry(int(found[0]), server)]
         changes = [*self._now(position, server, answers), *self.log.appended(entries)]
+        changes += self.releases.completed(entries[0] if self.releases.ends_with(position) else b"")
         if self._counts(server) != self._counts(ServerState(wire.unpack_arrays(self._fact("server")))):
             # whoever was counted since was counted in another sum
             changes.append(("DELETE FROM facts WHERE substr(name, 1, ?) = ?", (len(RELEASED), RELEASED)))
@@ -289,11 +295,12 @@ class CoordinatorStore:
             versions = self._versions.moved(versions, wire.unpack_arrays(base), server.model)
         changes = b"" if before == name else versions.message(versions.number - 1, before, server.model) or b""
         shorter, told = (hashlib.sha256(one).digest() if one else b"" for one in (changes, counts))
-        kept = (described, features, before, name, shorter, told, self._store.fact("counts") or b"")
+        kept = [described, features, before, name, shorter, told, self._store.fact("counts") or b""]
+        kept += self.releases.published  # devices rank with it until there is a newer one
         others = [(shorter, changes), (told, counts)]
         published = [(name, content), *(one for one in others if one[1])]
         return [
-            ("DELETE FROM blobs WHERE hash NOT IN (?, ?, ?, ?, ?, ?, ?)", kept),
+            (f"DELETE FROM blobs WHERE hash NOT IN ({', '.join('?' * len(kept))})", tuple(kept)),
             *(("INSERT OR IGNORE INTO blobs VALUES (?, ?)", blob) for blob in published),
             put_fact("model", name),
             put_fact("changes", before + shorter if changes else b""),
