@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Ints, Singles
+from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions, RowIndex
+from murmura.core.interactions import Interactions, RowIndex, latest_each
 from murmura.core.method import Method
 from murmura.core.model import Among, Model
 from murmura.core.ranked_lists import RankedLists
@@ -40,15 +40,19 @@ class RankingModel(Model):
         allowed = self.candidates if among is None else among
         return rank(self._answer, users, k, self.train.by_user, allowed, workers)
 
-    def recommend_history(self, items: Ints, k: int = 10) -> RankedLists:
-        """The k best items for someone unknown, her own items excluded."""
+    def recommend_history(self, items: Ints, k: int = 10, time: Longs | None = None) -> RankedLists:
+        """The k best items for someone unknown, her own items excluded; `time` says when she had each."""
         from murmura.kernels.ranking import rank
 
-        own = np.unique(np.asarray(items, np.int32))
+        given, when = latest_each(items, time)
+        own = given.astype(np.int32)
         seen = RowIndex(np.array([0, len(own)]), own, np.ones(len(own)), np.arange(len(own)))
-        return rank(
-            lambda _: self.score_history(own)[None, :].copy(), np.zeros(1, np.int32), k, seen, self.candidates
-        )
+        scores = self.score_history(own) if when is None else self.score_timed_history(own, when)
+        return rank(lambda _: scores[None, :].copy(), np.zeros(1, np.int32), k, seen, self.candidates)
+
+    def score_timed_history(self, items: Ints, time: Longs) -> NDArray[Any]:
+        """The scores for someone unknown who had each item at a time, of which most models make no use."""
+        return self.score_history(items)
 
     def _answer(self, users: Ints) -> NDArray[Any]:
         """The scores of a block, with those of an empty history for users without a row."""

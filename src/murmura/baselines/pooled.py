@@ -13,8 +13,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from murmura.baselines.base import Baseline, RankingModel, require_rows
-from murmura.core.arrays import Floats, Ints, Singles
-from murmura.core.interactions import Interactions
+from murmura.core.arrays import Floats, Ints, Longs, Singles
+from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
@@ -45,6 +45,11 @@ class PooledModel(RankingModel):
     def score_history(self, items: Ints) -> Singles:
         """The scores for someone unknown, all of whose items are alike."""
         return PairModel.of(self.method, self.tables).scores(np.unique(items).astype(np.int32), None)
+
+    def score_timed_history(self, items: Ints, time: Longs) -> Singles:
+        """The scores for someone unknown; her newest items count most, where recency says so."""
+        own, when = latest_each(items, time)
+        return PairModel.of(self.method, self.tables).scores(own.astype(np.int32), when)
 
     def arrays(self) -> Arrays:
         """The tables."""

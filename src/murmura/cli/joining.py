@@ -15,11 +15,10 @@ import numpy as np
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Words, client_secrets
-from murmura.data.sources.registry import load
+from murmura.data.sources.registry import load, one_person
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
-from murmura.runtimes.http.device.from_dataset import one_person
 from murmura.runtimes.http.device.joining import JoinRequest, ManifestEvents, about, join, stay
 from murmura.runtimes.http.device.ranking import explain, recommend
 from murmura.runtimes.http.device.storage import Identity

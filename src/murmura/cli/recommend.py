@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import table
+from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
 
@@ -18,6 +18,14 @@ def recommend(
     user: Annotated[str, typer.Option("--user", help="A person the model was trained with, by own id.")] = "",
     likes: Annotated[
         str, typer.Option("--likes", metavar="ID,ID", help="Or someone unknown: the items she likes.")
+    ] = "",
+    history: Annotated[
+        str,
+        typer.Option(
+            "--history",
+            metavar="FILE",
+            help="Or someone unknown: a table of her rows, with times if it has any; --user says whose.",
+        ),
     ] = "",
     k: Annotated[int, typer.Option("--k", min=1, help="How many items.")] = 10,
     why: Annotated[
@@ -30,16 +38,22 @@ def recommend(
     """Recommend to one person: nothing about her leaves this machine."""
     from murmura.studies.recommendation import recommend_one
 
-    if bool(user) == bool(likes):
-        raise SettingError("recommend needs either --user ID or --likes ID,ID: give exactly one of them.")
-    lines = recommend_one(run, user, [one.strip() for one in likes.split(",") if one.strip()], k, why, data_dir)
+    if bool(likes) == bool(user or history):
+        raise SettingError(
+            "recommend needs either --user ID, --likes ID,ID or --history FILE: give exactly one of them, or "
+            "--user ID to say whose rows of the file."
+        )
+    liked = [one.strip() for one in likes.split(",") if one.strip()]
+    lines, person = recommend_one(run, user, liked, k, why, data_dir, history)
+    if person.foreign:
+        say(f"{person.foreign} rows are of items the model does not know, and count for nothing")
     if as_json:
         for line in lines:
             typer.echo(json.dumps(line.flat(why), ensure_ascii=False))
         return
     rows = [[str(line.rank), line.name, line.reason()][: 3 if why else 2] for line in lines]
     table(
-        f"for {user or 'someone who likes ' + likes}",
+        f"for {user or ('someone who likes ' + likes if likes else 'the owner of ' + history)}",
         ["rank", "item", "why"][: 3 if why else 2],
         rows,
         text=why,

@@ -176,6 +176,20 @@ class RowIndex:
         return self.index[self.start[row] : self.start[row + 1]]
 
 
+def latest_each(items: Ints, time: Longs | None = None) -> tuple[Longs, Longs | None]:
+    """Each item of a history once, ascending, and the latest time it has there, where times are known."""
+    given = np.asarray(items, np.int64)
+    if time is None:
+        return np.unique(given), None
+    if len(time) != len(given):
+        raise DataError(
+            f"there must be one time for each of the {len(given)} items, but there are {len(time)}."
+        )
+    latest = np.argsort(-np.asarray(time, np.int64), kind="stable")
+    own, first = np.unique(given[latest], return_index=True)
+    return own, np.asarray(time, np.int64)[latest[first]]
+
+
 def _starts(codes: Ints, n: int) -> Longs:
     starts: Longs = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(codes, minlength=n), out=starts[1:])

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import SettingError
 from murmura.core.grouping import TrainingGroups
 from murmura.core.interactions import Interactions, RowIndex
@@ -58,8 +58,8 @@ class Model(ABC):
         """What the scores of a known user are sums of; None: they are no sums that could be shown."""
         return None
 
-    def terms_history(self, items: Ints) -> ScoreTerms | None:
-        """The same for someone unknown who likes `items`."""
+    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms | None:
+        """The same for someone unknown who likes `items`, and had them at these times."""
         return None
 
     @property
@@ -89,8 +89,11 @@ class Model(ABC):
         """
 
     @abstractmethod
-    def recommend_history(self, items: Ints, k: int = 10) -> RankedLists:
-        """The k best items for someone unknown, her own items excluded."""
+    def recommend_history(self, items: Ints, k: int = 10, time: Longs | None = None) -> RankedLists:
+        """The k best items for someone unknown, her own items excluded.
+
+        `time` says when she had each of them, where that is known: it counts where the model uses it.
+        """
 
     def recommend_ids(self, users: Iterable[Any], k: int = 10) -> dict[Any, list[Any]]:
         """The same with own ids in and out; a user never met is answered like an empty history."""

@@ -20,7 +20,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
 from murmura.core.errors import DataError, RunError
 from murmura.core.grouping import TrainingGroups
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import Interactions, latest_each
 from murmura.core.kernel import Kernel, ScoringKernel
 from murmura.core.model import Among, Arrays
 from murmura.core.population import States, member_places
@@ -102,6 +102,10 @@ class FederatedModel(RankingModel):
         scores: NDArray[Any] = self.plan.algorithm.client_score(self.ready_context, state, history)[0]
         return scores
 
+    def score_timed_history(self, items: Ints, time: Longs) -> NDArray[Any]:
+        """The same."""
+        return self.score_history(items, time)
+
     def terms(self, user: int) -> ScoreTerms | None:
         """What the scores of a known user are sums of, as her own device would say it."""
         ((_, _, state, history),) = self._asked(np.array([user], np.int32))
@@ -114,21 +118,13 @@ class FederatedModel(RankingModel):
 
     def _guest_history(self, items: Ints, time: Longs | None = None) -> History:
         """Each item once, at its latest time."""
-        given = np.asarray(items, np.int64)
-        if time is not None:
-            if len(time) != len(given):
-                raise DataError(
-                    f"there must be one time for each of the {len(given)} items, but there are {len(time)}."
-                )
-            latest = np.argsort(-time, kind="stable")
-            given, time = given[latest], time[latest]
-        own, first = np.unique(given, return_index=True)
+        own, when = latest_each(items, time)
         known = self.plan.info.items
         if len(own) and not 0 <= own[0] <= own[-1] < known:
             wrong = int(own[0] if own[0] < 0 else own[-1])
             raise DataError(f"an item number must be from 0 to {known - 1}, but one is {wrong}.")
         best = float(self.train.value.max())
-        return History.private(own.astype(np.int32), best, time=None if time is None else time[first])
+        return History.private(own.astype(np.int32), best, time=when)
 
     def recommend(self, users: Ints, k: int = 10, workers: int = 1, among: Among | None = None) -> RankedLists:
         """The k best items a known user has not interacted with; ties go to the lower item id."""

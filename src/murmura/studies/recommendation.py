@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Ints
-from murmura.core.errors import SettingError
+from murmura.core.arrays import Ints, Longs
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
 from murmura.core.model import Model
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.score_terms import ScoreTerms
+from murmura.data.sources.registry import one_person
+from murmura.data.splits.day_order import begin_of_day
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import Reason, TermReason, item_vectors, reasons, sentence, term_reasons
 from murmura.studies.single_run import open_run
@@ -44,24 +47,81 @@ class Recommendation:
         return {**line, "similar to": self.similar, "cosine": self.cosine} if why else line
 
 
+@dataclass(frozen=True, eq=False)
+class Person:
+    """Whom a list is for: a user of the training part, or someone unknown with a history of her own."""
+
+    own: Ints  # her items
+    time: Longs | None = None  # when she had each, where that is known
+    code: int | None = None  # her number, if she was in the training
+    foreign: int = 0  # rows of items that the model does not know
+
+    @staticmethod
+    def known(train: Interactions, user: str) -> Person:
+        """A user of the training part."""
+        code = int(train.users.index([user], "user")[0])
+        return Person(train.by_user.of(code), code=code)
+
+    @staticmethod
+    def who_likes(train: Interactions, likes: list[str]) -> Person:
+        """Someone unknown, by the ids of the items she likes."""
+        return Person(np.unique(train.items.index(likes, "item")))
+
+    @staticmethod
+    def of_file(prepared: PreparedData, file: str, user: str, data_dir: Path | None) -> Person:
+        """Someone unknown, by a file of her rows; its times are seen as the run's protocol sees times."""
+        rows, items = one_person(file, user, data_dir), prepared.split.train.items
+        codes = items.find(rows.items.labels[rows.item])
+        if not (codes >= 0).any():
+            raise DataError(
+                f"{file} must have at least one of the {len(items)} items of the run, but none of its "
+                f"{len(codes)} rows has; check that both use the same ids."
+            )
+        time = rows.time
+        if time is not None and prepared.protocol.order == "day":
+            time = begin_of_day(time)
+        kept = codes >= 0
+        return Person(codes[kept], None if time is None else time[kept], foreign=int((~kept).sum()))
+
+    def best(self, model: Model, k: int) -> RankedLists:
+        """Her list."""
+        if self.code is not None:
+            return model.recommend(np.array([self.code], np.int32), k)
+        return model.recommend_history(self.own, k, self.time)
+
+    def terms(self, model: Model) -> ScoreTerms | None:
+        """What her scores are sums of, where the model says so."""
+        if self.code is not None and len(self.own):
+            return model.terms(self.code)
+        return model.terms_history(self.own, self.time)
+
+
 def recommend_one(
-    folder: Path, user: str, likes: list[str], k: int, why: bool, data_dir: Path | None = None
-) -> list[Recommendation]:
-    """The k best items of a known user, or of someone unknown who likes some items."""
+    folder: Path,
+    user: str,
+    likes: list[str],
+    k: int,
+    why: bool,
+    data_dir: Path | None = None,
+    history: str = "",
+) -> tuple[list[Recommendation], Person]:
+    """The k best items of a known user, of someone unknown who likes some items, or of a file's one person."""
     prepared, model = open_run(folder, data_dir)
     if prepared.protocol.classifies:
         raise SettingError(f"the run must be of a method that ranks items, but {folder} classifies samples.")
     train = prepared.split.train
-    if user:
-        code = train.users.index([user], "user")
-        own = train.by_user.of(int(code[0]))
-        lists = model.recommend(code, k)
+    if history:
+        person = Person.of_file(prepared, history, user, data_dir)
     else:
-        own = np.unique(train.items.index(likes, "item"))
-        lists = model.recommend_history(own, k)
+        person = Person.known(train, user) if user else Person.who_likes(train, likes)
+    return _lines(prepared, model, person, k, why), person
+
+
+def _lines(prepared: PreparedData, model: Model, person: Person, k: int, why: bool) -> list[Recommendation]:
+    lists, own = person.best(model, k), np.unique(person.own)
     if not why:
         return _shown(prepared, lists, [])
-    terms = model.terms(int(code[0])) if user and len(own) else model.terms_history(own)
+    terms = person.terms(model)
     if terms is not None:
         return _explained(_shown(prepared, lists, []), terms, _items(lists), model, own, k)
     return _shown(prepared, lists, reasons(item_vectors(model), own, _items(lists)))

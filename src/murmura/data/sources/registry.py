@@ -10,8 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
 from murmura.data.attributes import attributes_of_file
 from murmura.data.graphs.exploration import EXCLUDED
@@ -119,6 +122,18 @@ def load(
         said = attributes_of_file(Path(attributes), found.interactions.users)
         found = replace(found, interactions=replace(found.interactions, attributes=said))
     return replace(found, catalogue=catalogue, notes=(*found.notes, *notes))
+
+
+def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
+    """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
+    data = load(name, data_dir).interactions
+    if not user and data.n_users != 1:
+        raise DataError(
+            f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."
+        )
+    code = data.users.index([user], "user")[0] if user else 0
+    own = data.rows(data.user == code)
+    return own if own.time is None else own.rows(np.argsort(own.time, kind="stable"))
 
 
 def _path(given: Path | str | None) -> Path | None:

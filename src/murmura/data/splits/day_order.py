@@ -7,11 +7,18 @@ from typing import Literal
 
 import numpy as np
 
+from murmura.core.arrays import Longs
 from murmura.core.errors import DataError
 from murmura.core.split import Split
 
 Order = Literal["real", "day"]  # of a person's rows, as methods see it
 DAY = 86_400  # seconds
+
+
+def begin_of_day(time: Longs) -> Longs:
+    """When the day (UTC) of each time began."""
+    begun: Longs = time - time % DAY
+    return begun
 
 
 def cut_to_days(split: Split) -> Split:
@@ -24,6 +31,6 @@ def cut_to_days(split: Split) -> Split:
         raise DataError(
             "order=day needs a time for every row, but this data has none; leave the order out (--order real)."
         )
-    day = data.time - data.time % DAY
+    day = begin_of_day(data.time)
     order = np.lexsort((data.value, day, data.item, data.user))
     return Split(split.name, replace(data, time=day).rows(order), split.part[order])

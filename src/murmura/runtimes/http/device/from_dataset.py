@@ -76,15 +76,3 @@ def describe_items(
     count = 0 if known is None else len(known)
     info = FederationInfo(len(vocabulary), listed, clients, interactions, known, people, feature_count=count)
     return FederationDescription.of(vocabulary, with_used_features(preset.algorithm(), info))
-
-
-def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
-    """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
-    data = load(name, data_dir).interactions
-    if not user and data.n_users != 1:
-        raise DataError(
-            f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."
-        )
-    code = data.users.index([user], "user")[0] if user else 0
-    own = data.rows(data.user == code)
-    return own if own.time is None else own.rows(np.argsort(own.time, kind="stable"))
