@@ -131,7 +131,7 @@ def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingMode
 @pytest.mark.parametrize("settings", [{}, {"knn": 0.5, "asymmetry": 0.2}])
 @pytest.mark.parametrize("least", [20, 10_000])
 def test_an_item_too_rare_for_pairs_is_known_by_its_features(least: int, settings: dict[str, float]) -> None:
-    """Its weights are those of the table whose pairs with it are 0; with no pair at all features still speak."""
+    """Its weights are of a table whose pairs with it are 0; without any pair features still speak."""
     federated, pooled, train = featured(least, **settings)
     assert (lists(federated) == lists(pooled)).all()
     counts = np.asarray(train.item_counts, np.float64)

@@ -27,7 +27,7 @@ def pair_weights(
 ) -> dict[str, NDArray[Any]]:
     """The tables of weights between items, from how often two of them occur together; G is overwritten.
 
-    `items` are those of G. With features all others get weights too: of them only counts and features are known.
+    `items` are those of G. With features all others get weights too: their counts and features are known.
     """
     found: dict[str, NDArray[Any]] = {"exposed": np.array([[exposed(G, counts[items])]], np.uint32)}
     weighed = settings.weighed(counts)
