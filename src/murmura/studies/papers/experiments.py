@@ -61,6 +61,7 @@ class Row:
     trial: dict[str, Any] = Field(default_factory=dict)  # settings of its trials alone: a shorter training
     tuned_as: str = ""  # another row, whose searched settings it takes over before it searches itself
     renamed: dict[str, str] = Field(default_factory=dict)  # keys of that row -> what this model calls them
+    kept: bool = False  # whether it takes the settings that `compare` takes on the data set, below its own
 
 
 @settings

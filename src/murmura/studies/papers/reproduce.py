@@ -42,7 +42,7 @@ from murmura.studies.compare import (
     run_name,
 )
 from murmura.studies.config import DataConfig
-from murmura.studies.methods import method, whole_settings
+from murmura.studies.methods import defaults, method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
 from murmura.studies.papers.trial_results import TrialResult, attempt, best_trial
 from murmura.studies.search.grid import TrialJob
@@ -165,7 +165,7 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     experiment = as_dict(place.experiment)  # what is only shown may change; what is run may not
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
     # keys that rows of earlier folders do not have
-    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}}
+    later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}, "kept": False}
     for row in kept["rows"].values():
         for key in [key for key, none in later.items() if row[key] == none]:
             del row[key]
@@ -178,6 +178,8 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     """The searches of one row, stage after stage; then one trial for every value of its sweep."""
     experiment, tried = place.experiment, list[TrialResult]()
     so_far: dict[str, Any] = {}
+    if row.kept:
+        row = changed(row, settings={**defaults(experiment.protocol, place.data, row.model), **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
