@@ -31,6 +31,7 @@ NAMES = (
     "channel:upload",
     "channel:seeds",
     "channel:vectors",
+    *(f"sums:{part}" for part in ("device", "solve", "fit")),
     "scale",
     *(f"trust:{part}" for part in ("device", "seed", "vector")),
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
@@ -61,6 +62,8 @@ def row(name: str) -> tuple[str, bool]:
     else:
         factor = speed(benchmark, mine) / speed(benchmark, other)
         reached, goal, ratio = factor >= benchmark.goal, f"≥ {benchmark.goal:g}", digits(factor)
+    if benchmark.absolute:
+        reached, goal = mine.seconds <= benchmark.goal, f"≤ {benchmark.goal:g} s"
     times = [rate(benchmark, side) if side else "" for side in (mine, other)]
     peaks = [f"{side.peak_mb:,.0f}" if side else "" for side in (mine, other)]
     cells = [benchmark.title, times[0], benchmark.rival, times[1], ratio, goal, "yes" if reached else "**no**"]

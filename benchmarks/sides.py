@@ -43,6 +43,7 @@ class Benchmark:
     work: Callable[[Any], float] | None = None  # units done, for a rate
     timed: Callable[[Any], float] | None = None  # the seconds an answer states; None: the CPU seconds it took
     rounds: int = ROUNDS
+    absolute: bool = False  # the goal is in seconds though a rival stands beside it
     together: bool = False  # both sides in one process, for a ratio near 1; they share its peak memory
 
     def __post_init__(self) -> None:

@@ -24,7 +24,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.kernels.cooccurrence.model import exposed
 from murmura.kernels.cooccurrence.scoring import recency
-from murmura.kernels.cooccurrence.weights import NearestItems, feature_cosines
+from murmura.kernels.cooccurrence.weights import NearestItems, add_feature_cosines
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 
@@ -112,10 +112,11 @@ def test_features_of_all_items_or_of_one_say_nothing() -> None:
     features = ItemFeatures.of(
         ("all", "pair", "one"), 4, np.array([0, 1, 2, 3, 0, 1, 2]), np.array([0, 0, 0, 0, 1, 1, 2])
     )
-    cosines = feature_cosines(features, np.arange(4, dtype=np.int32))
-    expected = np.zeros((4, 4))
-    expected[:2, :2] = 1
-    assert np.allclose(cosines, expected)
+    table = np.ones((4, 4))
+    add_feature_cosines(table, features, np.arange(4, dtype=np.int32), 0.5)
+    expected = np.ones((4, 4))
+    expected[:2, :2] = 1.5
+    assert np.allclose(table, expected)
 
 
 def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingModel, Interactions]:
@@ -139,7 +140,8 @@ def test_an_item_too_rare_for_pairs_is_known_by_its_features(least: int, setting
     X[train.user, train.item] = counts[train.item] >= least
     G = X.T @ X
     np.fill_diagonal(G, counts)
-    P = np.linalg.inv(G + 20 * np.eye(len(G)) + 10 * feature_cosines(train.features, np.arange(len(G))))
+    add_feature_cosines(G, train.features, np.arange(len(G), dtype=np.int32), 10.0)  # type: ignore[arg-type]
+    P = np.linalg.inv(G + 20 * np.eye(len(G)))
     expected = -P / P.diagonal()
     np.fill_diagonal(expected, 0)
     assert np.allclose(federated.model["ease"], expected, atol=1e-5)
@@ -190,6 +192,12 @@ def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], said:
 def test_more_items_than_fit_are_refused_with_the_figure() -> None:
     with pytest.raises(FederationError, match=r"memory_gb must be at least 0\.0.* raise least"):
         trained(Cooccurrence(ease=1.0, least=1, memory_gb=1e-6), data())
+    said = (
+        r"memory_gb must be at least 1\.2 for the weights between 10000 items, but it is 1; raise it, or raise"
+    )
+    with pytest.raises(SettingError, match=said):
+        Cooccurrence(ease=1.0, memory_gb=1).refuse_too_large(10_000)
+    Cooccurrence(ease=1.0, knn=1.0).refuse_too_large(10_000)
 
 
 def test_a_word_above_its_bound_ends_the_round() -> None:

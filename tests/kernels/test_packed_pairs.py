@@ -40,6 +40,25 @@ def test_the_sum_of_all_words_is_the_pooled_matrix(seed: int, n: int, items: int
     assert (pairs.unpack(plain.astype(np.uint32)) == together[np.ix_(pairs.items, pairs.items)]).all()
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40), st.floats(0, 1))
+@examples(30)
+def test_parts_of_the_words_count_as_much_as_they_are_told_to(seed: int, items: int, cut: float) -> None:
+    """In the order of items, some left out: as if each part were unpacked by itself."""
+    crowd = people(seed, 20, items)
+    pairs = PackedPairs.of(counts_of(crowd, items), 1)
+    total = sum((pairs.pack(own) for own in crowd), np.zeros(pairs.words, np.uint32))
+    end = int(cut * pairs.words)
+    first, second = total.copy(), total.copy()
+    first[end:], second[:end] = 0, 0
+    expected = (pairs.unpack(first) + 2 * pairs.unpack(second)).astype(np.int32)
+    at = np.where(np.arange(len(pairs)) % 3 == 0, -1, np.argsort(np.argsort(pairs.items))).astype(np.int32)
+    G = np.zeros((len(pairs), len(pairs)), np.int32)
+    pairs.unpack_into(G, total, at, np.array([end, pairs.words]), np.array([1.0, 2.0]))
+    kept = np.flatnonzero(at >= 0)
+    assert (G[np.ix_(at[kept], at[kept])] == expected[np.ix_(kept, kept)]).all()
+    assert G.sum() == expected[np.ix_(kept, kept)].sum()
+
+
 def test_two_known_items() -> None:
     """Three people have both: counts 3 and 3 need two bits, and the only counter stands first."""
     pairs = PackedPairs.of(np.array([3, 0, 3]), 1)

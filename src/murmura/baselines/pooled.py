@@ -81,12 +81,13 @@ class Pooled(PairModelSettings, Baseline):
         check_times(self, train.time)
         used = train.rows(valued(self, train.value))
         counts = np.asarray(used.item_counts, np.int64)
-        items = np.flatnonzero(counts >= self.least).astype(np.int32)
+        items = self.weighed(counts)
         tables: Arrays = {"counts": counts.astype(np.uint32)[:, None]}
-        if (self.ease or self.knn) and len(self.weighed(counts)) > 1:
-            self.refuse_too_large(len(self.weighed(counts)))
+        if (self.ease or self.knn) and len(items) > 1:
+            self.refuse_too_large(len(items))
             features = train.features if self.features else None
-            tables |= pair_weights(self, _together(used, items), items, counts, features)
+            paired = used.rows(counts[used.item] >= self.least)
+            tables |= pair_weights(self, _together(paired, items), counts, features)
         if self.order:
             tables |= self._ordered(used, item_scale(counts, self.least))
         return PooledModel(train, tables, self)

@@ -259,21 +259,20 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
         """The weights between the items that take part, by ascending number."""
-        if len(self.weighed(counts)) < 2:
+        items = self.weighed(counts)
+        if len(items) < 2:
             return {}
         pairs = layout(counts, self.least)
-        G: Floats = np.zeros((len(pairs), len(pairs)))
-        for phase in self._pair_phases if "pairs" in private else ():
-            here, words = np.zeros(pairs.words, np.uint32), self.words_of(pairs, phase)
-            here[words] = private["pairs"][words]
-            G += float(private["scale"][self._part(phase)]) * pairs.unpack(here)
-        order = np.argsort(pairs.items)
-        items, G = pairs.items[order], G[np.ix_(order, order)]
+        ends = np.array([pairs.words * (part + 1) // self.parts for part in range(self.parts)])
+        G: Floats = np.zeros((len(items), len(items)))
+        if "pairs" in private:
+            place = np.searchsorted(items, pairs.items).astype(np.int32)
+            pairs.unpack_into(G, private["pairs"], place, ends, private["scale"])
         features = None
         if self.features:
             labels = ("",) * (int(private["feature"].max(initial=-1)) + 1)
             features = ItemFeatures(labels, private["start"], private["feature"])
-        return pair_weights(self, G, items, counts, features)
+        return pair_weights(self, G, counts, features)
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Nothing to fit: the weights meet any history, also one without times."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import ServerState
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
@@ -44,13 +44,13 @@ class Release:
             return None
         return Release(int(kept[EARLIER + "people"][0]), kept[EARLIER + "counts"], kept.get(EARLIER + "pairs"))
 
-    def together(self, items: Ints, least: int) -> Floats:
+    def together(self, items: Ints, least: int) -> Ints:
         """(n, n) how often two of these items, which all take part, occur together."""
         layout = PackedPairs.of(self.counts, least)
-        if self.pairs is None:
-            return np.zeros((len(items), len(items)))
-        ranks = layout.ranks[items]
-        return layout.unpack(self.pairs)[np.ix_(ranks, ranks)]
+        at = np.full(len(layout), -1, np.int32)
+        at[layout.ranks[items]] = np.arange(len(items))
+        G: Ints = np.zeros((len(items), len(items)), np.int32)
+        return G if self.pairs is None else layout.unpack_into(G, self.pairs, at)
 
 
 def carried_over(server: ServerState) -> dict[str, NDArray[Any]]:
@@ -86,13 +86,15 @@ class ReleaseDifference:
         grown: Longs = self.after.counts - self.before.counts
         return grown
 
-    def pairs(self) -> tuple[Ints, Floats]:
+    def pairs(self) -> tuple[Ints, Ints]:
         """The items of both releases, and (n, n) by how much the count of each of their pairs has grown.
 
         Of an item that takes part in one of them alone no difference is known.
         """
         items = self._items((self.before.counts >= self.least) & (self.after.counts >= self.least))
-        return items, self.after.together(items, self.least) - self.before.together(items, self.least)
+        grown = self.after.together(items, self.least)
+        grown -= self.before.together(items, self.least)
+        return items, grown
 
     def sentence(self) -> str:
         """For people."""

@@ -17,25 +17,22 @@ from murmura.core.features import ItemFeatures
 from murmura.kernels.cooccurrence.order import item_scale, position
 from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
 from murmura.kernels.cooccurrence.settings import PairModelSettings
-from murmura.kernels.cooccurrence.weights import NearestItems, ease_weights, feature_cosines, nearest_items
+from murmura.kernels.cooccurrence.weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
 Tables = Mapping[str, NDArray[Any]]
 
 
 def pair_weights(
-    settings: PairModelSettings, G: Floats, items: Ints, counts: Longs, features: ItemFeatures | None
+    settings: PairModelSettings, G: Floats, counts: Longs, features: ItemFeatures | None
 ) -> dict[str, NDArray[Any]]:
     """The tables of weights between items, from how often two of them occur together; G is overwritten.
 
-    `items` are those of G. With features all others get weights too: their counts and features are known.
+    G is of `settings.weighed(counts)`; what is too rare for pairs has zeros in it.
     """
-    found: dict[str, NDArray[Any]] = {"exposed": np.array([[exposed(G, counts[items])]], np.uint32)}
-    weighed = settings.weighed(counts)
-    if len(weighed) > len(items):
-        place, pairs, items = np.searchsorted(weighed, items), G, weighed
-        G = np.zeros((len(items), len(items)))
-        G[np.ix_(place, place)] = pairs
+    items = settings.weighed(counts)
     own = counts[items]
+    seen = exposed(G, np.where(own >= settings.least, own, 0))
+    found: dict[str, NDArray[Any]] = {"exposed": np.array([[seen]], np.uint32)}
     if settings.knn:
         s = settings
         near = nearest_items(G, own, s.k, s.asymmetry, s.shrink, s.power)
@@ -43,7 +40,7 @@ def pair_weights(
     if settings.ease:
         G.flat[:: len(G) + 1] = own
         if features is not None:
-            G += settings.features * settings.reg * feature_cosines(features, items)
+            add_feature_cosines(G, features, items, settings.features * settings.reg)
         with threadpool_limits(1, "blas"):
             found["ease"] = ease_weights(G, settings.reg)
     return found

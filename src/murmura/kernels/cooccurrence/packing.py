@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import FederationError
@@ -22,6 +24,7 @@ from murmura.core.rng import Words
 from murmura.kernels.compiled import compiled
 
 WORD = 32  # bits
+Table = TypeVar("Table", bound=NDArray[Any])  # (n, n) of any kind of numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,19 @@ class PackedPairs:
     def unpack(self, words: Words) -> Floats:
         """(n, n) how often each pair occurs, by rank, zero on the diagonal; refuses the impossible."""
         G: Floats = np.zeros((len(self), len(self)))
-        rank, found = unpack_pairs(words, self.counts, *self.places, G)
+        return self.unpack_into(G, words, np.arange(len(self), dtype=np.int32))
+
+    def unpack_into(
+        self, G: Table, words: Words, at: Ints, ends: Longs | None = None, scale: Floats | None = None
+    ) -> Table:
+        """Fill G with how often each pair occurs: rank a in row at[a], -1 for none; refuses the impossible.
+
+        Counts in the words before ends[0] are multiplied by scale[0], those before ends[1] by scale[1] and so
+        on; by default all stay as they are. Nothing but G is made: it may be as large as the memory allows.
+        """
+        ends = np.array([self.words], np.int64) if ends is None else ends
+        scale = np.ones(len(ends)) if scale is None else scale
+        rank, found = unpack_pairs(words, self.counts, *self.places, at, ends, scale, G)
         if rank >= 0:
             raise FederationError(
                 f"a pair of item {int(self.items[rank])} must occur at most {int(self.counts[rank])} times, as "
@@ -151,17 +166,29 @@ def add_pairs(
 
 @compiled
 def unpack_pairs(
-    words: Words, counts: Longs, place: Longs, base: Longs, bits: Longs, G: Floats
+    words: Words,
+    counts: Longs,
+    place: Longs,
+    base: Longs,
+    bits: Longs,
+    at: Ints,
+    ends: Longs,
+    scale: Floats,
+    G: Table,
 ) -> tuple[int, int]:
     """Fill G; the first rank with a counter above its count, and that counter, or -1."""
-    n = len(counts)
+    n, part = len(counts), 0
     for a in range(n - 1):
         each, width = 32 // bits[a], bits[a]
         mask = (np.int64(1) << width) - 1
         for b in range(a + 1, n):
             counter = place[a] + b
-            found = (np.int64(words[base[a] + counter // each]) >> (width * (counter % each))) & mask
+            word = base[a] + counter // each  # never before the one of the pair before
+            while word >= ends[part]:
+                part += 1
+            found = (np.int64(words[word]) >> (width * (counter % each))) & mask
             if found > counts[a]:
                 return a, found
-            G[a, b] = G[b, a] = found
+            if at[a] >= 0 and at[b] >= 0:
+                G[at[a], at[b]] = G[at[b], at[a]] = found * scale[part]
     return -1, 0

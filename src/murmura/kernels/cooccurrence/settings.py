@@ -60,10 +60,10 @@ class PairModelSettings:
         return np.flatnonzero(counts >= (0 if self.features else self.least)).astype(np.int32)
 
     def refuse_too_large(self, n: int) -> None:
-        """Before anything that large is made: tables of counts, of features and of weights."""
+        """Before anything that large is made: a table of counts, which the solution overwrites, and weights."""
         if not self.ease and not self.knn:
             return
-        needed = n**2 * (8 + (8 if self.features else 0) + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
+        needed = n**2 * (8 + 4 * (bool(self.ease) + bool(self.knn))) / 1e9
         if needed > self.memory_gb:
             raise SettingError(
                 f"memory_gb must be at least {needed:.1f} for the weights between {n} items, but it is "

@@ -14,6 +14,8 @@ from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 
+BLOCK = 512  # rows of a table that are made at once
+
 
 class NearestItems(NamedTuple):
     """The nearest items of every item, the nearest first; weight 0 where there are fewer."""
@@ -75,8 +77,8 @@ def nearest_items(
     return NearestItems(item, weight)
 
 
-def feature_cosines(features: ItemFeatures, items: Ints) -> Floats:
-    """(n, n) the cosine of items by their features, weighted by inverse document frequency.
+def add_feature_cosines(G: Floats, features: ItemFeatures, items: Ints, share: float) -> None:
+    """Add so much of the cosine of items by their features, weighted by inverse document frequency, to G.
 
     Features of one item or of more than half of them tell nothing apart; an item without any is like no other.
     """
@@ -89,5 +91,6 @@ def feature_cosines(features: ItemFeatures, items: Ints) -> Floats:
     table = csr_matrix((idf[known.feature], known.feature, known.start), shape=(len(items), max(1, len(known))))
     length = np.sqrt(np.asarray(table.multiply(table).sum(axis=1)).ravel())
     scaled = table.multiply(1 / np.where(length > 0, length, 1)[:, None]).tocsr()
-    cosines: Floats = (scaled @ scaled.T).toarray()
-    return cosines
+    for first in range(0, len(items), BLOCK):
+        block = slice(first, first + BLOCK)
+        G[block] += share * (scaled[block] @ scaled.T).toarray()
