@@ -35,7 +35,7 @@ from murmura.studies.methods import defaults, method
 
 ITEMS, PEOPLE, EACH = 10_000, 10_000, 100  # of the made-up solve
 REG, COLUMNS = 500.0, 20  # columns of the weights that are checked
-STEP, SOLVE, GIGABYTES, FIT = 0.2, 300.0, 4.0, 30.0  # the goals
+STEP, SOLVE, GIGABYTES, FIT = 0.2, 120.0, 4.0, 30.0  # the goals
 TOP = 10
 
 

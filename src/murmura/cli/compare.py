@@ -141,6 +141,7 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
     from murmura.core.method import EVERYTHING
     from murmura.evaluation.registry import is_of_labels, is_summary
     from murmura.studies.compare import BELOW_MOSTPOP
+    from murmura.studies.exposure import exposure_sentence
     from murmura.studies.methods import method
     from murmura.studies.order import order_sentence, order_users
 
@@ -166,6 +167,8 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
         _show_orders(lines, hidden, [key for key in keys if "@" in key])
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     if sentence := order_sentence(used, both=bool(hidden)):
+        say(sentence)
+    if sentence := exposure_sentence({line.label: line.values for line in lines}):
         say(sentence)
 
 

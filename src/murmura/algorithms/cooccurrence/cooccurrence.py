@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
 SAFE = 5  # below it a release says whom it exposes
+EXPOSED, RARE = "exposed people", "rare items"  # beside accuracy
 _PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
 
@@ -292,8 +293,8 @@ class Cooccurrence(PairModelSettings, Algorithm):
         counts = model["counts"][:, 0]
         rare = int(((counts >= self.least) & (counts < SAFE)).sum())
         return {
-            "exposed people": float(model["exposed"][0, 0]) if "exposed" in model else 0.0,
-            "rare items": rare,
+            EXPOSED: float(model["exposed"][0, 0]) if "exposed" in model else 0.0,
+            RARE: rare,
         }
 
     def kernel(self) -> Kernel | None:

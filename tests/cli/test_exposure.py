@@ -1,0 +1,58 @@
+"""A release with items of few owners: the table and the report say that it leaks, with the measured number."""
+
+from pathlib import Path
+
+import numpy as np
+
+from murmura.report.pages.comparison import build
+from murmura.studies.exposure import exposure_sentence
+from tests.cli.processes import murmura
+
+LEAKS = "The release of fed-item-knn leaks: "
+
+
+def table(folder: Path) -> Path:
+    """Items 0 to 29 are everybody's; every fourth person has one more of her own, the first of them two."""
+    rng, lines = np.random.default_rng(3), ["user,item,time"]
+    for user in range(24):
+        own = [100 + user] * (user % 4 == 0) + [200] * (user == 0)
+        likes = [*own, *rng.choice(30, 22, replace=False).tolist()]
+        lines += [f"u{user:02d},{item},{1000 + n}" for n, item in enumerate(likes)]
+    (folder / "few.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder / "few.csv"
+
+
+def test_below_five_owners_the_table_and_the_report_say_that_a_release_leaks(tmp_path: Path) -> None:
+    """Her own items are her oldest, so they are in the training part: six owners, seven items."""
+    flags = ("--protocol", "fpl", "--models", "mostpop,fed-item-knn", "-S", "fed-item-knn.minimum_cohort=10")
+    words = ("compare", "--data", str(table(tmp_path)), *flags, "--out", "c")
+    done = murmura(*words, "-S", "fed-item-knn.least=1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = LEAKS + "6 people are the only owner of an item that takes part, whose row in the sums"
+    assert said in " ".join(done.stderr.split())
+    assert "items with fewer than 5 owners that take part: 7; least=5 keeps them out" in " ".join(
+        done.stderr.split()
+    )
+    assert said in build(tmp_path / "c").read_text()
+
+
+def test_with_five_owners_nothing_is_said(tmp_path: Path) -> None:
+    flags = ("--protocol", "fpl", "--models", "mostpop,fed-item-knn", "-S", "fed-item-knn.minimum_cohort=10")
+    done = murmura("compare", "--data", str(table(tmp_path)), *flags, "--out", "c", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "leaks" not in done.stderr
+    assert LEAKS not in build(tmp_path / "c").read_text()
+
+
+def test_who_leaks_is_said_of_each_model() -> None:
+    costs: dict[str, dict[str, float | None]] = {
+        "a": {"exposed people": 1.0, "rare items": 3.0},
+        "b": {"kB up/client": 3.0},
+        "c": {"exposed people": 0.0, "rare items": 0.0},
+        "d": {"exposed people": 102.5, "rare items": 1134.0},
+    }
+    told = exposure_sentence(costs)
+    assert "The release of a leaks: 1 person is the only owner" in told
+    assert "The release of d leaks: 102.5 people are the only owner" in told
+    assert "take part: 1,134; least=5" in told
+    assert told.count("leaks") == 2
