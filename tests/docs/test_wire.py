@@ -12,6 +12,7 @@ import pytest
 from murmura.algorithms import algorithm
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
+from murmura.kernels.cooccurrence.packing import PackedPairs
 from murmura.runtimes.http.endpoints import AGGREGATOR, COORDINATOR
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.log import LogHead
@@ -85,9 +86,14 @@ def rows_of(name: str) -> dict[str, str]:
     return rows
 
 
-@pytest.mark.parametrize("name", ["cfpl", "pfpl+", "fcf", "fcf-paper", "kgflex", "fedsplit", "item-means"])
+SUMS = ["fed-ease", "fed-item-knn", "fed-order"]
+METHODS = ["cfpl", "pfpl+", "fcf", "fcf-paper", "kgflex", "fedsplit", "item-means", *SUMS]
+
+
+@pytest.mark.parametrize("name", METHODS)
 def test_the_table_of_methods_has_their_phases_and_what_they_publish(name: str) -> None:
-    info = FederationInfo(5, np.arange(5, dtype=np.int32), 10, 40, feature_count=7)
+    counts = np.full(5, 8) if name in SUMS else None
+    info = FederationInfo(5, np.arange(5, dtype=np.int32), 10, 40, feature_count=7, counts=counts)
     method, rows = algorithm(name)().algorithm(), rows_of(name)
     for phase in method.phases(info):
         row = rows[phase.name]
@@ -97,5 +103,35 @@ def test_the_table_of_methods_has_their_phases_and_what_they_publish(name: str) 
         assert phase.asks in row
         assert all(f"`{one}`" in row for one in phase.sends.scalars)
         assert all(f"`{one.name}` ({one.space}, " in row for one in phase.sends.tables)
+        if name in SUMS:
+            assert phase.sends.tables
+            assert ("follows `counts`" in how) == (phase.follows == "counts")
+            for one in phase.sends.tables:
+                assert f", {one.dtype}, {'exact: ' if one.bound is None else one.bound}" in row
     for table in method.publishes(info).tables:
         assert f"`{table.name}` ({table.space}, " in section("Methods")
+
+
+def test_counters_stand_where_the_page_says() -> None:
+    """Its words in plain Python, for eight items of which one takes no part."""
+    counts, least = np.array([9, 3, 1, 40, 3, 9, 70000, 2]), 2
+    ranked = sorted((int(c), item) for item, c in enumerate(counts.tolist()) if c >= least)
+    words: list[int] = []
+    place: dict[tuple[int, int], tuple[int, int]] = {}
+    bits = each = room = 0
+    for a, (count, _) in enumerate(ranked):
+        if count.bit_length() != bits:  # a block begins with a new word
+            bits, room = count.bit_length(), 0
+            each = 32 // bits
+        for b in range(a + 1, len(ranked)):
+            if room == 0:
+                words, room = [*words, 0], each
+            place[a, b] = len(words) - 1, bits * (each - room)
+            words[-1] += count << place[a, b][1]
+            room -= 1
+    pairs = PackedPairs.of(counts.astype(np.int64), least)
+    assert pairs.words == len(words)
+    assert pairs.bounds.tolist() == words
+    for (a, b), (word, shift) in place.items():
+        both = np.array([ranked[a][1], ranked[b][1]], np.int32)
+        assert pairs.pack(both).tolist() == [(at == word) << shift for at in range(len(words))]
