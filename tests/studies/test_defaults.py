@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
-from murmura.studies.methods import defaults, method
+from murmura.studies.methods import defaults, method, whole_settings
+from murmura.studies.papers.experiments import experiment
 from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
 from murmura.studies.search.plan_file import candidates, read_plan
@@ -20,11 +21,17 @@ from murmura.studies.search.trials import TrialHistory, side
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"
 PLAN = ROOT / "experiments" / "defaults.yaml"
+KEPT_TRIALS = ROOT / "docs" / "results" / "reproductions"
 KEPT: dict[str, dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
     resources.files("murmura.studies").joinpath("defaults.yaml").read_text("utf-8")
 )
 ALL = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items() for m in models]
-ENTRIES = [entry for entry in ALL if entry[2] != MODEL]
+# a model -> its row in the kept trials of a paper's table, whose search is not made twice
+ROWS = {"sfpl": "sFPL", "sfpl+": "sFPL+", "pfpl": "pFPL", "pfpl+": "pFPL+", "fcf": "FCF"}
+TABLES = {"foursquare-italy": "fpl-table2"}  # elsewhere federank-table2
+GRIDS = read_plan(PLAN).grids
+ENTRIES = [(p, d, m) for p, d, m in ALL if m != MODEL and m in GRIDS[p][d]]
+REPRODUCED = [(p, d, m) for p, d, m in ALL if m != MODEL and m not in GRIDS[p][d]]
 BLENDED = [entry for entry in ALL if entry[2] == MODEL]
 
 
@@ -57,6 +64,25 @@ def test_a_default_won_on_validation(
         assert all(curves)
     first = max if side(plan.metric[protocol]) == "higher" else min
     assert tried[name_of(chosen)] == first(value for value in tried.values() if not math.isnan(value))
+
+
+@pytest.mark.parametrize(("protocol", "data", "model"), REPRODUCED)
+def test_a_default_without_a_grid_won_in_the_trials_of_a_table(protocol: str, data: str, model: str) -> None:
+    name = TABLES.get(data, "federank-table2")
+    assert experiment(name).protocol == protocol
+    assert data in experiment(name).data
+    with (KEPT_TRIALS / f"{name}-{data}-trials.csv").open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["row"] == ROWS[model]]
+    tried = []
+    for row in rows:
+        settings = dict(part.rsplit(" ", 1) for part in row["settings"].split(", "))
+        pi, disclosure = float(settings.pop("pi", 1)), settings.pop("disclosure", "per-triple")
+        assert disclosure == "per-triple"  # which is no matter at pi = 1
+        numbers = {key: float(value) for key, value in settings.items()}
+        whole = whole_settings(model, {**numbers, "epochs": int(row["best epoch"])})
+        tried += [(float(row["P@10 on validation"]), whole)] if pi == 1 else []
+    assert len(tried) >= 6
+    assert whole_settings(model, defaults(protocol, data, model)) == max(tried, key=lambda one: one[0])[1]
 
 
 @pytest.mark.parametrize(("protocol", "data", "model"), BLENDED)
