@@ -1,15 +1,13 @@
 """The promise of a stretch, over anything that can happen to a device: sticky's own, and that it is one."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from murmura.channel.consent import (
     ConsentChoices,
@@ -32,89 +30,21 @@ from murmura.runtimes.loopback import Loopback
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from tests.channel.exact_counts import ExactCounts
+from tests.channel.sticky_device import SECRET, StickyDevice, in_order
 from tests.hypothesis_profiles import examples
 
-SECRET = client_secrets(11, 1)[0]
-item, moment = st.integers(0, 40), st.integers(0, 30)
 Extend = Callable[[StickyRecord, list[int], float, Any], StickyRecord]
 
 
-def in_order(times: dict[int, int]) -> list[int]:
-    return sorted(times, key=lambda one: (times[one], one))
+class Device(StickyDevice):
+    """What joins stands beside what has joined."""
 
+    def extended(self, record: StickyRecord, pi: float) -> StickyRecord:
+        return extend_block(record, in_order(self.times), pi, SECRET)
 
-class Device(RuleBasedStateMachine):
-    """Ever disclosed <= max over s <= t of floor(pi_s * n_s), whatever happens; what joins stands beside."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.times: dict[int, int] = {}
-        self.percent = 100
-        self.record = StickyRecord()
-        self.ever: set[int] = set()
-        self.most = 0
-
-    @rule(percent=st.integers(0, 100))
-    def change_pi(self, percent: int) -> None:
-        self.percent = percent
-
-    @rule(rows=st.dictionaries(item, moment, max_size=6))
-    def grow(self, rows: dict[int, int]) -> None:
-        """Anywhere in the past; an item that is there already has another time from now on."""
-        self.times |= rows
-
-    @rule(items=st.sets(item, max_size=6))
-    def have_now(self, items: set[int]) -> None:
-        now = max(self.times.values(), default=0) + 1
-        self.times |= {one: now for one in items if one not in self.times}
-
-    @rule(items=st.sets(item, max_size=3))
-    def forget(self, items: set[int]) -> None:
-        self.times = {one: when for one, when in self.times.items() if one not in items}
-
-    @rule()
-    def forget_what_was_shared(self) -> None:
-        self.forget(set(self.record.joined))
-
-    @rule(items=st.sets(item, max_size=3))
-    def exclude(self, items: set[int]) -> None:
-        self.record = replace(self.record, excluded=(*{*self.record.excluded, *items},))
-
-    @rule(items=st.sets(item, max_size=3))
-    def allow(self, items: set[int]) -> None:
-        self.record = replace(self.record, excluded=(*{*self.record.excluded} - items,))
-
-    @rule()
-    def restart(self) -> None:
-        kept: dict[str, Any] = json.loads(json.dumps(asdict(self.record)))
-        self.record = StickyRecord(**{name: tuple(values) for name, values in kept.items()})
-
-    @rule()
-    def train(self) -> None:
-        pi, before = self.percent / 100, self.record
-        limit = self.percent * len(self.times) // 100  # floor(pi * n), exact
-        self.most = max(self.most, limit)
-        ordered = in_order(self.times)
-        self.record = extend_block(before, ordered, pi, SECRET)
-        own = np.array(sorted(self.times), np.int32)
-        share = sticky_consent(self.record, own, pi)
-        sent = set(own[share > 0].tolist())
-        self.ever |= sent
-        assert set(share.tolist()) <= {0.0, 1.0}
-        assert len(sent) <= limit
-        assert not sent & set(self.record.excluded)
-        assert sent <= set(self.times)
-        assert self.record.joined[: len(before.joined)] == before.joined  # never re-rolls
-        new = list(self.record.joined[len(before.joined) :])
-        assert not set(new) & ({*before.joined, *before.excluded})
-        if limit <= len(before.joined):
-            assert not new  # lowering pi draws nothing
-            assert sent <= set(before.joined)
-        else:
-            self._joins_at_the_ends(new, ordered, before, limit - len(before.joined))
-
-    def _joins_at_the_ends(self, new: list[int], ordered: list[int], before: StickyRecord, room: int) -> None:
+    def check_joined(self, new: list[int], before: StickyRecord, room: int) -> None:
         """What joins stands beside the stretch, or is one; nothing that could join instead stands nearer."""
+        ordered = in_order(self.times)
         free = [one for one in ordered if one not in before.excluded]
         held = [place for place, one in enumerate(ordered) if one in before.joined]
         if not held:
@@ -130,11 +60,6 @@ class Device(RuleBasedStateMachine):
         assert after == later[: len(after)]
         assert prior[::-1] == earlier[len(earlier) - len(prior) :]
         assert not prior or after == later  # to the later side first
-
-    @invariant()
-    def holds(self) -> None:
-        assert len(self.ever) <= self.most
-        assert self.ever <= set(self.record.joined)
 
 
 Device.TestCase.settings = examples(1.2, stateful_step_count=30)

@@ -1,88 +1,31 @@
 """The sticky promise, over anything that can happen to a device."""
 
-import json
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from murmura.channel.consent import ConsentChoices, StickyRecord, extend_record, sticky_consent
 from murmura.core.consent import Consent
 from murmura.core.rng import client_secrets
 from murmura.core.withholding import sticky_limit
 from murmura.testing import crowd
+from tests.channel.sticky_device import SECRET, StickyDevice
 from tests.hypothesis_profiles import examples
 
-SECRET = client_secrets(11, 1)[0]
-item = st.integers(0, 40)
 
+class Device(StickyDevice):
+    """What joins is drawn among all that is undecided."""
 
-class Device(RuleBasedStateMachine):
-    """Ever disclosed <= max over s <= t of floor(pi_s * n_s): rounds, restarts, changes of pi, growth."""
+    def extended(self, record: StickyRecord, pi: float) -> StickyRecord:
+        return extend_record(record, set(self.times), pi, SECRET)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.items: set[int] = set()
-        self.percent = 100
-        self.record = StickyRecord()
-        self.ever: set[int] = set()
-        self.most = 0
-
-    @rule(percent=st.integers(0, 100))
-    def change_pi(self, percent: int) -> None:
-        self.percent = percent
-
-    @rule(items=st.sets(item, max_size=6))
-    def grow(self, items: set[int]) -> None:
-        self.items |= items
-
-    @rule(items=st.sets(item, max_size=3))
-    def forget(self, items: set[int]) -> None:
-        self.items -= items
-
-    @rule(items=st.sets(item, max_size=3))
-    def exclude(self, items: set[int]) -> None:
-        self.record = replace(self.record, excluded=(*{*self.record.excluded, *items},))
-
-    @rule(items=st.sets(item, max_size=3))
-    def allow(self, items: set[int]) -> None:
-        self.record = replace(self.record, excluded=(*{*self.record.excluded} - items,))
-
-    @rule()
-    def restart(self) -> None:
-        kept: dict[str, Any] = json.loads(json.dumps(asdict(self.record)))
-        self.record = StickyRecord(**{name: tuple(values) for name, values in kept.items()})
-
-    @rule()
-    def train(self) -> None:
-        pi, before = self.percent / 100, self.record
-        limit = self.percent * len(self.items) // 100  # floor(pi * n), exact
-        self.most = max(self.most, limit)
-        self.record = extend_record(before, self.items, pi, SECRET)
-        own = np.array(sorted(self.items), np.int32)
-        share = sticky_consent(self.record, own, pi)
-        sent = set(own[share > 0].tolist())
-        self.ever |= sent
-        assert set(share.tolist()) <= {0.0, 1.0}
-        assert len(sent) <= limit
-        assert not sent & set(self.record.excluded)
-        assert sent <= self.items
-        assert self.record.joined[: len(before.joined)] == before.joined  # never re-rolls
-        if limit <= len(before.joined):
-            assert self.record.joined == before.joined  # lowering pi draws nothing
-            assert sent <= set(before.joined)
-        else:  # raising pi adds, as far as there are undecided items
-            undecided = self.items - set(before.joined) - set(self.record.excluded)
-            assert len(self.record.joined) == min(limit, len(before.joined) + len(undecided))
-
-    @invariant()
-    def holds(self) -> None:
-        assert len(self.ever) <= self.most
-        assert self.ever <= set(self.record.joined)
+    def check_joined(self, new: list[int], before: StickyRecord, room: int) -> None:
+        """Raising pi adds, as far as there are undecided items."""
+        undecided = set(self.times) - set(before.joined) - set(before.excluded)
+        assert len(new) == min(room, len(undecided))
 
 
 Device.TestCase.settings = examples(1.2, stateful_step_count=30)

@@ -1,4 +1,4 @@
-"""The named configurations: two exact sums each, by a secure sum, every exchange once with everyone."""
+"""The named configurations: exact sums by a secure sum, every exchange once with everyone."""
 
 from __future__ import annotations
 
@@ -7,26 +7,15 @@ from murmura.algorithms.preset import Preset
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
 
-SUMS = (Consent, ChannelSettings)
 
-FED_EASE = Preset(
-    "fed-ease",
-    Cooccurrence,
-    "fed-ease: EASE from two exact sums, counts of items and of pairs.",
-    {"ease": 1.0, "channel": "secure-sum"},
-    parts=SUMS,
+def _of_sums(name: str, kind: str, summary: str) -> Preset:
+    """The configuration whose scores are of one kind alone."""
+    defaults = {kind: 1.0, "channel": "secure-sum"}
+    return Preset(name, Cooccurrence, f"{name}: {summary}", defaults, parts=(Consent, ChannelSettings))
+
+
+FED_EASE = _of_sums("fed-ease", "ease", "EASE from two exact sums, counts of items and of pairs.")
+FED_ORDER = _of_sums(
+    "fed-order", "order", "a regression of people's next items, from counts, a sketch and one more sum."
 )
-FED_ORDER = Preset(
-    "fed-order",
-    Cooccurrence,
-    "fed-order: a regression of people's next items, from counts, a sketch and one more sum.",
-    {"order": 1.0, "channel": "secure-sum"},
-    parts=SUMS,
-)
-FED_ITEM_KNN = Preset(
-    "fed-item-knn",
-    Cooccurrence,
-    "fed-item-knn: Item-kNN from two exact sums, counts of items and of pairs.",
-    {"knn": 1.0, "channel": "secure-sum"},
-    parts=SUMS,
-)
+FED_ITEM_KNN = _of_sums("fed-item-knn", "knn", "Item-kNN from two exact sums, counts of items and of pairs.")
