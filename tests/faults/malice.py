@@ -20,7 +20,7 @@ from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.runtimes.http.protocol.wire import NO_SIGNATURE, ShareHead, SharePass
 from tests.http.network import Faults, World
-from tests.http.test_device import settle
+from tests.http.own_devices import settle
 
 UPLOADS = ("/reports", "/letters")
 

@@ -29,7 +29,7 @@ from murmura.runtimes.loopback import COORDINATOR, SEED
 from tests.cli.processes import murmura
 from tests.faults.malice import counted_items, newcomer, read_both, uploads
 from tests.http.network import World, people
-from tests.http.test_device import awake
+from tests.http.own_devices import awake
 
 
 @contextmanager

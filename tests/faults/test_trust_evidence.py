@@ -20,7 +20,7 @@ from murmura.runtimes.http.device.storage import DeviceMemory
 from tests.cli.processes import murmura
 from tests.faults.malice import newcomer
 from tests.http.network import World, people
-from tests.http.test_device import awake
+from tests.http.own_devices import awake
 
 ROUNDS = 3
 TRAINING: dict[str, object] = {"rounds": ROUNDS, "clients": "all", "prior": False}

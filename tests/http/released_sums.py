@@ -14,7 +14,7 @@ from murmura.engine.plan import Plan
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.inprocess import InProcess
 from tests.http.network import SEEDED, World, people
-from tests.http.test_device import awake, settle
+from tests.http.own_devices import awake, settle
 
 KNN: dict[str, object] = {"k": 10, "least": 2, "power": 2.0, "discount": 0.1}
 CHANNEL = ChannelSettings(channel="secure-sum", minimum_cohort=4, ring=32)

@@ -63,6 +63,46 @@ def simulated(
     )
 
 
+def serve(processes: Processes, url: str, name: str, table: Path, clients: int) -> None:
+    """A readable federation of so many households, open to everyone, once it answers."""
+    where = ("--state", processes.folder / "coordinator", "--port", url.rpartition(":")[2])
+    rules = (
+        "--minimum",
+        2,
+        "--seed",
+        SEED,
+        "--model",
+        name,
+        "--like",
+        table,
+        "--readable",
+        "--admission",
+        "open",
+    )
+    times = ("--round-seconds", 600, "--hold", 0, "--spread", 0, "--wait-for", clients, "--start")
+    processes.start("serve", "serve", *where, *rules, *words(name), *times)
+    answers(url, processes, "serve")
+
+
+def join_alone(processes: Processes, url: str, name: str, own: Path, *more: object) -> None:
+    """A household, or someone by herself, in a process of its own."""
+    me = ("--state", processes.folder / name, "--data", own, "--top", 3, "--json")
+    processes.start(name, "join", url, *me, *more)
+
+
+def all_take_part(processes: Processes, url: str, name: str, table: Path, groups: np.ndarray) -> None:
+    """Two households alone, the others in one process; then they are done."""
+    data = training_rows(str(table), "")
+    for group in range(ALONE):
+        own = write(data.rows(groups[data.user] == group), processes.folder / f"household-{group}.csv")
+        together = ("--household", "--simulate", f"{SEED}:{group}", "--minimum", 2, "--readable")
+        join_alone(processes, url, f"h{group}", own, *together)
+    rest = ("--data", table, "--first", ALONE, "--seed", SEED, "--readable", *words(name))
+    processes.start("fleet", "devices", url, *rest)
+    for started in (*(f"h{group}" for group in range(ALONE)), "fleet"):
+        processes.wait(started)
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("name", METHODS)
 def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str, tmp_path: Path) -> None:
@@ -71,61 +111,17 @@ def test_households_in_real_processes_have_the_bits_of_the_simulation(name: str,
     groups = groups_of(data, preset, SEED)
     assert groups is not None
     fitted = simulated(name, data, groups)
-    (port,), processes = free_ports(1), Processes(tmp_path)
-    url = f"http://127.0.0.1:{port}"
-    chosen = words(name)
-    times = (
-        "--round-seconds",
-        600,
-        "--hold",
-        0,
-        "--spread",
-        0,
-        "--wait-for",
-        fitted.plan.info.clients,
-        "--start",
-    )
-    where = ("--state", tmp_path / "coordinator", "--port", port, "--minimum", 2, "--seed", SEED)
+    info, processes = fitted.plan.info, Processes(tmp_path)
+    url = f"http://127.0.0.1:{free_ports(1)[0]}"
     try:
-        processes.start(
-            "serve",
-            "serve",
-            *where,
-            "--model",
-            name,
-            "--like",
-            table,
-            "--readable",
-            "--admission",
-            "open",
-            *chosen,
-            *times,
-        )
-        answers(url, processes, "serve")
-        for group in range(ALONE):
-            own = write(data.rows(groups[data.user] == group), tmp_path / f"household-{group}.csv")
-            me = (
-                "--state",
-                tmp_path / f"h{group}",
-                "--data",
-                own,
-                "--household",
-                "--simulate",
-                f"{SEED}:{group}",
-            )
-            processes.start(f"h{group}", "join", url, *me, "--minimum", 2, "--readable", "--top", 3, "--json")
-        rest = ("--data", table, "--first", ALONE, "--seed", SEED, "--readable", *chosen)
-        processes.start("fleet", "devices", url, *rest)
-        for started in (*(f"h{group}" for group in range(ALONE)), "fleet"):
-            processes.wait(started)
+        serve(processes, url, name, table, info.clients)
+        all_take_part(processes, url, name, table, groups)
         told = json.loads(get(f"{url}/federation"))
         published = get(f"{url}/m/{told['model']}")
-        late = write(data.rows(data.user == 0), tmp_path / "late.csv")
-        processes.start("late", "join", url, "--state", tmp_path / "late", "--data", late, "--top", 3, "--json")
+        join_alone(processes, url, "late", write(data.rows(data.user == 0), tmp_path / "late.csv"))
         processes.wait("late")
     finally:
         processes.stop()
-    info = fitted.plan.info
     assert published == encode_model(fitted.model, fitted.plan.algorithm.publishes(info), info.listed)
     for group in range(ALONE):
         everyone_of_a_household_is_served(processes.out(f"h{group}"), fitted, data, groups, group)

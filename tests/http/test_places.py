@@ -15,7 +15,7 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import ask, bearer
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
-from tests.http.test_device import awake, settle
+from tests.http.own_devices import awake, settle
 
 TRAINING: dict[str, object] = {"rounds": 30, "clients": "all", "prior": False}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,17 +11,11 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import ALGORITHMS, algorithm
-from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.preset import Preset
-from murmura.core.arrays import Longs
 from murmura.core.channel import ChannelSettings
-from murmura.core.consent import Permission
-from murmura.core.contract import FederationInfo, History, Phase
+from murmura.core.contract import FederationInfo, Phase
 from murmura.core.message import released_counts_bytes
-from murmura.core.rng import Words
-from murmura.engine.visit import Visit, visit
-from murmura.runtimes.http.device import device as device_module
-from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.from_dataset import describe_federation
 from murmura.runtimes.http.device.log_check import check_log
@@ -30,8 +23,8 @@ from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import SEEDED, World, people
+from tests.http.own_devices import awake, settle
 from tests.http.released_sums import CHANNEL, KNN, best, same_model, simulated, sums
-from tests.http.test_device import awake, settle
 
 
 @pytest.mark.parametrize(
@@ -168,144 +161,6 @@ def test_a_rollback_to_the_counts_asks_for_both_sums_in_the_next_window(tmp_path
     phases = [one["phase"] for one in world.coordinator.history()[::-1]]
     assert phases == ["counts", "pairs", "counts", "pairs"]
     same_model(world)
-
-
-Lie = Callable[[Words, Words, Longs], None]  # own words, the sum of everybody's, the counts
-
-
-def above_a_word(own: Words, total: Words, counts: Longs) -> None:
-    bounds = layout(counts, 2).bounds
-    at = int(bounds.argmin())
-    own[at] += bounds[at] + 1 - total[at]
-
-
-def above_a_counter(own: Words, total: Words, counts: Longs) -> None:
-    """The lowest counter of a word one above its bound, while the word is not above its own."""
-    pairs = layout(counts, 2)
-    _, base, bits = pairs.places
-    for at in range(pairs.words):
-        block = int(np.searchsorted(base, at, "right")) - 1
-        mask = (1 << int(bits[block])) - 1
-        low, most = int(total[at]) & mask, int(pairs.bounds[at]) & mask
-        if most < mask and int(total[at]) - low + most + 1 <= int(pairs.bounds[at]):
-            own[at] += most + 1 - low
-            return
-    raise AssertionError("no such word")
-
-
-def lying(monkeypatch: pytest.MonkeyPatch, world: World, lie: Lie) -> None:
-    """The next device that sends pairs does not send its own."""
-    counts = np.bincount(world.data.item, minlength=30).astype(np.int64)
-    pairs = layout(counts, 2)
-    total = sum((pairs.pack(world.rows(client).item) for client in range(12)), np.zeros(pairs.words, np.uint32))
-    told: list[int] = []
-
-    def lies(method: Cooccurrence, phase: Phase, *rest: object) -> Visit:
-        made = visit(method, phase, *rest)  # type: ignore[arg-type]
-        if phase.name != "pairs" or told:
-            return made
-        told.append(1)
-        assert made.vector is not None
-        vector = made.vector.copy()
-        lie(vector[1:], total, counts)
-        return replace(made, vector=vector)
-
-    monkeypatch.setattr(device_module, "visit", lies)
-
-
-@pytest.mark.parametrize(
-    ("lie", "said", "state"),
-    [
-        (above_a_word, "of 'pairs' must be at most", "running"),
-        (above_a_counter, "times, as often as the item, but is counted", "paused"),
-    ],
-)
-def test_a_device_that_breaks_a_bound_ends_the_round_and_the_next_window_begins_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lie: Lie, said: str, state: str
-) -> None:
-    world = sums(tmp_path)
-
-    async def scenario() -> None:
-        devices = await world.everyone()
-        await world.one_round(devices)
-        lying(monkeypatch, world, lie)
-        await world.one_round(devices)
-        ended = world.coordinator.history()[0]
-        assert (ended["phase"], ended["state"]) == ("pairs", "abandoned")
-        assert said in ended["reason"]
-        assert world.coordinator.rounds.state == state
-        world.coordinator.order("start")
-        for _ in range(3):
-            await world.one_round(devices)
-        assert len(world.coordinator.history()) == 2  # nothing is asked again in this window
-        assert world.coordinator.rounds.waits_until > world.clock.now
-        world.clock.now = world.coordinator.rounds.waits_until
-        await world.play(devices)
-
-    asyncio.run(scenario())
-    same_model(world)
-
-
-def test_who_was_not_counted_sends_no_pairs_and_ranks_all_the_same(tmp_path: Path) -> None:
-    world = sums(tmp_path)
-
-    async def scenario() -> list[int]:
-        own = await settle(world, tmp_path / "0", 0)
-        late = awake(world, own)
-        rest = [await world.join(client) for client in range(1, 12)]
-        world.coordinator.order("start")
-        await world.turn()
-        assert {(await device.visit()).kind for device in rest} == {"sent"}
-        world.clock.now += 61
-        await world.turn()
-        await world.turn()
-        before = late.cache.bytes_down
-        outcome = await late.visit()
-        assert (outcome.kind, outcome.why) == ("declined", "this device was not counted in phase 'counts'")
-        assert late.cache.bytes_down - before == len(world.setup.description.encode())  # no counts either
-        for device in rest:
-            assert (await device.visit()).kind == "sent"
-        world.clock.now += 61
-        await world.turn()
-        return await best(world, tmp_path / "0", 0)
-
-    assert len(asyncio.run(scenario())) == 5
-    assert [one["reports"] for one in world.coordinator.history()] == [11, 11]
-
-
-def test_every_item_or_none_is_a_proper_upload(tmp_path: Path) -> None:
-    world = sums(tmp_path)
-
-    async def scenario() -> None:
-        devices = await world.everyone()
-        everything, nothing = np.arange(30, dtype=np.int32), np.zeros(0, np.int32)
-        devices[0].rows, devices[1].rows = History.private(everything), History.private(nothing)
-        silent = await shy(world, devices)
-        await world.turn()
-        outcomes = [[await device.visit() for device in devices]]
-        await world.turn()
-        await world.turn()
-        outcomes.append([await device.visit() for device in devices])
-        await world.turn()
-        for each in outcomes:
-            assert {one.kind for one in each} == {"sent"}
-            assert len({one.bytes for one in each}) == 1  # of one length for all
-        assert (silent.storage.memory.sent, devices[1].storage.memory.sent) == ((), ())
-
-    asyncio.run(scenario())
-    counts = world.coordinator.rounds.now.server.model["counts"][:, 0]
-    own = [world.rows(client).item for client in range(3, 12)]
-    expected = 1 + np.bincount(np.concatenate(own), minlength=30)
-    np.testing.assert_array_equal(counts, expected)
-    assert world.coordinator.about()["state"] == "running"
-    asyncio.run(world.turn())
-    assert world.coordinator.about()["state"] == "finished"
-
-
-async def shy(world: World, devices: list[Device]) -> Device:
-    """The third device's owner shares nothing at all."""
-    devices[2].storage.allowed = Permission(pi=0.0)  # type: ignore[attr-defined]
-    return devices[2]
 
 
 def test_counts_in_the_description_of_a_method_that_sums_them_up_are_refused(tmp_path: Path) -> None:

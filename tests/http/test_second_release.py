@@ -19,8 +19,8 @@ from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.folder import DeviceFolder
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from tests.http.network import World, people
+from tests.http.own_devices import awake, settle
 from tests.http.released_sums import CHANNEL, KNN, best, same_model, sums
-from tests.http.test_device import awake, settle
 
 LEAST = 2
 

@@ -14,7 +14,7 @@ from murmura.runtimes.http import database
 from murmura.runtimes.http.database import STEPS, ServerDatabase, put_fact
 from murmura.runtimes.http.device.folder import DeviceFolder
 from tests.http.network import World, people
-from tests.http.test_device import TRAINING, settle
+from tests.http.own_devices import TRAINING, settle
 
 FIRST = {  # as the servers of wire version 1 made them
     "coordinator": """

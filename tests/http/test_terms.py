@@ -20,7 +20,7 @@ from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
-from tests.http.test_device import TRAINING, awake, settle
+from tests.http.own_devices import TRAINING, awake, settle
 from tests.http.wire_world import STRANGER, description, terms
 
 PLAIN: dict[str, Any] = json.loads(terms().encode())
