@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -144,6 +145,8 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
     from murmura.studies.exposure import exposure_sentence
     from murmura.studies.methods import method
     from murmura.studies.order import order_sentence, order_users
+    from murmura.studies.settings_source import rule_sentence
+    from murmura.studies.size_rule import Sizes
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values if is_summary(key)))
     best = {
@@ -166,10 +169,11 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
     if hidden:
         _show_orders(lines, hidden, [key for key in keys if "@" in key])
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
-    if sentence := order_sentence(used, both=bool(hidden)):
-        say(sentence)
-    if sentence := exposure_sentence({line.label: line.values for line in lines}):
-        say(sentence)
+    ruled = {"by rule": plan.ruled, "sizes": asdict(Sizes.of(plan.prepared.split.train))}
+    leaks = exposure_sentence({line.label: line.values for line in lines})
+    for sentence in (order_sentence(used, both=bool(hidden)), rule_sentence(ruled), leaks):
+        if sentence:
+            say(sentence)
 
 
 def below_mostpop(plan: Comparison, lines: list[EntryMeans]) -> tuple[dict[str, str], str]:

@@ -30,6 +30,10 @@ Patience = Annotated[
 Plan = Annotated[
     Path | None, typer.Option("--plan", help="A YAML file of many grids; prints the winners as YAML.")
 ]
+Rule = Annotated[
+    Path | None,
+    typer.Option("--rule", help="With --plan: a CSV of the rule from sizes, each data set left out."),
+]
 Metric = Annotated[str, typer.Option("--metric", help="What decides; of errors the lowest wins.")]
 History = Annotated[
     Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
@@ -46,6 +50,7 @@ def search(
     trials: Trials = 20,
     patience: Patience = None,
     plan: Plan = None,
+    rule: Rule = None,
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "default",
     order: options.OneOrder = "",
@@ -65,8 +70,10 @@ def search(
     part for the choice; after that the folder searches no more.
     """
     if plan is not None:
-        _run_plan(plan, history, data_dir, workers)
+        _run_plan(plan, history, data_dir, workers, rule)
         return
+    if rule is not None:
+        raise SettingError("--rule needs --plan: the data sets that are left out in turn are those of a plan.")
     if not model or not (grid or space):
         raise SettingError(
             "search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH, or --plan FILE."
@@ -108,19 +115,31 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     table(f"{model} on the validation part of {config.data.name}", ["settings", metric, "seconds"], rows)
 
 
-def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int) -> None:
+def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int, rule: Path | None) -> None:
     from murmura.studies.search.plan_file import as_defaults, read_plan, run_plan
 
-    choices = []
+    choices, read = [], read_plan(plan)
     with progress() as listener:
-        for choice in run_plan(read_plan(plan), history, data_dir, workers, listener):
+        for choice in run_plan(read, history, data_dir, workers, listener):
             choices.append(choice)
             where = f"{choice.protocol}/{choice.data}/{choice.model}"
             winner = choice.winner
             say(
                 f"{where}: {choice.metric} {winner.value:.5f} of {choice.trials}: {json.dumps(winner.settings)}"
             )
-    typer.echo(as_defaults(choices), nl=False)
+    if rule is None:
+        typer.echo(as_defaults(choices), nl=False)
+        return
+    from murmura.studies.search.rule_check import check_rule, write_rows
+
+    rows = check_rule(read, history, data_dir)
+    write_rows(rule, rows)
+    shown = ("model", "protocol", "data", "settings", "share of rule", "share of class defaults")
+    table(
+        "the rule from sizes, each data set left out",
+        list(shown),
+        [[str(row[k]) for k in shown] for row in rows],
+    )
 
 
 def _axes(grid: list[str], space: list[str]) -> dict[str, list[Any] | str]:

@@ -15,7 +15,7 @@ from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.registry import has_no_cutoff
-from murmura.studies import order
+from murmura.studies import order, settings_source
 from murmura.studies.compare import ComparisonFolder, whole_number
 from murmura.studies.sweep import only
 
@@ -90,6 +90,7 @@ class ResultFolder:
     models: tuple[ModelRuns, ...]
     order: dict[str, Any] = field(default_factory=dict)  # which order was seen, and by whom that is used
     beside: bool = False  # whether the same with the order inside days hidden stands in a folder of its own
+    rule: dict[str, Any] = field(default_factory=dict)  # whose settings the rule from sizes gave
 
     @property
     def source(self) -> dict[str, Any]:
@@ -140,6 +141,7 @@ def read_folder(path: Path, rows: Sequence[str] = ()) -> ResultFolder:
         models,
         read_object(run, order.FILE),
         Run(path / order.BESIDE).has("config.yaml"),
+        read_object(run, settings_source.FILE),
     )
 
 

@@ -29,8 +29,10 @@ from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.studies.config import named_data, refuse_other_data
-from murmura.studies.methods import defaults, method, name_and_settings, whole_settings
+from murmura.studies.methods import TWINS, defaults, method, name_and_settings, whole_settings
 from murmura.studies.order import order_users, record_order
+from murmura.studies.settings_source import record_rule
+from murmura.studies.size_rule import Sizes, by_rule
 
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 
@@ -43,6 +45,7 @@ class ComparisonEntry:
     model: str
     settings: dict[str, Any]
     seeds: int | None = None  # where it is run with fewer than the others
+    by_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,11 @@ class Comparison:
             "seed": seed,
         }
 
+    @property
+    def ruled(self) -> list[str]:
+        """The labels of the entries whose settings the rule from sizes gave."""
+        return [entry.label for entry in self.entries if entry.by_rule]
+
     def seeds_of(self, entry: ComparisonEntry) -> range:
         """The seeds one entry is run with."""
         count = min(self.seeds, entry.seeds or self.seeds)
@@ -115,6 +123,7 @@ def run_entries(
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
+    record_rule(whole, plan.ruled, Sizes.of(plan.prepared.split.train))
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     with whole.at_work():
         for entry, each in zip(plan.entries, ready):
@@ -186,16 +195,25 @@ def plan(
     metrics: Sequence[str] = DEFAULT_METRICS,
     source: dict[str, Any] | None = None,
 ) -> Comparison:
-    """Make the data ready and every model's settings whole: the package's defaults under the given ones."""
+    """Make the data ready and every model's settings whole: the given ones, under them the package's.
+
+    The package's are those kept for the data; without any, the rule's for its sizes.
+    """
     rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
+    named = {label: name_and_settings(given, label) for label, given in models.items()}
+    kept = {label: defaults(rules.name, dataset.name, name) for label, (name, _) in named.items()}
+    for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
+        whole_settings(name, {**kept[label], **own})
+    prepared = prepare(dataset, rules)
+    sizes = Sizes.of(prepared.split.train)
+    ranks = not rules.predicts and not rules.classifies
     entries = []
-    for label, given in models.items():
-        name, own = name_and_settings(given, label)
-        # a bad setting is refused before the data is cut
-        whole = whole_settings(name, {**defaults(rules.name, dataset.name, name), **own})
-        entries.append(ComparisonEntry(label, name, whole))
+    for label, (name, own) in named.items():
+        ruled = by_rule(TWINS.get(name, name), sizes) if ranks and not kept[label] else {}
+        whole = whole_settings(name, {**kept[label], **ruled, **own})
+        entries.append(ComparisonEntry(label, name, whole, by_rule=bool(ruled.keys() - own.keys())))
     return Comparison(
-        prepared=prepare(dataset, rules),
+        prepared=prepared,
         entries=tuple(entries),
         seeds=seeds,
         seed=seed,

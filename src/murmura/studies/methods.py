@@ -19,6 +19,9 @@ from murmura.core.plugins import unknown_name
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.protocol import CHANGES, with_order
 
+# a centralised method that computes what a federated one does, and takes the settings kept for it
+TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
+
 
 def names() -> tuple[str, ...]:
     """Every model that can be named on the command line."""
@@ -42,8 +45,8 @@ def method_class(name: str) -> type[Any]:
 def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
     """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
 
-    {} where the class's own settings are meant. A protocol with a changed split takes those of its name; one
-    whose order inside days is hidden takes those kept for that, where there are any: `fpl:order=day`.
+    {} where none are kept. A protocol with a changed split takes those of its name; one whose order inside days
+    is hidden takes those kept for that, where there are any: `fpl:order=day`. A twin takes those of its other.
     """
     base, _, changes = protocol.partition(CHANGES)
     hidden = [with_order(base, "day")] if "order=day" in changes.split(",") else []
@@ -52,7 +55,7 @@ def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
         found = (by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model)
         if found:
             return dict(found)
-    return {}
+    return defaults(protocol, data, TWINS[model]) if model in TWINS else {}
 
 
 @cache

@@ -37,6 +37,7 @@ from murmura.report.tables.device_traffic import traffic_table
 from murmura.report.tables.table import FORMATS, ReportTable, decimals_for, number, to_html, written
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
+from murmura.studies.settings_source import rule_sentence
 
 MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
 NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
@@ -139,8 +140,9 @@ def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTab
     banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
     order = printable(order_sentence(record.order, record.beside))
     values = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
-    leaks = printable(exposure_sentence(values))
-    said = "".join(f'<p class="lead">{escape(one)}</p>\n' for one in (*outcome(results), order, leaks) if one)
+    also = (order, printable(rule_sentence(record.rule)), printable(exposure_sentence(values)))
+    said = "".join(f'<p class="lead">{escape(one)}</p>
+' for one in (*outcome(results), *also) if one)
     names = [name for name in tables if name.startswith("results")]
     return banner + said + in_page(tables, *names, "unfinished")
 

@@ -41,7 +41,7 @@ Analysis = Literal[
     "convergence",
     "data",
 ]
-NOT_PAPERS = ("defaults",)  # search plans that live beside the papers' files
+NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 

@@ -1,0 +1,153 @@
+"""Whether the rule from sizes is worth having: fitted without a data set, then tried on it.
+
+Every number comes from trials on validation parts that a history keeps; no test part is touched. What a
+setting is worth on a data set is its share: its value over that of the best trial there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from murmura.studies.config import DataConfig
+from murmura.studies.methods import whole_settings
+from murmura.studies.search.plan_file import SearchPlan
+from murmura.studies.search.trials import Trial, name_of, read_history
+from murmura.studies.size_rule import LITTLE, RULES, SizeRule, Sizes
+
+DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered
+COLUMNS = (
+    "protocol", "data", "users", "items", "rows", "times", "model", "metric", "settings",
+    "rule", "class defaults", "best", "share of rule", "share of class defaults",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class KnownTrials:
+    """What was tried of one model on one data set: setting, by its name, -> value on validation."""
+
+    protocol: str
+    data: str
+    sizes: Sizes
+    values: Mapping[str, float]
+
+    @property
+    def family(self) -> str:
+        """What is left out together: two states of one data set are no two data sets."""
+        return LITTLE[0] if self.data in LITTLE else self.data
+
+    @property
+    def best(self) -> float:
+        """The value of the best trial."""
+        return max(self.values.values())
+
+
+def setting_name(model: str, settings: Mapping[str, Any]) -> str:
+    """A setting as one text: written out or left at its default, whole number or not, it is the same."""
+    whole = whole_settings(model, dict(settings))
+    return name_of({key: float(value) if type(value) is int else value for key, value in whole.items()})
+
+
+def known_trials(model: str, protocol: str, data: str, sizes: Sizes, trials: Iterable[Trial]) -> KnownTrials:
+    """The trials of a history; those without a value left out."""
+    values = {setting_name(model, one.settings): one.value for one in trials if not math.isnan(one.value)}
+    return KnownTrials(protocol, data, sizes, values)
+
+
+def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[KnownTrials]) -> SizeRule:
+    """The rule in the package's form whose numbers do best where it learns, out of what was tried everywhere.
+
+    Whether something was tried says nothing about how it did, so the one left out may be asked that.
+    """
+    form = RULES[model]
+    if form.rows_per_reg is not None:
+        divided = [replace(form, rows_per_reg=divisor) for divisor in DIVISORS]
+        return max(divided, key=lambda rule: _worth(model, rule, learned))
+    if form.short == form.long:
+        both = _best(model, form, learned, everywhere)
+        return replace(form, short=both, long=both)
+    sides = {}
+    for long in (False, True):
+        here, tried = ([one for one in part if one.sizes.long == long] for part in (learned, everywhere))
+        sides[long] = _best(model, form, here, tried)
+    return replace(form, short=sides[False], long=sides[True])
+
+
+def _best(
+    model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]
+) -> dict[str, Any]:
+    """The setting with the largest mean share; of equal ones the first by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in sorted(tried[0].values):
+        whole = json.loads(name)
+        chosen = {key: _plain(whole[key]) for key in form.short}
+        rule = replace(form, short=chosen, long=chosen)
+        if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
+            found.setdefault(name_of(chosen), chosen)
+    return max(
+        found.values(), key=lambda chosen: _worth(model, replace(form, short=chosen, long=chosen), learned)
+    )
+
+
+def _plain(value: Any) -> Any:
+    """A number as people write it: 500, not 500.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _worth(model: str, rule: SizeRule, learned: Sequence[KnownTrials]) -> float:
+    """The mean share of a rule's settings, every family counted once."""
+    families: dict[str, list[float]] = {}
+    for one in learned:
+        value = one.values.get(setting_name(model, rule.settings(one.sizes)), 0.0)
+        families.setdefault(one.family, []).append(value / one.best)
+    return math.fsum(math.fsum(shares) / len(shares) for shares in families.values()) / max(len(families), 1)
+
+
+def left_out(model: str, everywhere: Sequence[KnownTrials]) -> Iterator[dict[str, Any]]:
+    """One row for each data set: the rule fitted without it and its like, beside the class's own settings."""
+    for one in everywhere:
+        rule = fitted(model, [other for other in everywhere if other.family != one.family], everywhere)
+        settings = rule.settings(one.sizes)
+        ruled = one.values.get(setting_name(model, settings))
+        usual = one.values.get(setting_name(model, {}))
+        yield {
+            "protocol": one.protocol, "data": one.data, "users": one.sizes.users, "items": one.sizes.items,
+            "rows": one.sizes.rows, "times": one.sizes.times, "model": model,
+            "settings": json.dumps(settings), "rule": ruled, "class defaults": usual, "best": one.best,
+            "share of rule": _ratio(ruled, one.best), "share of class defaults": _ratio(usual, one.best),
+        }  # fmt: skip
+
+
+def _ratio(value: float | None, best: float) -> float | None:
+    return None if value is None else round(value / best, 3)
+
+
+def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) -> list[dict[str, Any]]:
+    """The rows of every model of a plan that the rule is for, over the data sets where the plan has it."""
+    found: dict[str, list[KnownTrials]] = {}
+    for protocol, by_data in plan.grids.items():
+        for data, models in by_data.items():
+            sizes = Sizes.of(DataConfig(name=data).prepare(protocol, data_dir).selection().split.train)
+            for model in models:
+                wanted = {"data": data, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
+                one = known_trials(model, protocol, data, sizes, read_history(history, **wanted))
+                found.setdefault(model, []).append(one)
+    return [
+        {**row, "metric": plan.metric[row["protocol"]]}
+        for model, everywhere in found.items()
+        if model in RULES
+        for row in left_out(model, everywhere)
+    ]
+
+
+def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Keep the rows as CSV."""
+    with file.open("w", encoding="utf-8", newline="") as opened:
+        writer = csv.DictWriter(opened, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
