@@ -28,7 +28,7 @@ except MissingExtraError as error:
 
 @pytest.mark.process
 @pytest.mark.smoke
-@pytest.mark.parametrize("name", ["multvae", "neumf"])
+@pytest.mark.parametrize("name", ["multvae", "neumf", "sasrec"])
 def test_fitting_names_the_extra(name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", NO_TORCH + FIT.format(name=name)], capture_output=True, text=True, check=True

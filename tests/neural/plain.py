@@ -48,3 +48,34 @@ def plain_neumf(net: Arrays, user: int, item: int) -> float:
             break
         mlp = np.maximum(mlp @ net[f"tower{n}_weight"] + net[f"tower{n}_bias"], 0)
     return float(np.concatenate([gmf, mlp]) @ net["output_weight"][:, 0] + net["output_bias"][0])
+
+
+def plain_sasrec(net: Arrays, heads: int, items: list[int]) -> list[list[float]]:
+    """The state after each item of one history, place by place and head by head."""
+    d = net["item"].shape[1]
+    x = [math.sqrt(d) * net["item"][item] + net["place"][at] for at, item in enumerate(items)]
+    blocks, width = sum(name.startswith("query") for name in net), d // heads
+    for n in range(1, blocks + 1):
+        normed = [plain_norm(net, f"attend{n}", one) for one in x]
+        seen = []
+        for at in range(len(x)):
+            gathered = []
+            for head in range(heads):
+                part = slice(head * width, (head + 1) * width)
+                query = (normed[at] @ net[f"query{n}_weight"])[part]
+                keys = [(one @ net[f"key{n}_weight"])[part] for one in normed[: at + 1]]
+                values = [(one @ net[f"value{n}_weight"])[part] for one in normed[: at + 1]]
+                weight = [math.exp(float(query @ key) / math.sqrt(width)) for key in keys]
+                gathered.append(sum(w * v for w, v in zip(weight, values)) / sum(weight))
+            seen.append(np.concatenate(gathered))
+        x = [one + more for one, more in zip(x, seen)]
+        for at, one in enumerate(x):
+            inner = plain_norm(net, f"feed{n}", one) @ net[f"inner{n}_weight"] + net[f"inner{n}_bias"]
+            x[at] = one + np.maximum(inner, 0) @ net[f"outer{n}_weight"] + net[f"outer{n}_bias"]
+    return [plain_norm(net, "last", one).tolist() for one in x]
+
+
+def plain_norm(net: Arrays, name: str, x: NDArray[Any]) -> NDArray[Any]:
+    scaled = (x - x.mean()) / math.sqrt(float(((x - x.mean()) ** 2).mean()) + 1e-5)
+    found: NDArray[Any] = scaled * net[f"{name}_scale"] + net[f"{name}_shift"]
+    return found

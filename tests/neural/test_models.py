@@ -70,7 +70,7 @@ def test_the_first_epochs_of_a_longer_run_are_a_shorter_run(name: str) -> None:
 
 @each
 def test_someone_who_has_everything_is_learned_from(name: str) -> None:
-    data = Interactions.of(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1]))
+    data = Interactions.of(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 2, 0, 1]), time=np.arange(5))
     assert np.isfinite(made(name, epochs=5).fit(data).score(np.array([0, 1], np.int32))).all()
 
 

@@ -41,4 +41,4 @@ def test_promise(
 
 def test_there_are_promises_and_networks_to_keep_them() -> None:
     assert len(PROMISES) >= 10
-    assert NEURAL == ["multvae", "neumf"]
+    assert NEURAL == ["multvae", "neumf", "sasrec"]

@@ -45,6 +45,7 @@ BASELINES: Registry[type[Baseline]] = Registry(
         "pooled-order": "murmura.baselines.pooled:PooledOrder",
         "multvae": "murmura.baselines.multvae:MultVae",
         "neumf": "murmura.baselines.neumf:NeuMf",
+        "sasrec": "murmura.baselines.sasrec:SasRec",
     },
     "a Baseline class whose name is that of its entry point",
     _class,

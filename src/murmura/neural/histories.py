@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from murmura.core.arrays import Ints, Longs
+from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.interactions import Interactions
 
 
@@ -25,8 +25,7 @@ class Histories(NamedTuple):
         """From training rows; a pair that occurs in several rows counts once."""
         rows, trained = train.by_user, train.item_counts > 0
         user = np.repeat(np.arange(train.n_users), np.diff(rows.start))
-        first = np.ones(len(user), np.bool_)
-        first[1:] = (user[1:] != user[:-1]) | (rows.index[1:] != rows.index[:-1])
+        first = first_of_pairs(train)
         start = np.zeros(train.n_users + 1, np.int64)
         np.cumsum(np.bincount(user[first], minlength=train.n_users), out=start[1:])
         place = np.cumsum(trained) - 1
@@ -41,3 +40,12 @@ class Histories(NamedTuple):
     def lengths(self) -> Longs:
         """How many items each user has."""
         return np.diff(self.start)
+
+
+def first_of_pairs(train: Interactions) -> Bools:
+    """Which of `train.by_user`'s entries is the first of its user and item."""
+    rows = train.by_user
+    user = np.repeat(np.arange(train.n_users), np.diff(rows.start))
+    first = np.ones(len(user), np.bool_)
+    first[1:] = (user[1:] != user[:-1]) | (rows.index[1:] != rows.index[:-1])
+    return first

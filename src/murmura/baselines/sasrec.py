@@ -1,0 +1,164 @@
+"""Kang and McAuley: Self-attentive sequential recommendation (ICDM 2018), SASRec.
+
+The network is trained with torch (`murmura.neural.sasrec` has the formulas and says where it departs from the
+paper); it answers in numpy, from the end of a person's history.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+from pydantic import Field
+
+from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
+from murmura.core.arrays import Ints, Longs, Singles
+from murmura.core.errors import DataError, SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.model import Arrays, Watch
+from murmura.core.progress import SILENT, Progress
+from murmura.core.rng import Rng
+from murmura.core.settings import Count, Positive, settings
+from murmura.neural import require_torch
+from murmura.neural.attention import last_states
+from murmura.neural.sequences import Sequences, Windows, shuffle_keys, windows
+
+PUBLIC = Rng(np.zeros(2, np.uint32))  # shuffles items of one time when asked: whatever the seed, always alike
+
+
+@dataclass(frozen=True, eq=False)
+class SasRecModel(RankingModel):
+    """Vectors of items and places, and the blocks that read a history with them."""
+
+    sequences: Sequences
+    network: Arrays
+    heads: int
+
+    def score(self, users: Ints) -> Singles:
+        """The scores of every item after the user's newest ones; -inf where training had no row of the item."""
+        start = self.sequences.histories.start
+        end = start[np.asarray(users, np.int64) + 1]
+        begin = np.maximum(start[users], end - len(self.network["place"]))
+        return self._read(windows(self._ordered, begin, end))
+
+    def score_history(self, items: Ints) -> Singles:
+        """The same for a set of items, which is in no order and read in a drawn one; popularity when empty."""
+        histories = self.sequences.histories
+        own = np.flatnonzero(np.isin(histories.item, items))
+        if not len(own):
+            return popularity(self.train)
+        stranger = histories.n_users * len(histories.item)
+        own = own[np.argsort(shuffle_keys(PUBLIC, stranger + own), kind="stable")]
+        own = own[-len(self.network["place"]) :]
+        scores: Singles = self._read(windows(own, np.array([0]), np.array([len(own)])))[0]
+        return scores
+
+    @cached_property
+    def _ordered(self) -> Longs:
+        return self.sequences.ordered(PUBLIC)
+
+    def _read(self, read: Windows) -> Singles:
+        """From what was read to the scores of the whole catalogue."""
+        scores = np.full((len(read.size), self.train.n_items), -np.inf, np.float32)
+        scores[:, self.sequences.histories.item] = (
+            last_states(self.network, self.heads, read) @ self.network["item"].T
+        )
+        return scores
+
+    def arrays(self) -> Arrays:
+        """Embeddings, blocks and norms."""
+        return self.network
+
+    @classmethod
+    def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
+        """From the parameters."""
+        return cls(train, Sequences.of(train), arrays, method.heads)
+
+
+@settings
+class SasRec(Baseline):
+    """What comes next, by attention to what came before.
+
+    `length` is how many items of a history are read at once, the newest when asked; `negatives` how many items
+    each step sets against the next ones: as many as there are, or more, is the whole softmax.
+    """
+
+    name = "sasrec"
+    model = SasRecModel
+    extra: ClassVar[str | None] = "neural"
+    uses_order: ClassVar[bool] = True
+
+    dim: Count = 64
+    blocks: Count = 2
+    heads: Count = 1
+    length: Count = 50
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
+    negatives: Count = 512
+    epochs: Count = 30
+    batch: Count = 128
+    learning_rate: Positive = 0.001
+    l2: Annotated[float, Field(ge=0)] = 0.0
+    memory_gb: Positive = 4.0
+
+    def __post_init__(self) -> None:
+        if self.dim % self.heads:
+            raise SettingError(
+                f"sasrec.heads must divide dim, but {self.heads} does not divide {self.dim}; change one."
+            )
+
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse data without times as well."""
+        super().check(train, seed)
+        if train.time is None:
+            raise DataError(
+                "sasrec needs a time for every row, but this data has none; take data with times, or a model "
+                "that uses no order."
+            )
+
+    def fit(
+        self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
+    ) -> SasRecModel:
+        """Train the network on one thread; needs the extra `neural`."""
+        require_torch(self.name)
+        require_rows(train, self.name)
+        self.check(train, seed)
+        from murmura.neural import sasrec
+        from murmura.neural.training import BatchSchedule
+
+        sequences = Sequences.of(train)
+        self._refuse_too_large(len(sequences.histories.item))
+
+        def seen(epoch: int, network: Arrays) -> bool:
+            return watch is None or watch(epoch, SasRecModel(train, sequences, network, self.heads))
+
+        network = sasrec.train(
+            sequences,
+            sasrec.Shape(self.dim, self.blocks, self.heads, self.length, self.dropout),
+            self.negatives,
+            BatchSchedule(self.epochs, self.batch, self.learning_rate, self.l2),
+            seed,
+            progress,
+            None if watch is None else seen,
+        )
+        return SasRecModel(train, sequences, network, self.heads)
+
+    def _refuse_too_large(self, n_items: int) -> None:
+        """Before anything that large is made: vectors with gradients and Adam's two means, scores of a step."""
+        scores = self.batch * self.length * (1 + min(self.negatives, n_items))
+        needed = 4 * (5 * n_items * self.dim + 4 * scores) / 1e9
+        rounded_up = math.ceil(10 * needed) / 10
+        if needed > self.memory_gb:
+            raise SettingError(
+                f"sasrec.memory_gb must be at least {rounded_up} for {n_items} items and {scores} scores in a "
+                f"step, but it is {self.memory_gb:g}; raise it, or lower negatives, batch or dim."
+            )
+
+    def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
+        """The unmet items that are set against the next ones, by the generator of that seed and epoch."""
+        require_torch(self.name)
+        from murmura.neural import sasrec
+
+        return sasrec.drawn_negatives(Sequences.of(train), self.negatives, seed, epoch)
