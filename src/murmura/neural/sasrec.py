@@ -7,7 +7,7 @@
 
 Two departures. The loss is softmax cross entropy of the next item among `negatives` items drawn for the step,
 not binary cross entropy with one (with as many as there are items it is the whole softmax; Klenitskiy and
-Vasilev, RecSys 2023, found it far better). A history longer than a window is met at a random place in each
+Vasilev, RecSys 2023, found it better). A history longer than a window is met at a random place in each
 epoch, not always at its end.
 """
 
