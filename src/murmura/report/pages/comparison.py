@@ -141,8 +141,7 @@ def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTab
     order = printable(order_sentence(record.order, record.beside))
     values = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
     also = (order, printable(rule_sentence(record.rule)), printable(exposure_sentence(values)))
-    said = "".join(f'<p class="lead">{escape(one)}</p>
-' for one in (*outcome(results), *also) if one)
+    said = "".join(f'<p class="lead">{escape(one)}</p>\n' for one in (*outcome(results), *also) if one)
     names = [name for name in tables if name.startswith("results")]
     return banner + said + in_page(tables, *names, "unfinished")
 
