@@ -122,7 +122,7 @@ def test_features_of_all_items_or_of_one_say_nothing() -> None:
 def featured(least: int, **settings: float) -> tuple[FederatedModel, RankingModel, Interactions]:
     """Items 2n and 2n + 1 share a feature; the federated model and its pooled twin."""
     train = data()
-    items = np.arange(train.n_items)
+    items = np.arange(train.n_items, dtype=np.int32)
     features = ItemFeatures.of(tuple(f"f{n}" for n in range(len(items) // 2)), len(items), items, items // 2)
     train = replace(train, features=features)
     given = {"ease": 1.0, "reg": 20.0, "features": 0.5, "least": least, **settings}

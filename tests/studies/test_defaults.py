@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
-from murmura.studies.methods import defaults, method, whole_settings
+from murmura.studies.methods import defaults, method, model_and_pi, whole_settings
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
@@ -25,6 +25,7 @@ KEPT_TRIALS = ROOT / "docs" / "results" / "reproductions"
 KEPT: dict[str, dict[str, dict[str, dict[str, Any]]]] = yaml.safe_load(
     resources.files("murmura.studies").joinpath("defaults.yaml").read_text("utf-8")
 )
+# a model, or a model at some pi: `fed-ease:pi=0.1`
 ALL = [(p, d, m) for p, by_data in KEPT.items() for d, models in by_data.items() for m in models]
 # a model -> its row in the kept trials of a paper's table, whose search is not made twice
 ROWS = {"sfpl": "sFPL", "sfpl+": "sFPL+", "pfpl": "pFPL", "pfpl+": "pFPL+", "fcf": "FCF"}
@@ -42,24 +43,25 @@ def trials() -> dict[tuple[str, str, str, str], float]:
     return {(r["protocol"], r["data"], r["model"], r["settings"]): float(r["value"]) for r in rows}
 
 
-@pytest.mark.parametrize(("protocol", "data", "model"), ENTRIES)
+@pytest.mark.parametrize(("protocol", "data", "label"), ENTRIES)
 def test_a_default_won_on_validation(
-    protocol: str, data: str, model: str, trials: dict[tuple[str, str, str, str], float]
+    protocol: str, data: str, label: str, trials: dict[tuple[str, str, str, str], float]
 ) -> None:
-    chosen = defaults(protocol, data, model)
+    model, pi = model_and_pi(label)
+    chosen = defaults(protocol, data, model, pi)
     assert method(model, chosen).name == model
     plan = read_plan(PLAN)
-    axes, patience = plan.grids[protocol][data][model], plan.patience.get(model)
+    axes, patience = plan.grids[protocol][data][label], plan.patience.get(model)
     if model in plan.trials:  # what tpe asked for depends on the answers, so all that was tried is in the file
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
         tried = {name: trial.value for name, trial in log.known.items()}
         assert len(tried) == plan.trials[model]
     elif patience is None:
-        each = candidates(model, axes)
+        each = candidates(label, axes)
         tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in each}
     else:  # every epoch of every candidate, to where patience ended
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
-        curves = [curve_of(log, one, patience) for one in candidates(model, axes)]
+        curves = [curve_of(log, one, patience) for one in candidates(label, axes)]
         tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
         assert all(curves)
     first = max if side(plan.metric[protocol]) == "higher" else min
@@ -98,6 +100,15 @@ def test_a_blend_is_the_most_accurate_that_covers_enough(protocol: str, data: st
     won = choose(tried, int(rows[0]["enough"]))
     settings = json.loads(rows[tried.index(won)]["settings"])
     assert chosen == {**settings, "weight": won.weight, "discount": won.discount}
+
+
+def test_settings_are_those_of_the_nearest_pi() -> None:
+    kept = KEPT["fpl:order=day"]["ml-1m"]
+    of = {pi: defaults("fpl:order=day", "ml-1m", "fed-ease", pi) for pi in (0.0, 0.1, 0.3, 0.4, 1.0, "0.1")}
+    assert of[0.0] == of[0.1] == of[0.3] == kept["fed-ease:pi=0.1"]
+    assert of[0.4] == of[1.0] == of["0.1"] == kept["fed-ease"]
+    with pytest.raises(SettingError, match="must be a number, but is 'half'"):
+        model_and_pi("fed-ease:pi=half")
 
 
 def test_unknown_names_have_no_defaults() -> None:

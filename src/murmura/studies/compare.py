@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -201,17 +201,14 @@ def plan(
     """
     rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
     named = {label: name_and_settings(given, label) for label, given in models.items()}
-    kept = {label: defaults(rules.name, dataset.name, name) for label, (name, _) in named.items()}
-    for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
-        whole_settings(name, {**kept[label], **own})
+    for name, own in named.values():  # a bad setting is refused before the data is cut
+        whole_settings(name, {**defaults(rules.name, dataset.name, name, own.get("pi")), **own})
     prepared = prepare(dataset, rules)
-    sizes = Sizes.of(prepared.split.train)
-    ranks = not rules.predicts and not rules.classifies
     entries = []
     for label, (name, own) in named.items():
-        ruled = by_rule(TWINS.get(name, name), sizes) if ranks and not kept[label] else {}
-        whole = whole_settings(name, {**kept[label], **ruled, **own})
-        entries.append(ComparisonEntry(label, name, whole, by_rule=bool(ruled.keys() - own.keys())))
+        usual, ruled = usual_settings(name, prepared, own)
+        whole = whole_settings(name, {**usual, **own})
+        entries.append(ComparisonEntry(label, name, whole, by_rule=ruled and bool(usual.keys() - own.keys())))
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),
@@ -221,6 +218,16 @@ def plan(
         metrics=wanted,
         source=source or {"name": dataset.name},
     )
+
+
+def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What a model takes on a data set beside its own settings, and whether the rule from sizes says so."""
+    rules = ready.protocol
+    kept = defaults(rules.name, ready.data, name, own.get("pi"))
+    if kept or rules.predicts or rules.classifies:
+        return kept, False
+    found = by_rule(TWINS.get(name, name), Sizes.of(ready.split.train))
+    return found, bool(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +21,7 @@ from murmura.core.settings import as_dict, from_dict
 from murmura.engine.protocol import CHANGES, with_order
 
 # a centralised method that computes what a federated one does, and takes the settings kept for it
+AT_PI = ":pi="
 TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
 
 
@@ -42,20 +44,37 @@ def method_class(name: str) -> type[Any]:
     raise SettingError(unknown_name("model", name, names()))
 
 
-def defaults(protocol: str, data: str, model: str) -> dict[str, Any]:
+def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str, Any]:
     """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
 
     {} where none are kept. A protocol with a changed split takes those of its name; one whose order inside days
     is hidden takes those kept for that, where there are any: `fpl:order=day`. A twin takes those of its other.
+    Where several are kept for a model, `fed-ease:pi=0.1` beside `fed-ease`, those of the nearest pi are meant.
     """
     base, _, changes = protocol.partition(CHANGES)
     hidden = [with_order(base, "day")] if "order=day" in changes.split(",") else []
     for name in (*hidden, base):
         by_data = _all_defaults().get(name) or {}
-        found = (by_data.get(data) or {}).get(model) or (by_data.get("*") or {}).get(model)
+        found = _nearest(by_data.get(data) or {}, model, pi) or _nearest(by_data.get("*") or {}, model, pi)
         if found:
-            return dict(found)
-    return defaults(protocol, data, TWINS[model]) if model in TWINS else {}
+            return found
+    return defaults(protocol, data, TWINS[model], pi) if model in TWINS else {}
+
+
+def model_and_pi(label: str) -> tuple[str, float]:
+    """`fed-ease:pi=0.1` taken apart; 1 where it names no pi."""
+    model, _, pi = label.partition(AT_PI)
+    try:
+        return model, float(pi or 1)
+    except ValueError:
+        raise SettingError(f"what follows '{AT_PI}' must be a number, but is '{pi}' in '{label}'.") from None
+
+
+def _nearest(kept: dict[str, dict[str, Any]], model: str, pi: object) -> dict[str, Any]:
+    """Of a model's settings those whose pi is nearest, as a ratio; a pi that is no number counts as 1."""
+    own = {at: found for label, found in kept.items() for name, at in [model_and_pi(label)] if name == model}
+    asked = max(float(pi), 1e-3) if isinstance(pi, int | float) else 1.0
+    return dict(own[min(own, key=lambda at: abs(math.log(at / asked)))]) if own else {}
 
 
 @cache

@@ -102,4 +102,4 @@ def read_config(folder: Path) -> FitConfig:
 def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
     """The data of a run made ready, and its model's settings made whole."""
     prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
-    return prepared, {**defaults(prepared.protocol.name, prepared.data, name), **own}
+    return prepared, {**defaults(prepared.protocol.name, prepared.data, name, own.get("pi")), **own}

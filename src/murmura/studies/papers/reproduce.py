@@ -40,9 +40,10 @@ from murmura.studies.compare import (
     one_run,
     run_entries,
     run_name,
+    usual_settings,
 )
 from murmura.studies.config import DataConfig
-from murmura.studies.methods import defaults, method, whole_settings
+from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
 from murmura.studies.papers.trial_results import TrialResult, attempt, best_trial
 from murmura.studies.search.grid import TrialJob
@@ -179,7 +180,8 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     experiment, tried = place.experiment, list[TrialResult]()
     so_far: dict[str, Any] = {}
     if row.kept:
-        row = changed(row, settings={**defaults(experiment.protocol, place.data, row.model), **row.settings})
+        usual, _ = usual_settings(row.model, _ready(place), row.settings)
+        row = changed(row, settings={**usual, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
         return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
@@ -204,6 +206,10 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     broken = next((one.failed for one in kept if one.failed), "")
     entries = (_entry(entry_label(label, key, value), row, one.settings) for value, one in zip(values, kept))
     return RowSelection(label, () if broken else tuple(entries), broken)
+
+
+def _ready(place: ExperimentPlace) -> PreparedData:
+    return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
@@ -271,7 +277,7 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
             if chosen
             else f"{place.experiment.name} must have rows to be run, but has none."
         )
-    ready = _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
+    ready = _ready(place)
     source = {"name": place.data, "skip_bad": False}
     return Comparison(
         prepared=ready,

@@ -15,7 +15,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.engine.protocol import Selection
 from murmura.studies.config import DataConfig, checked
-from murmura.studies.methods import method
+from murmura.studies.methods import method, model_and_pi
 from murmura.studies.search.grid import Trial, best, grid, search
 from murmura.studies.search.tpe import corners, space_of, tpe
 
@@ -41,7 +41,7 @@ class SearchWinner:
 
     protocol: str
     data: str
-    model: str
+    model: str  # or a model at some pi: `fed-ease:pi=0.1`
     metric: str
     trials: int
     winner: Trial
@@ -56,14 +56,17 @@ def read_plan(path: Path) -> SearchPlan:
     plan = checked(SearchPlan, values, lambda _: f"{path}: ")
     for by_data in plan.grids.values():
         for models in by_data.values():
-            for model, axes in models.items():
-                for candidate in corners(space_of(axes)) if model in plan.trials else candidates(model, axes):
+            for label, axes in models.items():
+                model, _ = model_and_pi(label)
+                for candidate in corners(space_of(axes)) if model in plan.trials else candidates(label, axes):
                     method(model, candidate)
     return plan
 
 
-def candidates(model: str, axes: Axes) -> list[dict[str, Any]]:
-    """Every combination of a grid; refuses ranges."""
+def candidates(label: str, axes: Axes) -> list[dict[str, Any]]:
+    """Every combination of the grid of a model, or of a model at some pi, `fed-ease:pi=0.1`; refuses ranges."""
+    model, pi = model_and_pi(label)
+    axes = axes if model == label else {"pi": [pi], **axes}
     lists = {key: axis for key, axis in axes.items() if not isinstance(axis, str)}
     if len(lists) < len(axes):
         raise SettingError(
@@ -80,21 +83,22 @@ def run_plan(
         metric = plan.metric[rules]
         for name, models in by_data.items():
             selection = DataConfig(name=name).prepare(rules, data_dir).selection()
-            for model, axes in models.items():
-                trials = list(_search(plan, selection, model, axes, metric, history, workers, progress))
-                yield SearchWinner(rules, name, model, metric, len(trials), best(trials, metric))
+            for label, axes in models.items():
+                trials = list(_search(plan, selection, label, axes, metric, history, workers, progress))
+                yield SearchWinner(rules, name, label, metric, len(trials), best(trials, metric))
 
 
 def _search(
     plan: SearchPlan,
     selection: Selection,
-    model: str,
+    label: str,
     axes: Axes,
     metric: str,
     history: Path | None,
     workers: int,
     progress: Progress,
 ) -> Iterator[Trial]:
+    model, _ = model_and_pi(label)
     patience = plan.patience.get(model)
     if model in plan.trials:
         return tpe(
@@ -102,7 +106,7 @@ def _search(
             metric=metric, workers=workers, patience=patience, progress=progress,
         )  # fmt: skip
     return search(
-        selection, model, candidates(model, axes), history,
+        selection, model, candidates(label, axes), history,
         metric=metric, workers=workers, patience=patience, progress=progress,
     )  # fmt: skip
 
