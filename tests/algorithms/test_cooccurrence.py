@@ -93,6 +93,15 @@ def test_a_regression_of_the_order_comes_near_to_pooled_data() -> None:
     assert np.median(agree) > 0.99
 
 
+def test_an_order_of_more_directions_than_items_has_idle_ones() -> None:
+    train = data()
+    model = trained(Cooccurrence(order=1.0, least=1, rank=train.n_items + 9), train)
+    V = model.model["basis"].astype(np.float64)
+    assert np.allclose(V[:, : train.n_items].T @ V[:, : train.n_items], np.eye(train.n_items), atol=1e-5)
+    assert not V[:, train.n_items :].any()
+    assert np.isfinite(model.model["predictor"]).all()
+
+
 def test_what_is_not_shared_is_in_no_sum() -> None:
     """With pi the counts are those of the shared rows alone, and pairs no more than that."""
     train = data()

@@ -54,9 +54,11 @@ def sketch_rows(own: Ints, scale: Floats, rank: int) -> Floats:
 
 
 def basis(Y: Floats) -> Singles:
-    """V: orthonormal columns that span the sketch, in float32."""
-    V, _ = np.linalg.qr(Y)
-    return np.asarray(V, np.float32)
+    """V: orthonormal columns that span the sketch, in float32; zeros where it has more columns than rows."""
+    V: Singles = np.zeros(Y.shape, np.float32)
+    found, _ = np.linalg.qr(Y)
+    V[:, : found.shape[1]] = found
+    return V
 
 
 def position(own: Ints, time: Longs, scale: Floats, V: Singles, decay: float) -> Floats:
