@@ -227,6 +227,8 @@ def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tu
     if kept or rules.predicts or rules.classifies:
         return kept, False
     found = by_rule(TWINS.get(name, name), Sizes.of(ready.split.train))
+    if own.get("rounds") is not None:  # which come before epochs
+        found.pop("epochs", None)
     return found, bool(found)
 
 
