@@ -67,6 +67,24 @@ def test_only_the_newest_items_are_read() -> None:
     assert first_items(made(length=2), data) == successors(data)
 
 
+def test_a_stranger_with_times_is_answered_like_the_person_who_has_them() -> None:
+    """Without times the same items are read in another order, whatever theirs was."""
+    data = circle()
+    assert data.time is not None
+    model, alike = made(length=4).fit(data), 0
+    for user in range(ITEMS):
+        rows = np.flatnonzero(data.user == user)
+        item, time = data.item[rows], data.time[rows]
+        (expected,) = model.score(np.array([user], np.int32))
+        again = np.append(item, item[0]), np.append(time, time.min() - DAY)  # an earlier row of a pair
+        for items, times in ((item, time), again):
+            np.testing.assert_array_equal(model.score_timed_history(items, times), expected)
+        listed = model.recommend_history(item, 3, time).item[0]
+        assert listed.tolist() == model.recommend(np.array([user], np.int32), 3).item[0].tolist()
+        alike += np.array_equal(model.score_history(item), expected)
+    assert alike < ITEMS / 2
+
+
 def sequences(time: list[int], user: list[int] | None = None) -> Sequences:
     n = len(time)
     who = np.zeros(n, np.int64) if user is None else np.array(user)

@@ -17,7 +17,7 @@ from pydantic import Field
 from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.errors import DataError, SettingError
-from murmura.core.interactions import Interactions
+from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng
@@ -46,14 +46,24 @@ class SasRecModel(RankingModel):
 
     def score_history(self, items: Ints) -> Singles:
         """The same for a set of items, which is in no order and read in a drawn one; popularity when empty."""
+        own, _ = latest_each(items)
+        return self._of_stranger(own, np.zeros(len(own), np.int64))
+
+    def score_timed_history(self, items: Ints, time: Longs) -> Singles:
+        """The same for items in the order of their times; those of one time in a drawn one."""
+        own, when = latest_each(items, time)
+        assert when is not None
+        return self._of_stranger(own, when)
+
+    def _of_stranger(self, own: Longs, time: Longs) -> Singles:
         histories = self.sequences.histories
-        own = np.flatnonzero(np.isin(histories.item, items))
-        if not len(own):
+        known = np.isin(own, histories.item)
+        if not known.any():
             return popularity(self.train)
-        stranger = histories.n_users * len(histories.item)
-        own = own[np.argsort(shuffle_keys(PUBLIC, stranger + own), kind="stable")]
-        own = own[-len(self.network["place"]) :]
-        scores: Singles = self._read(windows(own, np.array([0]), np.array([len(own)])))[0]
+        column = np.searchsorted(histories.item, own[known])
+        drawn = shuffle_keys(PUBLIC, histories.n_users * len(histories.item) + column)
+        column = column[np.lexsort((drawn, time[known]))][-len(self.network["place"]) :]
+        scores: Singles = self._read(windows(column, np.array([0]), np.array([len(column)])))[0]
         return scores
 
     @cached_property

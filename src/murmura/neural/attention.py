@@ -8,7 +8,7 @@ from murmura.core.arrays import Bools, Longs, Singles
 from murmura.core.model import Arrays
 from murmura.neural.sequences import Windows
 
-EPSILON = np.float32(1e-5)  # as in training
+EPSILON = 1e-5  # added to a variance before its root, in training too
 
 
 def last_states(network: Arrays, heads: int, read: Windows) -> Singles:
