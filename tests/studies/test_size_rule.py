@@ -212,6 +212,36 @@ def test_a_rule_file_needs_a_plan(tmp_path: Path) -> None:
     assert "--rule needs --plan" in done.stderr
 
 
+def test_a_rule_file_needs_a_history(tmp_path: Path) -> None:
+    done = murmura("search", "--plan", "plan.yaml", "--rule", "rule.csv", cwd=tmp_path)
+    assert done.returncode == SettingError.exit_code
+    assert "--rule needs --history FILE" in done.stderr
+
+
+def test_a_file_of_ones_own_is_checked_though_no_history_is_long(tmp_path: Path) -> None:
+    rows = [f"u{user},i{(user * 7 + n * n) % 30},{n}" for user in range(30) for n in range(8)]
+    (tmp_path / "own.csv").write_text("\n".join(["user,item,time", *rows]) + "\n", "utf-8")
+    grid = "{default: {own.csv: {item-knn: {k: [5, 20], asymmetry: [0.3]}}}}"
+    (tmp_path / "plan.yaml").write_text(f"metric: {{default: nDCG@10}}\ngrids: {grid}\n", "utf-8")
+    flags = ("--plan", "plan.yaml", "--history", "history.csv", "--rule", "rule.csv")
+    done = murmura("search", *flags, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "rule.csv").open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert (row["data"], row["model"]) == ("own", "item-knn")
+    assert json.loads(row["settings"])["k"] in (5, 20)
+    assert float(row["share of rule"]) <= 1
+
+
+def test_settings_that_were_never_tried_together_make_no_rule() -> None:
+    apart = [
+        KnownTrials("default", data, FEW, {setting_name("item-knn", {"k": k}): 0.1})
+        for data, k in (("one", 5), ("other", 20))
+    ]
+    with pytest.raises(SettingError, match="on each of one, other, but none was; give them a grid"):
+        fitted("item-knn", apart[:1], apart)
+
+
 def test_the_plan_of_the_check_has_every_model_the_rule_is_for() -> None:
     checked = read_plan(ROOT / "experiments" / "rule.yaml")
     models = {model for by_data in checked.grids.values() for found in by_data.values() for model in found}

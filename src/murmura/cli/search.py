@@ -118,6 +118,8 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
 def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int, rule: Path | None) -> None:
     from murmura.studies.search.plan_file import as_defaults, read_plan, run_plan
 
+    if rule is not None and history is None:
+        raise SettingError("--rule needs --history FILE: what it is checked with are the trials kept there.")
     choices, read = [], read_plan(plan)
     with progress() as listener:
         for choice in run_plan(read, history, data_dir, workers, listener):

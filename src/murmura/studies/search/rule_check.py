@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from murmura.core.errors import SettingError
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import whole_settings
 from murmura.studies.search.plan_file import SearchPlan
@@ -83,14 +84,21 @@ def _best(
 ) -> dict[str, Any]:
     """The setting with the largest mean share; of equal ones the first by name."""
     found: dict[str, dict[str, Any]] = {}
-    for name in sorted(tried[0].values):
+    for name in sorted(tried[0].values) if tried else ():
         whole = json.loads(name)
         chosen = {key: _plain(whole[key]) for key in form.short}
         rule = replace(form, short=chosen, long=chosen)
         if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
             found.setdefault(name_of(chosen), chosen)
+    if tried and not found:
+        raise SettingError(
+            f"the rule for {model} needs one setting of {', '.join((*form.short, *form.also))} that was tried "
+            f"on each of {', '.join(one.data for one in tried)}, but none was; give them a grid in common."
+        )
     return max(
-        found.values(), key=lambda chosen: _worth(model, replace(form, short=chosen, long=chosen), learned)
+        found.values(),
+        key=lambda chosen: _worth(model, replace(form, short=chosen, long=chosen), learned),
+        default=dict(form.short),  # no data set is of these sizes, and none asks
     )
 
 
@@ -132,15 +140,15 @@ def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) ->
     found: dict[str, list[KnownTrials]] = {}
     for protocol, by_data in plan.grids.items():
         for data, models in by_data.items():
-            sizes = Sizes.of(DataConfig(name=data).prepare(protocol, data_dir).selection().split.train)
-            for model in models:
-                wanted = {"data": data, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
-                one = known_trials(model, protocol, data, sizes, read_history(history, **wanted))
+            selection = DataConfig(name=data).prepare(protocol, data_dir).selection()
+            sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
+            for model in (one for one in models if one in RULES):
+                wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
+                one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))
                 found.setdefault(model, []).append(one)
     return [
         {**row, "metric": plan.metric[row["protocol"]]}
         for model, everywhere in found.items()
-        if model in RULES
         for row in left_out(model, everywhere)
     ]
 
