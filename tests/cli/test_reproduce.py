@@ -79,6 +79,7 @@ def test_list_and_show_say_what_is_here_and_what_is_not() -> None:
     assert "librarything: not here" in text
     assert "0.01422" in text
     assert "repeats that of MovieLens 1M" in text
+    assert run("show", "sums-day").count("as compare takes them") == len(experiment("sums-day").rows)
 
 
 def test_a_run_without_its_data_says_what_to_get(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def show(name: Name, data_dir: options.DataDir = None) -> None:
         typer.echo(f"  {data}{shown}: {f'here; {forecast}' if not what else f'not here; {what}'}")
     if one.rows:
         rows = [
-            [label, row.model, _space(row.settings), _searched(row), _space(row.sweep)]
+            [label, row.model, _given(row), _searched(row), _space(row.sweep)]
             for label, row in one.rows.items()
         ]
         table("rows", ["row", "model", "settings", "searched on the validation part", "swept"], rows, text=True)
@@ -218,6 +218,13 @@ def _missing(data: str, data_dir: Path | None) -> str:
 def _searched(row: Row) -> str:
     """The grids of a row, or the row whose choice it takes over."""
     return f"as {row.tuned_as}" if row.tuned_as else " then ".join(map(_space, row.search))
+
+
+def _given(row: Row) -> str:
+    """Its own settings, and whether it takes what is kept below them."""
+    from murmura.studies.papers.experiments import AS_COMPARE
+
+    return "; ".join(filter(None, (AS_COMPARE if row.kept else "", _space(row.settings))))
 
 
 def _space(axes: Mapping[str, object]) -> str:

@@ -40,7 +40,7 @@ from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_li
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
-from murmura.studies.papers.experiments import Experiment, Row
+from murmura.studies.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.studies.papers.reproduce import CHOICES, TRIALS, ExperimentPlace, spent
 from murmura.studies.papers.trial_results import TrialResult, best_trial
 from murmura.studies.sweep import only, points
@@ -312,7 +312,8 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
     for label, row in experiment.rows.items():
         mine = [one for one in tried if one.row == label]
         left_out = str(chosen.get(label, {}).get("left out", ""))
-        settings, value = settings_text(row.settings), None
+        usual = AS_COMPARE if row.kept and not row.settings else settings_text(row.settings)
+        settings, value = usual, None
         if mine and not left_out:
             won = best_trial(_agreeing(mine, row, chosen[label]["entries"]), experiment.metric)
             settings, value = settings_text(won.settings), won.value

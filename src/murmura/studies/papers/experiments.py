@@ -42,6 +42,7 @@ Analysis = Literal[
     "data",
 ]
 NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
+AS_COMPARE = "as compare takes them"  # of the settings of a row that says `kept`
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 
