@@ -137,6 +137,28 @@ def test_an_owner_is_told_that_the_first_release_still_ranks(tmp_path: Path) -> 
     assert [one["event"] for one in told] == ["renews", "recommended"]
 
 
+def test_a_coordinator_that_says_nothing_of_releases_has_none_to_renew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the same protocol that was made before there were second releases."""
+    world = sums(tmp_path)
+
+    async def earlier(*_: object) -> dict[str, object]:
+        said = world.coordinator.about()
+        return {name: value for name, value in said.items() if name not in ("renews", "difference")}
+
+    async def scenario() -> None:
+        await settle(world, tmp_path / "0", 0)
+        folder = DeviceFolder(tmp_path / "0")
+        monkeypatch.setattr("murmura.cli.joining.about", earlier)
+        own = _Own(awake(world, folder), folder)
+        assert (await own.renewed(5, lambda _: None)) is False
+
+    asyncio.run(scenario())
+    running = {"state": "running", "open": None, "terms": True, "devices": 9, "minimum": 2, "waits_until": 1.0}
+    assert "asked in this release window, the next begins" in _awaited(running)
+
+
 def two_releases(world: World) -> tuple[Release, Release]:
     """The second has one device more; what the coordinator has of each."""
 

@@ -147,7 +147,7 @@ class _Own:
 
     async def renewed(self, k: int, tell: Printer) -> bool:
         """Whether another release is asked for; until it is complete the one before it ranks, and is shown."""
-        if not k or not (await about(self.device.send, self.device.identity.url))["renews"]:
+        if not k or not (await about(self.device.send, self.device.identity.url)).get("renews"):
             return False
         tell({"event": "renews"})
         await self.recommend(k, tell)
@@ -161,7 +161,7 @@ class _Own:
         d = self.device
         federation = await about(d.send, d.identity.url)
         manifest, state = await d.last_manifest(), self.folder.memory.state
-        if manifest is None or not (state or federation["rounds_done"] or federation["renews"]):
+        if manifest is None or not (state or federation["rounds_done"] or federation.get("renews")):
             return [], 0, []
         terms = d.identity.terms
         logged = await newest_model(d.send, d.identity.url, terms, self.folder.memory.head)

@@ -46,7 +46,7 @@ def list_rounds(
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
-        note=status["difference"],
+        note=status.get("difference", ""),
     )
 
 
@@ -60,7 +60,7 @@ def _awaited(status: dict[str, Any]) -> str:
         return f"; waits for {status['minimum']} devices"
     if not status["waits_until"]:
         return ""
-    if status["renews"]:
+    if status.get("renews"):
         return f"; devices rank with the last release{_begins(status)}"
     asked = "; an exchange of the opening was asked in this release window"
     return f"{asked}, which has no end" if status["waits_until"] == math.inf else asked + _begins(status)
