@@ -20,8 +20,8 @@ from murmura.core.plugins import unknown_name
 from murmura.core.settings import as_dict, from_dict
 from murmura.engine.protocol import CHANGES, with_order
 
+AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
-AT_PI = ":pi="
 TWINS = {"pooled-ease": "fed-ease", "pooled-item-knn": "fed-item-knn", "pooled-order": "fed-order"}
 
 
