@@ -44,7 +44,7 @@ def of_lists_or_ratings() -> list[str]:
 def test_every_experiment_runs_small_and_writes_its_page(name: str, folder: Path) -> None:
     one, out = experiment(name), folder / "out"
     data = "dense.csv" if side(one.metric) == "lower" else "ratings.csv"  # errors of ratings, or lists
-    data = "featured.csv" if one.protocol == "kgflex" or name.startswith("client-aware") else data
+    data = "featured.csv" if name.startswith(("kgflex", "client-aware", "sums-kgflex")) else data
     run("run", name, "--quick", "--data", str(folder / data), "--out", str(out), "--workers", "1")
     page = (out / f"{name}.html").read_text(encoding="utf-8")
     assert escape(one.title) in page
