@@ -88,18 +88,25 @@ class KilledError(Exception):
     pass
 
 
-def test_a_killed_training_counts_on(tmp_path: Path) -> None:
-    class Dying(InProcess):
-        def run(self, federation: Federation, rounds: range) -> None:
-            if federation.rounds == 6:
-                raise KilledError
-            super().run(federation, rounds)
+class Dying(InProcess):
+    """Killed before the round of that number."""
 
+    def __init__(self, at: int) -> None:
+        super().__init__()
+        self.at = at
+
+    def run(self, federation: Federation, rounds: range) -> None:
+        if federation.rounds == self.at:
+            raise KilledError
+        super().run(federation, rounds)
+
+
+def test_a_killed_training_counts_on(tmp_path: Path) -> None:
     def trained(runtime: InProcess, folder: Path | None = None) -> FederatedModel:
         return fit(plan(), runtime=runtime, folder=folder, checkpoint_every=None if folder is None else 2)
 
     with pytest.raises(KilledError):
-        trained(Dying(), tmp_path)
+        trained(Dying(6), tmp_path)
     resumed, whole = trained(InProcess(), tmp_path), trained(InProcess())
     assert_same_ledger(resumed.ledger, whole.ledger)
     assert resumed.ledger.final_bytes == whole.ledger.final_bytes > 0
@@ -129,18 +136,12 @@ def test_a_model_of_another_declaration_is_fetched_whole() -> None:
 
 
 def test_a_training_killed_once_counts_are_public_counts_on(tmp_path: Path) -> None:
-    class Dying(InProcess):
-        def run(self, federation: Federation, rounds: range) -> None:
-            if federation.rounds == 1:
-                raise KilledError
-            super().run(federation, rounds)
-
     def trained(runtime: InProcess, folder: Path | None = None) -> FederatedModel:
         channel = ChannelSettings(channel="secure-sum", ring=32, minimum_cohort=1)
         sums = Plan(Cooccurrence(ease=0.0, knn=1.0, least=2), crowd(), seed=4, channel=channel)
         return fit(sums, runtime=runtime, folder=folder, checkpoint_every=None if folder is None else 1)
 
     with pytest.raises(KilledError):
-        trained(Dying(), tmp_path)
+        trained(Dying(1), tmp_path)
     resumed, whole = trained(InProcess(), tmp_path), trained(InProcess())
     assert_same_ledger(resumed.ledger, whole.ledger)

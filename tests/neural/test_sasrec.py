@@ -16,9 +16,8 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, server_secret
 from murmura.core.split import Split
 from murmura.data.splits.day_order import DAY, cut_to_days
-from murmura.evaluation.significance import chance_of
 from murmura.neural.sequences import Sequences, windows
-from tests.engine.test_sealed import ready
+from tests.neural.drawn import drawn_as_chance_says
 from tests.neural.quick import QUICK
 
 ITEMS, TOGETHER = 12, 6
@@ -190,14 +189,4 @@ def test_windows_are_padded_at_their_end() -> None:
 
 
 def test_held_out_items_are_drawn_as_chance_says() -> None:
-    prepared = ready()
-    train = prepared.split.train
-    hits, total, p = 0, np.zeros(train.n_users, np.int64), np.zeros(train.n_users)
-    for epoch in range(1, 9):
-        who, drawn = made().drawn_negatives(train, 5, epoch)
-        own = set(zip(train.user.tolist(), train.item.tolist()))
-        assert not own & set(zip(who.tolist(), drawn.tolist()))
-        found, n, p = prepared.sealed.count(who, drawn)
-        hits, total = hits + found, total + n
-    assert chance_of(hits, total, p) > 1e-3
-    assert chance_of(0, total, p) < 1e-12
+    drawn_as_chance_says(made())
