@@ -13,6 +13,8 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
 from murmura.engine.run import Run
 from murmura.report.pages.reproduction import write
+from murmura.studies.compare import usual_settings
+from murmura.studies.config import DataConfig
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
 from murmura.studies.papers.trial_results import TrialResult, best_trial
@@ -284,3 +286,20 @@ def test_of_equally_good_settings_the_page_names_the_one_that_was_run(tmp_path: 
     assert json.loads((place.folder / "choices.json").read_text("utf-8"))["kNN"]["entries"]["kNN"]["k"] == 50
     markdown = write(one, [place], tmp_path)[2].read_text("utf-8")
     assert "| kNN | k 50 |" in markdown
+
+
+def test_a_row_may_take_what_compare_takes_below_its_own_settings(tmp_path: Path) -> None:
+    rows = """rows:
+  ruled: {model: bpr-mf, settings: {epochs: 2}, kept: true}
+  plain: {model: bpr-mf, settings: {epochs: 2}}
+"""
+    data = check_ins(tmp_path, users=30)
+    place = ExperimentPlace(read_experiment(small(tmp_path, HEAD + rows)), str(data), tmp_path / "out")
+    reproduce(place, 1, silent)
+    chosen = json.loads((place.folder / "choices.json").read_text("utf-8"))
+    ruled, plain = (chosen[label]["entries"][label] for label in ("ruled", "plain"))
+    asked = DataConfig(name=str(data)).prepare(place.experiment.protocol, None)
+    usual, by_rule = usual_settings("bpr-mf", asked, {"epochs": 2})
+    assert by_rule
+    assert {key: ruled[key] for key in usual} == {**usual, "epochs": 2}
+    assert {key: plain[key] for key in usual} != {**usual, "epochs": 2}

@@ -172,6 +172,12 @@ def test_settings_that_are_all_given_are_not_the_rules() -> None:
     assert rule_sentence({}) == ""
 
 
+def test_rounds_that_are_given_leave_the_rule_no_epochs_to_set() -> None:
+    given = {"name": "cfpl", "rounds": 3, "clients": 5, "alpha": 0.1, "factors": 2}
+    ready = plan(small_world(), "default", {"a": given, "b": {**given, "rounds": None}})
+    assert ready.ruled == ["b"]
+
+
 def test_kept_settings_come_before_the_rule() -> None:
     world = replace(small_world(), name="ml-100k")
     (entry,) = plan(world, "default", {"ease": {}}).entries
