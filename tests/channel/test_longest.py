@@ -112,5 +112,5 @@ def test_one_upload_cannot_stop_adagrad(monkeypatch: pytest.MonkeyPatch) -> None
     assert learned(through, new) > 0.25 * honestly
     monkeypatch.setattr(Chain, "_check_length", lambda self, values, count: None)
     assert learned(through, old) > 0.25 * honestly  # shortened rows alone suffice
-    monkeypatch.setattr(optimisers, "shorten_rows", lambda sent, longest: sent)
+    monkeypatch.setattr(optimisers, "shorten_rows", lambda sent, longest, width: sent)
     assert learned(through, old) < 0.01 * honestly  # without both it hardly moves again

@@ -5,6 +5,7 @@
     largest   clip of every number
     fixed     fixed point, stochastic rounding
     ring      modulo 2**24 or 2**32, where sums are exact in any order and shares hide what they sum
+    noise     by each aggregator, in whole numbers of the ring, to its half of the sum: where there is epsilon
 
 Tables that are declared exact go from the layout to the ring as they are. An algorithm knows of none of the
 stages. Overflow cannot happen: a chain is made only if the largest cohort at the largest values stays below
@@ -16,14 +17,15 @@ clipped, and every exact row is held against what so many of them can add.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from murmura.channel.layout import VectorLayout
+from murmura.channel.noise import LARGEST, SMALLEST, NoiseSource, discrete_gaussian
 from murmura.channel.ring import Ring
-from murmura.channel.shares import SEED_BYTES
+from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.channel.stages import CoordinateClip, FixedPoint, L2Clip, Stage
 from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
@@ -32,8 +34,11 @@ from murmura.core.errors import FederationError, SettingError
 from murmura.core.kernel import VectorSlice
 from murmura.core.message import TableSpec
 from murmura.core.rng import Rng, Words
+from murmura.core.settings import changed
 from murmura.core.update import Update
 
+ROLES = ("seed", "vector")  # the two aggregators
+_FARTHEST = 17  # sigma: the noise of two aggregators in one number is not farther from 0, but for 1e-32
 _ARITHMETIC = 1e-6  # of a length: the rounding of floating-point numbers, far below any step
 FEWEST_BITS = 8  # of a table that declares its bound, when a large cohort leaves it fewer than `bits`
 
@@ -43,12 +48,15 @@ class Chain:
     """The channel of one phase."""
 
     settings: ChannelSettings
+    phase: str
     layout: VectorLayout
     stages: tuple[Stage, ...]
     ring: Ring
     limits: Floats  # (words,) the largest whole number one device can add, of all that is not exact
     exact: Bools  # (words,) what crosses untouched
     cohort: int  # no more devices than this in one sum
+    sigma: Longs  # (words,) standard deviation of the noise each aggregator adds, in steps; 0: none
+    source: NoiseSource | None = None  # of a simulation, which adds the noise of both aggregators itself
 
     @property
     def words(self) -> int:
@@ -57,7 +65,10 @@ class Chain:
 
     @cached_property
     def upload_bytes(self) -> int:
-        """What leaves a device in one round: a packed vector, and a seed where there are two aggregators."""
+        """What leaves a device in one round: a packed vector, and a seed where there are two aggregators.
+
+        Other protocols add what they send besides once a sum is finished.
+        """
         return self.ring.message_bytes + (SEED_BYTES if self.settings.channel == "secure-sum" else 0)
 
     @property
@@ -77,11 +88,28 @@ class Chain:
         place[rows] = here.start + np.arange(len(rows)) * one.width
         if one.exact is not None:  # no clip, and whole numbers are multiples of 1: rounding leaves them
             return VectorSlice(place, np.inf, float(one.exact.largest), 1.0)
-        bound = _bound(self.settings, one)
-        return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[here.start]))
+        bound, longest = _bound(self.settings, one), self.settings.clip if self.noisy else np.inf
+        return VectorSlice(place, self.settings.clip, bound, float(bound / self.limits[here.start]), longest)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether aggregators add noise."""
+        return bool(self.sigma.any())
+
+    def noise(self, entropy: Entropy) -> Longs:
+        """What one aggregator adds to its half of a sum: the whole noise, whatever the other one adds."""
+        drawn = np.zeros(self.words, np.int64)
+        for sigma in np.unique(self.sigma[self.sigma > 0]).tolist():
+            there = np.flatnonzero(self.sigma == sigma)
+            drawn[there] = discrete_gaussian(sigma, len(there), entropy)
+        return drawn
 
     def sum_up(self, sums: Longs, round: int) -> Total:
-        """The server half of sums that are not yet in the ring."""
+        """The server half of sums that are not yet in the ring, after the noise of both aggregators."""
+        if self.noisy:
+            if self.source is None:
+                raise FederationError("a simulated sum with noise must have a source of it, but has none.")
+            sums = sums + sum(self.noise(self.source(role, self.phase, round)) for role in ROLES)
         return self.server(self.ring.wrap(sums), round)
 
     def device(self, update: Update, rng: Rng, round: int) -> Words:
@@ -100,7 +128,7 @@ class Chain:
             raise FederationError(
                 f"a sum must be of 1 to {self.cohort} devices, but counts {count}; discard the round."
             )
-        if (np.abs(numbers) > count * self.limits).any():
+        if (np.abs(numbers) > count * self.limits + _FARTHEST * self.sigma).any():
             raise FederationError(
                 f"a sum of {count} devices must keep their bounds, but does not: one broke them; "
                 "discard the round."
@@ -111,7 +139,13 @@ class Chain:
         self._check_length(vector[~self.exact][1:], count)
         summed = self.layout.server(vector, count, round)
         self.layout.sends.check_sum(summed.update, count)
-        return summed
+        return replace(summed, noise=self.noise_in_sum)
+
+    @cached_property
+    def noise_in_sum(self) -> float:
+        """Standard deviation, in every number, of what two aggregators add; 0 without noise."""
+        each = self.stages[-1].server(self.sigma.astype(np.float64))
+        return float(np.sqrt(2.0) * each.max(initial=0.0))
 
     @cached_property
     def rounding(self) -> float:
@@ -128,7 +162,15 @@ class Chain:
         inequality is longer than that by S sqrt(count 32 ln 2) with a probability below 2^-64.
         """
         random = np.sqrt(count) * (0.5 + np.sqrt(32 * np.log(2.0)))
-        return count * self.settings.clip + self.rounding * min(float(count), float(random))
+        rounded = self.rounding * min(float(count), float(random))
+        return count * self.settings.clip + rounded + self.noise_length
+
+    @cached_property
+    def noise_length(self) -> float:
+        """What the noise of two aggregators is no longer than, but for a probability below 2^-64."""
+        each = self.stages[-1].server(self.sigma.astype(np.float64))
+        spread = np.sqrt((each**2).sum()) + each.max(initial=0.0) * np.sqrt(128 * np.log(2.0))
+        return float(np.sqrt(2.0) * spread)
 
     def _check_length(self, values: Floats, count: int) -> None:
         length, most = float(np.sqrt((values**2).sum())), self.longest(count)
@@ -139,33 +181,58 @@ class Chain:
             )
 
 
-def chain(settings: ChannelSettings, phase: Phase, info: FederationInfo, cohort: int) -> Chain:
-    """The channel of a phase whose sums are of at most `cohort` devices; refuses what could overflow."""
+def chain(
+    settings: ChannelSettings,
+    phase: Phase,
+    info: FederationInfo,
+    cohort: int,
+    multiplier: float = 0.0,
+    source: NoiseSource | None = None,
+) -> Chain:
+    """The channel of a phase whose sums are of at most `cohort` devices; refuses what could overflow.
+
+    Each aggregator adds noise of `multiplier` times the clip to every number; a simulation draws it by
+    `source`.
+    """
     if not settings.on:
         raise SettingError("channel must be 'secure-sum' or 'readable' to carry updates, but it is 'none'.")
     if phase.combine != "sum":
         raise SettingError(
             f"the channel carries sums, but phase '{phase.name}' needs each update: {READS_EACH}."
         )
+    if phase.longest is not None and phase.longest < settings.clip:
+        settings = changed(settings, clip=phase.longest)
     layout = VectorLayout.of(settings, phase, info)
     phase.sends.check_room(settings.ring, cohort)
     bounds, limits, exact = np.ones(layout.words), np.ones(layout.words), np.zeros(layout.words, np.bool_)
-    bounds[1:], limits[1:] = settings.clip, 2.0 ** (settings.bits - 1)
+    bounds[1:], limits[1:] = settings.clip, _limit(settings, settings.bits, settings.clip, multiplier)
     for table, here in layout.slices():
         if table.exact is not None:
             bounds[here], limits[here], exact[here] = 1.0, 1.0, True
         else:
-            bounds[here], limits[here] = _bound(settings, table), 2.0 ** (_bits(settings, table, cohort) - 1)
-    most = int((2 ** (settings.ring - 1) - 1) // limits.max())
+            bound, bits = _bound(settings, table), _bits(settings, table, cohort)
+            bounds[here], limits[here] = bound, _limit(settings, bits, bound, multiplier)
+    sigma = np.ceil(multiplier * settings.clip / (bounds / limits)).astype(np.int64)
+    sigma[0] = 0  # how many devices there are is known to whoever asks for the sum
+    if multiplier and sigma[1:].min(initial=SMALLEST) < SMALLEST:
+        raise SettingError(
+            f"noise must be at least {SMALLEST} steps, but is {int(sigma[1:].min())}; raise bits, "
+            f"{settings.bits} now, or lower epsilon."
+        )
+    if sigma.max() > LARGEST:
+        raise SettingError(f"noise must be at most {LARGEST} steps, but is {int(sigma.max())}; raise epsilon.")
+    most = int((2 ** (settings.ring - 1) - 1 - _FARTHEST * sigma.max()) // limits.max())
     if cohort > most:
         fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"
         raise SettingError(
             f"{settings.bits} bits of {cohort} clients must fit a ring of {settings.ring} bits, but the sum "
             f"could overflow: {fewer} or ring 32."
         )
-    stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits))
+    longest = settings.clip if multiplier else np.inf
+    stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits, longest))
     limits[exact] = np.inf
-    return Chain(settings, layout, stages, Ring(settings.ring, layout.words), limits, exact, cohort)
+    ring = Ring(settings.ring, layout.words)
+    return Chain(settings, phase.name, layout, stages, ring, limits, exact, cohort, sigma, source)
 
 
 READS_EACH = "it travels as it is, and the server can read each update"
@@ -175,6 +242,14 @@ def _bound(settings: ChannelSettings, table: TableSpec) -> float:
     """The largest value of a table: what it declares, within the channel's own."""
     largest = settings.clip if settings.coordinate is None else min(settings.clip, settings.coordinate)
     return largest if table.bound is None else min(table.bound, settings.clip)
+
+
+def _limit(settings: ChannelSettings, bits: int, bound: float, multiplier: float) -> float:
+    """The largest whole number of so many bits; of fewer, where the noise is coarser than their steps."""
+    limit = 2.0 ** (bits - 1)
+    if multiplier:
+        limit = min(limit, 2.0 ** np.floor(np.log2(LARGEST * bound / (multiplier * settings.clip))))
+    return float(max(limit, 2.0))
 
 
 def _bits(settings: ChannelSettings, table: TableSpec, cohort: int) -> int:

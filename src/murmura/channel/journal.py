@@ -36,6 +36,8 @@ class JournalEntry:
     rows: int  # of the message, the same for everyone
     disclosed: float  # the fraction of her positives that has ever been part of an upload, this one included
     event: str = "upload"
+    epsilon: float | None = None  # what noise bounds all uploads so far to; None: nothing does
+    delta: float | None = None  # at which that holds
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,8 @@ def journals(place: Path) -> list[Journal]:
 
 
 def _text(entry: JournalEntry) -> str:
-    return json.dumps(asdict(entry), sort_keys=True, separators=(",", ":"))
+    told = {name: value for name, value in asdict(entry).items() if value is not None}
+    return json.dumps(told, sort_keys=True, separators=(",", ":"))
 
 
 def _link(before: str, text: str) -> str:

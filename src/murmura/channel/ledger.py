@@ -53,6 +53,7 @@ class Ledger:
     channel: str = ""  # what updates went through, and who can read them
     features: Floats | None = None  # (clients,) the fraction of their features of items that ever left
     reveals: Mapping[str, str] = field(default_factory=dict)  # what else was sent, and what that tells
+    privacy: Mapping[str, Any] = field(default_factory=dict)  # what noise bounds, for whom; {}: nothing does
     final_bytes: int = 0  # what all clients download after the last round, to rank with the model it led to
 
     def summary(self) -> dict[str, Any]:
@@ -61,7 +62,8 @@ class Ledger:
         disclosed = {"disclosed": spread(self.disclosed), **features}
         reveals = {"reveals": dict(self.reveals)} if self.reveals else {}
         own = {"clients": len(self.disclosed), **self.totals, "final_bytes_down": self.final_bytes}
-        return {**own, **disclosed, **self.papers, "channel": self.channel, **reveals}
+        privacy = {"privacy": dict(self.privacy)} if self.privacy else {}
+        return {**own, **disclosed, **self.papers, "channel": self.channel, **privacy, **reveals}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""
@@ -80,12 +82,13 @@ class Ledger:
         }
 
     def cost(self) -> dict[str, float]:
-        """What a comparison shows beside accuracy: the mean disclosed fractions, and kilobytes per client.
+        """What a comparison shows beside accuracy: epsilon, mean disclosed fractions, kilobytes per client.
 
         The download of the model a client ranks with is part of what it costs.
         """
         clients, down = max(1, len(self.disclosed)), self.totals["bytes_down"] + self.final_bytes
         return {
+            **({"epsilon": float(self.privacy["epsilon"])} if self.privacy else {}),
             "disclosed": spread(self.disclosed)["mean"],
             **({} if self.features is None else {FEATURES: spread(self.features)["mean"]}),
             "kB up/client": self.totals["bytes_up"] / 1000 / clients,

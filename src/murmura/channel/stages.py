@@ -31,10 +31,8 @@ class L2Clip(Stage):
     bound: float
 
     def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
-        """The squares are added one after the other, so that every language finds the same bits."""
-        with np.errstate(over="ignore"):  # a vector too long to be measured becomes zero
-            squares = np.cumsum(sent.value * sent.value)
-        norm = float(np.sqrt(squares[-1])) if len(squares) else 0.0
+        """A vector too long to be measured becomes zero."""
+        norm = _length(sent.value)
         return sent if norm <= self.bound else replace(sent, value=sent.value * (self.bound / norm))
 
 
@@ -56,15 +54,30 @@ class FixedPoint(Stage):
 
     The draws come from the device's own stream, one word per place of the vector, so that a simulation and a
     real device round alike. They hide nothing and need not: what hides is the share.
+
+    Rounding can lengthen a vector. Where noise is measured by the longest one, a vector that has become longer
+    is rounded towards zero instead, which lengthens none.
     """
 
     steps: Floats  # (words,)
+    longest: float = np.inf
 
     def device(self, sent: SparseVector, rng: Rng) -> SparseVector:
         """floor(x / step + u), u uniform in [0, 1) in steps of 2**-32."""
         u = rng.stream(Purpose.ROUNDING).words_at(sent.place) * 2.0**-32
-        return replace(sent, value=np.floor(sent.value / self.steps[sent.place] + u))
+        steps = self.steps[sent.place]
+        rounded = np.floor(sent.value / steps + u)
+        if _length(rounded * steps) > self.longest:
+            rounded = np.trunc(sent.value / steps)
+        return replace(sent, value=rounded)
 
     def server(self, total: Floats) -> Floats:
         """From multiples back to values."""
         return total * self.steps
+
+
+def _length(values: Floats) -> float:
+    """L2; the squares are added one after the other, so that every language finds the same bits."""
+    with np.errstate(over="ignore"):
+        squares = np.cumsum(values * values)
+    return float(np.sqrt(squares[-1])) if len(squares) else 0.0

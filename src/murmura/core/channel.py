@@ -15,6 +15,8 @@ from murmura.core.update import Arrays
 
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
+SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `channel.secure_aggregation` has them
+MECHANISMS = ("laplace", "local-gaussian")  # that add noise, in simulations alone
 
 
 @settings
@@ -25,11 +27,27 @@ class ChannelSettings:
     secure-sum   clip, fixed point, additive shares to two aggregators: neither learns anything from its share
     readable     the same stages with one aggregator: the server can read each update
 
+    In simulations alone, the same stages with other protocols that sum (`channel.secure_aggregation`):
+
+    shares       additive shares to three aggregators
+    masks        one server, pairwise masks, devices may be lost
+    ckks         one server that adds ciphertexts, one key holder
+
+    and with other noise, which needs `epsilon` (`channel.simulated_mechanisms`):
+
+    laplace          central Laplace noise; `clip` is an L1 length
+    local-gaussian   every device adds noise to its own upload
+
     Blocks decide which items travel. dense: all on offer. half: the round's public random half, rows outside
     are dropped. core: the items with at least `core` interactions, the same in every round.
+
+    With `epsilon` each aggregator adds the whole noise to its share, and fewer bits travel than `bits` where
+    the noise is coarser than they are.
     """
 
-    channel: Literal["none", "secure-sum", "readable"] = "none"
+    channel: Literal[
+        "none", "secure-sum", "readable", "shares", "masks", "ckks", "laplace", "local-gaussian"
+    ] = "none"
     clip: Bound = 30.0  # C: no update is longer than this in L2, biases and scalars included
     coordinate: Bound | None = None  # no single value is larger than this; None: C
     bits: Annotated[int, Field(ge=2, le=24)] = 16  # of one fixed-point value, its sign included
@@ -38,11 +56,50 @@ class ChannelSettings:
     core: Count = 5
     minimum_cohort: Count = 100  # no sum of fewer devices is released
     download: Literal["exact", "float16", "int8"] = "exact"  # the numbers of the public model a device fetches
+    epsilon: Bound | None = None  # noise bounds what all sums together reveal of one person; None: no noise
+    delta: Annotated[float, Field(gt=0, lt=1)] | None = None  # of that bound; None: 1 / (10 clients)
+    as_if: Count | None = None  # simulations: the noise there would be among so many people
+    hopeless: bool = False  # train although noise is expected to drown what there is to learn
+
+    def __post_init__(self) -> None:
+        if self.mechanism and self.epsilon is None:
+            raise SettingError(
+                f"channel '{self.channel}' adds noise for an epsilon, but there is none; give one."
+            )
+        if self.channel == "laplace" and self.delta is not None:
+            raise SettingError(
+                f"delta of channel 'laplace' is 0 and must be left out, but it is {self.delta:g}."
+            )
+        if self.channel == "local-gaussian" and self.as_if is not None:
+            raise SettingError(
+                "as_if must be left out for channel 'local-gaussian', whose noise grows with the people, but "
+                f"it is {self.as_if}."
+            )
+        if self.epsilon is not None and self.channel != "secure-sum" and not self.mechanism:
+            raise SettingError(
+                f"channel must be 'secure-sum' where epsilon is given, but it is '{self.channel}': each of two "
+                "aggregators adds the noise to its share."
+            )
+        for name in ("delta", "as_if"):
+            if self.epsilon is None and getattr(self, name) is not None:
+                raise SettingError(
+                    f"{name} must be left out where epsilon is, but it is {getattr(self, name)}."
+                )
 
     @property
     def on(self) -> bool:
         """Whether updates go through the stages at all."""
         return self.channel != "none"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it exists in simulations alone."""
+        return self.channel in SUM_PROTOCOLS or self.mechanism
+
+    @property
+    def mechanism(self) -> bool:
+        """Whether its noise is not that of two aggregators."""
+        return self.channel in MECHANISMS
 
     @property
     def plain(self) -> bool:
@@ -52,19 +109,26 @@ class ChannelSettings:
     @property
     def label(self) -> str | None:
         """What must stand wherever this channel is shown."""
-        return None if self.channel == "secure-sum" else READABLE
+        summed = self.channel == "secure-sum" or (self.simulated and self.channel != "local-gaussian")
+        return None if summed else READABLE
 
     @property
     def server_reads(self) -> str:
         """What the server gets to read of the devices, in two words."""
-        return "each update" if self.label else "sums alone"
+        if self.label:
+            return "each update"
+        return "sums alone" if self.epsilon is None else "noisy sums"
 
     def summary(self) -> str:
         """One line for reports and ledgers."""
         if not self.on:
             return f"floating-point sums: {READABLE}"
         stages = f"L2 clip {self.clip:g}, {self.bits} bits in a ring of {self.ring}, block {self.block}"
-        return f"{self.channel}, {stages}" + (f": {self.label}" if self.label else "")
+        if self.epsilon is not None:
+            people = "" if self.as_if is None else f" as if among {self.as_if} people"
+            stages += f", noise for epsilon {self.epsilon:g}{people}"
+        kind = f"{self.channel} (simulation only)" if self.simulated else self.channel
+        return f"{kind}, {stages}" + (f": {self.label}" if self.label else "")
 
     def downloads(self, publishes: MessageSpec) -> MessageSpec:
         """How the public model travels to a device."""

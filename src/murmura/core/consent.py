@@ -21,12 +21,17 @@ class Permission:
     pi           at most this share of what she likes, where an update shows it
     statistics   take part in sums about people, such as how many like each item
     never        items that are never to be shared; she may take that back
+    epsilon      noise must bound what all uploads of this device together reveal to this; None: she does not
+    ask
+    release_epsilon   the same of one training or release alone, as its terms have it
     """
 
     train: bool = True
     pi: Fraction = 1.0
     statistics: bool = True
     never: tuple[int, ...] = ()
+    epsilon: Annotated[float, Field(gt=0)] | None = None
+    release_epsilon: Annotated[float, Field(gt=0)] | None = None
 
     def permits(self, asks: Literal["training", "statistics"]) -> bool:
         """Whether a phase that asks for this may have an answer."""

@@ -19,6 +19,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
 from murmura.core.message import MessageSpec
+from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Purpose, Rng
 from murmura.core.samples import Classification
 from murmura.core.score_terms import ScoreTerms
@@ -163,6 +164,8 @@ class Phase:
     returns: bool = False  # everyone fetches the outcome afterwards, as no later round will bring it
     part: float = 1.0  # of the clients that would be called
     follows: str = ""  # the phase in which a client must have been counted
+    longest: float | None = None  # no update of it is longer in L2; a channel clips there, if not before
+    budget: float = 1.0  # of what noise lets a training reveal: this phase's part, in relation to the others'
 
     @property
     def fetches_model(self) -> bool:
@@ -194,6 +197,7 @@ class Total:
 
     update: Update
     count: int  # how many clients it is the sum of
+    noise: float = 0.0  # standard deviation of what aggregators have added to every number of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +227,7 @@ class Algorithm(ABC):
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
     holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
     releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
+    bears_noise: ClassVar[bool] = False  # whether it can do with sums that noise was added to
 
     @property
     def uses_order(self) -> bool:
@@ -334,9 +339,44 @@ class Algorithm(ABC):
         """What the public model tells of its own training, for the table beside accuracy."""
         return {}
 
+    def expected_counts(self, data: Interactions) -> Longs | None:
+        """The counts a simulation's phase would make public without noise; None: it makes none."""
+        return None
+
+    def noise_outlook(
+        self, info: FederationInfo, sigmas: Mapping[str, float], noisy: bool
+    ) -> NoiseOutlook | None:
+        """What noise will leave of the sums, by what is public: before any is drawn, or after a noisy phase.
+
+        `sigmas` are the standard deviations of the noise in one released number, by phase; `noisy` says that
+        `info.counts` have noise already. By default clients that all agree are held against noise alone.
+        """
+        phases = [phase for phase in self.phases(info) if phase.repeat is None and phase.name in sigmas]
+        if not phases:
+            return None
+        numbers = sum(
+            (len(info.listed) if table.space == "item" else table.rows) * table.width
+            for table in phases[0].sends.tables
+        )
+        return NoiseOutlook(
+            "the longest sum that clients of one mind make",
+            float(info.clients),
+            sigmas[phases[0].name] * numbers**0.5,
+        )
+
     def release_difference(self, server: ServerState) -> str:
         """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
         return ""
+
+    def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
+        """The server as if some had never taken part: `gone` is the sum of what they sent, by phase.
+
+        Their sum is enough, so that nobody has to show her own part to be forgotten. Refuses by default.
+        """
+        raise SettingError(
+            f"{self.name} must keep its sums for someone to be taken out of them, but it goes on from model to "
+            "model; what she sent is bounded by the clip and the noise, and a new training leaves her out."
+        )
 
     def kernel(self) -> Kernel | None:
         """A compiled path, where there is one."""

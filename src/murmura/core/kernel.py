@@ -24,6 +24,7 @@ class VectorSlice(NamedTuple):
     clip: float  # L2 bound of the vector
     largest: float  # bound of one number
     step: float  # fixed-point numbers are multiples of this
+    longest: float = np.inf  # L2 bound of what rounding has made of them: then all are rounded towards zero
 
 
 class CompiledChannel(Protocol):

@@ -6,7 +6,7 @@ operations happen in the same order. Sums of whole numbers have no order, so wor
 
 from __future__ import annotations
 
-from math import floor, sqrt
+from math import floor, sqrt, trunc
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,28 @@ def add_fixed_point_rows(
 ) -> None:
     """Add one client's rows to the total: row r is of item items[r]; `order` sorts them by item."""
     shrink = shrinkage(order, items, values, vector_slice)
+    if vector_slice.longest < np.inf:
+        length = _round_rows(order, items, values, vector_slice, shrink, key, round_, total, False)
+        if length > vector_slice.longest:
+            return _add_truncated_rows(order, items, values, vector_slice, shrink, total)
+    _round_rows(order, items, values, vector_slice, shrink, key, round_, total, True)
+
+
+@compiled
+def _round_rows(
+    order: Longs,
+    items: Ints,
+    values: NDArray[Any],
+    vector_slice: VectorSlice,
+    shrink: float,
+    key: Words,
+    round_: Word,
+    total: Longs,
+    add: bool,
+) -> float:
+    """The L2 norm of a client's rows once they are rounded; adds them to the total if that is wanted."""
     k0, k1, c1 = np.uint64(key[0]), np.uint64(key[1]), np.uint64(round_)
-    known = np.int64(-1)
+    known, squares = np.int64(-1), 0.0
     w0, w1, w2, w3 = _ZERO, _ZERO, _ZERO, _ZERO
     for r in order:
         first = vector_slice.place[items[r]]
@@ -70,4 +90,23 @@ def add_fixed_point_rows(
                 w0, w1, w2, w3 = block(np.uint64(known), c1, _ROUNDING, _ZERO, k0, k1)
             low = place & 3
             word = (w0 if low == 0 else w1) if low < 2 else (w2 if low == 2 else w3)
-            total[place] += fixed(x, vector_slice.largest, vector_slice.step, word)
+            rounded = fixed(x, vector_slice.largest, vector_slice.step, word)
+            if add:
+                total[place] += rounded
+            else:
+                squares += (np.float64(rounded) * vector_slice.step) * (np.float64(rounded) * vector_slice.step)
+    return sqrt(squares)
+
+
+@compiled
+def _add_truncated_rows(
+    order: Longs, items: Ints, values: NDArray[Any], vector_slice: VectorSlice, shrink: float, total: Longs
+) -> None:
+    """Add one client's rows, each number rounded towards zero."""
+    for r in order:
+        first = vector_slice.place[items[r]]
+        if first >= 0:
+            for f in range(values.shape[1]):
+                x = np.float64(values[r, f]) * shrink
+                kept = min(max(x, -vector_slice.largest), vector_slice.largest)
+                total[first + f] += np.int64(trunc(kept / vector_slice.step))

@@ -16,7 +16,7 @@ from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
 from murmura.kernels.cooccurrence.order import item_scale, position
 from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
-from murmura.kernels.cooccurrence.settings import PairModelSettings
+from murmura.kernels.cooccurrence.settings import PairModelSettings, RankingSettings
 from murmura.kernels.cooccurrence.weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
 Tables = Mapping[str, NDArray[Any]]
@@ -57,17 +57,17 @@ def exposed(G: Floats, counts: Longs) -> int:
     return len(np.unique(together.argmax(axis=1))) if len(single) else 0
 
 
-def valued(settings: PairModelSettings, value: Floats) -> Bools:
+def valued(settings: RankingSettings, value: Floats) -> Bools:
     """Which rows take part."""
     if settings.value_from is None:
         return np.ones(len(value), np.bool_)
     return value >= settings.value_from
 
 
-def check_times(settings: PairModelSettings, time: Longs | None) -> None:
+def check_times(settings: RankingSettings, time: Longs | None) -> None:
     """Refuse what needs times where there are none."""
     for name in ("recency", "order"):
-        if getattr(settings, name) and time is None:
+        if getattr(settings, name, 0) and time is None:
             raise DataError(
                 f"{name} must be 0 where rows have no times, as here, but it is "
                 f"{getattr(settings, name):g}; give -S {name}=0, or data with times."

@@ -110,6 +110,17 @@ class PackedPairs:
             np.add.at(words, base[rank] + counter // each, (1 << (width * (counter % each))).astype(np.uint32))
         return words
 
+    def pack_sums(self, G: Ints) -> Words:
+        """The words of sums of pairs, (n, n) by rank: what `unpack` takes apart."""
+        words: Words = np.zeros(self.words, np.uint32)
+        place, base, bits = self.places
+        for rank in range(len(self) - 1):
+            counter, width = place[rank] + np.arange(rank + 1, len(self)), int(bits[rank])
+            each = WORD // width
+            shifted = G[rank, rank + 1 :].astype(np.int64) << (width * (counter % each))
+            np.add.at(words, base[rank] + counter // each, shifted.astype(np.uint32))
+        return words
+
     def own_ranks(self, own: Ints) -> Ints:
         """The ranks of someone's items, ascending."""
         ranks = self.ranks[own[own < len(self.ranks)]]

@@ -15,7 +15,21 @@ Share = Annotated[float, Field(ge=0)]
 
 
 @settings
-class PairModelSettings:
+class RankingSettings:
+    """What counts on the device that ranks, of any model of co-occurrences.
+
+    recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
+    discount    of log(count + 1): how much popularity is held against an item
+    value_from  rows of a smaller value take no part; None: all do
+    """
+
+    recency: Share = 0.0
+    discount: Share = 0.0
+    value_from: float | None = None
+
+
+@settings
+class PairModelSettings(RankingSettings):
     """Which weights between items, how they are blended, and what counts on the device that ranks.
 
     ease, knn   how much each kind of weights counts; scores of several are standardised first
@@ -23,10 +37,7 @@ class PairModelSettings:
     reg         of EASE; `features` times as much goes to what public features say of two items
     k ...       of Item-kNN: neighbours, and the asymmetric cosine as in `item-knn`
     decay       of order: as recency, for where someone stands; ridge: of that regression
-    recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
-    discount    of log(count + 1): how much popularity is held against an item
     least       items that occur less often take no part in pairs; with features they are known by these alone
-    value_from  rows of a smaller value take no part; None: all do
     """
 
     ease: Share = 0.0
@@ -41,10 +52,7 @@ class PairModelSettings:
     rank: Count = 64
     decay: Share = 1.2
     ridge: Positive = 0.003
-    recency: Share = 0.0
-    discount: Share = 0.0
     least: Count = 5
-    value_from: float | None = None
     memory_gb: Positive = 4.0  # of the machine that solves for the weights
 
     def __post_init__(self) -> None:

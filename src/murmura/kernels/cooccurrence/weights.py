@@ -52,6 +52,7 @@ def ease_weights(G: Floats, reg: float) -> Singles:
     P = inverse(G, reg)
     P /= -P.diagonal().copy()
     B: Singles = P.astype(np.float32)
+    B += 0  # LAPACK makes zeros of either sign, as memory happens to lie
     np.fill_diagonal(B, 0)
     return B
 

@@ -1,0 +1,151 @@
+"""The mechanisms of differential privacy of Ferrara's thesis, section 3.4.1, each with its accountant.
+
+C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014: Laplace (definition 3.5),
+exponential (definition 3.6), the classical Gaussian, basic (theorem 3.2) and advanced composition. B. Balle,
+Y.-X. Wang, ICML 2018: the analytic Gaussian. S. Warner, 1965: randomised response, the local mechanism.
+
+A guarantee is (epsilon, delta) for two neighbouring inputs; `sensitivity` is how far apart answers can be,
+in L1 for Laplace, in L2 for Gaussian noise. Who the neighbours are is for the caller to say: in Murmura one
+person with everything she shares, and for randomised response one item of one person.
+
+Pure functions: randomness is passed in. They are for comparison in simulations: floating-point noise has holes
+that tell (I. Mironov, CCS 2012), and a real federation adds discrete noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from murmura.channel.accountant import mu_of
+from murmura.core.arrays import Bools, Floats
+from murmura.core.errors import SettingError
+
+
+class Guarantee(NamedTuple):
+    """(epsilon, delta)-differential privacy."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+def laplace_scale(sensitivity: float, epsilon: float) -> float:
+    """b of the noise that makes an answer epsilon-private: sensitivity / epsilon, in L1."""
+    return _positive("sensitivity", sensitivity) / _positive("epsilon", epsilon)
+
+
+def laplace_epsilon(sensitivity: float, scale: float) -> float:
+    """What noise of this scale guarantees: its ratio of likelihoods is at most e^(sensitivity / scale)."""
+    return _positive("sensitivity", sensitivity) / _positive("scale", scale)
+
+
+def laplace_density(x: Floats | float, scale: float) -> Floats:
+    """Equation 3.10."""
+    density: Floats = np.exp(-np.abs(x) / scale) / (2 * scale)
+    return density
+
+
+def add_laplace(values: Floats, scale: float, rng: np.random.Generator) -> Floats:
+    """Definition 3.5: independent noise in every number."""
+    noisy: Floats = values + rng.laplace(0.0, _positive("scale", scale), np.shape(values))
+    return noisy
+
+
+def classical_sigma(sensitivity: float, guarantee: Guarantee) -> float:
+    """Gaussian noise by Dwork and Roth, theorem A.1: proven for epsilon below 1 alone, and refused above."""
+    epsilon, delta = guarantee
+    if not 0 < _positive("epsilon", epsilon) < 1:
+        raise SettingError(
+            f"the classical Gaussian mechanism needs an epsilon below 1, but it is {epsilon:g}; take the "
+            "analytic one."
+        )
+    return _positive("sensitivity", sensitivity) * math.sqrt(2 * math.log(1.25 / _delta(delta))) / epsilon
+
+
+def analytic_sigma(sensitivity: float, guarantee: Guarantee) -> float:
+    """Gaussian noise by Balle and Wang: the smallest that guarantees as much, for any epsilon."""
+    return _positive("sensitivity", sensitivity) / mu_of(guarantee.epsilon, guarantee.delta)
+
+
+def add_gaussian(values: Floats, sigma: float, rng: np.random.Generator) -> Floats:
+    """Independent noise in every number."""
+    noisy: Floats = values + rng.normal(0.0, _positive("sigma", sigma), np.shape(values))
+    return noisy
+
+
+def exponential_probabilities(utilities: Floats, sensitivity: float, epsilon: float) -> Floats:
+    """Definition 3.6: how likely each answer is, e^(epsilon u / (2 sensitivity)) over their sum."""
+    scores = np.asarray(utilities, np.float64) * (_positive("epsilon", epsilon) / 2)
+    scores = scores / _positive("sensitivity", sensitivity)
+    weights = np.exp(scores - scores.max())
+    chances: Floats = weights / weights.sum()
+    return chances
+
+
+def exponential_choice(utilities: Floats, sensitivity: float, epsilon: float, rng: np.random.Generator) -> int:
+    """One answer, epsilon-privately."""
+    chances = exponential_probabilities(utilities, sensitivity, epsilon)
+    return int(rng.choice(len(chances), p=chances))
+
+
+def composed(parts: Iterable[Guarantee]) -> Guarantee:
+    """Theorem 3.2: what several answers guarantee together."""
+    known = list(parts)
+    return Guarantee(sum(one.epsilon for one in known), sum(one.delta for one in known))
+
+
+def advanced(part: Guarantee, times: int, delta: float) -> Guarantee:
+    """Dwork and Roth, theorem 3.20: the same mechanism many times, for a delta more.
+
+    epsilon sqrt(2 k ln(1/delta)) + k epsilon (e^epsilon - 1); worse than the sum where there are few.
+    """
+    epsilon = part.epsilon * math.sqrt(2 * times * math.log(1 / _delta(delta)))
+    return Guarantee(epsilon + times * part.epsilon * math.expm1(part.epsilon), times * part.delta + delta)
+
+
+def share_of_budget(whole: Guarantee, times: int) -> Guarantee:
+    """What each of so many answers may spend, by basic composition."""
+    return Guarantee(whole.epsilon / times, whole.delta / times)
+
+
+def truth_probability(epsilon: float) -> float:
+    """Randomised response: how often a bit is told as it is, e^epsilon / (1 + e^epsilon)."""
+    return 1 / (1 + math.exp(-_positive("epsilon", epsilon)))
+
+
+def response_epsilon(truth: float) -> float:
+    """What telling the truth with this probability guarantees for one bit."""
+    if not 0.5 < truth < 1:
+        raise SettingError(
+            f"the probability of the truth must be above one half and below 1, but is {truth:g}."
+        )
+    return math.log(truth / (1 - truth))
+
+
+def randomised_response(bits: Bools, epsilon: float, rng: np.random.Generator) -> Bools:
+    """Every bit told as it is or turned around: epsilon-private for each bit, told once and kept for ever."""
+    turned = rng.random(np.shape(bits)) >= truth_probability(epsilon)
+    told: Bools = np.asarray(bits, np.bool_) ^ turned
+    return told
+
+
+def response_counts(told: Floats, people: int, epsilon: float) -> Floats:
+    """From how many say yes to how many are: right on average, with the noise of everyone's coins."""
+    truth = truth_probability(epsilon)
+    counts: Floats = (np.asarray(told, np.float64) - people * (1 - truth)) / (2 * truth - 1)
+    return counts
+
+
+def _positive(name: str, value: float) -> float:
+    if not 0 < value < math.inf:
+        raise SettingError(f"{name} must be above 0 and finite, but is {value:g}.")
+    return float(value)
+
+
+def _delta(value: float) -> float:
+    if not 0 < value < 1:
+        raise SettingError(f"delta must be above 0 and below 1, but is {value:g}.")
+    return float(value)
