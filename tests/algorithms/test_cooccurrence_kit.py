@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm
 from murmura.testing import AlgorithmKit
@@ -39,3 +40,20 @@ class TestOrder(_SumsKit):
 
     def make(self) -> Algorithm:
         return Cooccurrence(order=1.0, rank=4, least=1)
+
+
+class TestPrivate(AlgorithmKit):
+    kills = (1,)
+    save_every = 1
+
+    def make(self) -> Algorithm:
+        return PrivateCooccurrence(core_items=40, eigenvectors=8)
+
+
+class TestPrivateCounts(AlgorithmKit):
+    kills = (1,)
+    save_every = 1
+    quality_floor = 0.0  # popularity knows nobody's taste
+
+    def make(self) -> Algorithm:
+        return PrivateCooccurrence(eigenvectors=0)

@@ -5,6 +5,7 @@ import pytest
 from murmura.algorithms.fpl.federank import FedeRank
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.schedule import Schedule
+from murmura.core.settings import changed
 from murmura.testing import AlgorithmKit
 
 pytestmark = pytest.mark.slow
@@ -60,6 +61,13 @@ class TestRealFederation(AlgorithmKit):
             precision="float64", triples="own", optimiser="adagrad", server_alpha=0.1, warm=2, refresh=2,
             prior=True,
         )  # fmt: skip
+
+
+class TestTrustRegion(TestRealFederation):
+    """cFPL whose server stays within reach of the counts."""
+
+    def make(self) -> FPL:
+        return changed(super().make(), trust_region=True)
 
 
 class TestAdam(AlgorithmKit):

@@ -23,9 +23,9 @@ def longest(mine: FPL, monkeypatch: pytest.MonkeyPatch, prior: bool) -> list[flo
     asked: list[Floats] = []
     real = optimisers.shorten_rows
 
-    def spy(sent: SparseRows, most: Floats) -> SparseRows:
+    def spy(sent: SparseRows, most: Floats, width: int) -> SparseRows:
         asked.append(most)
-        return real(sent, most)
+        return real(sent, most, width)
 
     monkeypatch.setattr(optimisers, "shorten_rows", spy)
     server = mine.server_init(INFO, Rng(server_secret(0)))
@@ -57,6 +57,6 @@ def test_honest_rounds_are_never_cut(monkeypatch: pytest.MonkeyPatch, prior: boo
     mine = FPL(factors=4, optimiser="adagrad", triples="own", warm=2, prior=prior, server_alpha=0.1)
     plan = Plan(mine, crowd(60, 30), Schedule(clients=20, rounds_per_epoch=5, epochs=6), seed=2)
     guarded = fit(plan, runtime=InProcess()).model
-    monkeypatch.setattr(optimisers, "shorten_rows", lambda sent, most: sent)
+    monkeypatch.setattr(optimisers, "shorten_rows", lambda sent, most, width: sent)
     for name, array in fit(plan, runtime=InProcess()).model.items():
         assert array.tobytes() == guarded[name].tobytes()

@@ -1,6 +1,8 @@
-"""What a server does with a summed gradient: the published plain sum, and three steps that learn faster.
+"""What a server does with a summed gradient: the published plain sum, and four steps that learn faster.
 
 Kingma and Ba: Adam (ICLR 2015). Duchi, Hazan and Singer: Adaptive subgradient methods (JMLR 2011).
+Ward, Wu and Bottou: AdaGrad stepsizes (ICML 2019): one state for all parameters, "adagrad-norm", which does not
+make noise in seldom touched rows as large as anything else.
 All of them need only the sum over clients, so a secure sum can feed them.
 
 AdaGrad never forgets: one round of squares beyond all others would stop a row for good. `shorten_rows` lets no
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Floats, Ints
 from murmura.core.update import Arrays, SparseRows
 
-Optimiser = Literal["sum", "per-contributor", "adam", "adagrad"]
+Optimiser = Literal["sum", "per-contributor", "adam", "adagrad", "adagrad-norm"]
 Values = NDArray[Any]
 _SMALL = 1e-8  # keeps a division by an unused state finite; the value both papers' implementations take
 
@@ -26,6 +28,8 @@ def begin(kind: Optimiser, theta: Values) -> dict[str, Values]:
     """What it remembers about parameters of the shape of `theta` before the first round."""
     if kind == "adagrad":
         return {"squares": np.zeros_like(theta)}
+    if kind == "adagrad-norm":
+        return {"squares": np.zeros(1, theta.dtype)}
     if kind == "adam":
         return {"mean": np.zeros_like(theta), "squares": np.zeros_like(theta), "steps": np.zeros(1, np.int64)}
     return {}
@@ -46,6 +50,9 @@ def move(
     elif kind == "per-contributor":
         rows, count = gradient[:, :-1], gradient[:, -1:]
         theta[index] += rate * np.divide(rows, count, out=np.zeros_like(rows), where=count > 0)
+    elif kind == "adagrad-norm":
+        new["squares"] += (gradient**2).sum() / theta.size
+        theta[index] += rate * gradient / (np.sqrt(new["squares"]) + _SMALL)
     elif kind == "adagrad":
         new["squares"][index] += gradient**2
         theta[index] += rate * gradient / (np.sqrt(new["squares"][index]) + _SMALL)
@@ -63,14 +70,17 @@ def longest_rows(touches: Floats) -> Floats:
     return touches + 4.0 * np.sqrt(touches) + 16.0
 
 
-def shorten_rows(sent: SparseRows, longest: Floats) -> SparseRows:
-    """The same rows, those longer than `longest` (rows,) shortened to it in their direction."""
-    length = np.sqrt((sent.values.astype(np.float64) ** 2).sum(axis=1))
+def shorten_rows(sent: SparseRows, longest: Floats, width: int | None = None) -> SparseRows:
+    """The same rows, those longer than `longest` (rows,) shortened to it in their direction.
+
+    Only their first `width` columns count and are shortened: what follows counts senders.
+    """
+    length = np.sqrt((sent.values[:, :width].astype(np.float64) ** 2).sum(axis=1))
     beyond = length > longest
     if not beyond.any():
         return sent
     values = sent.values.copy()
-    values[beyond] *= (longest[beyond] / length[beyond])[:, None].astype(values.dtype)
+    values[beyond, :width] *= (longest[beyond] / length[beyond])[:, None].astype(values.dtype)
     return SparseRows(sent.index, values)
 
 

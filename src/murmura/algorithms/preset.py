@@ -7,7 +7,7 @@ take them, are those of the algorithm and of its parts: a schedule, a consent, a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cache, partial
 from typing import Any, ClassVar, TypeVar
 
@@ -38,6 +38,9 @@ class Preset:
     parts: tuple[type, ...] = ROUNDS
     fixed: Schedule = ONCE  # who takes part and how often, where Schedule is none of the parts
     seeded: bool = True  # whether the seed changes the result
+    noisy: type[Algorithm] | None = (
+        None  # the form of the method that bears noise, taken where epsilon is given
+    )
 
     def __call__(self, **values: Any) -> ConfiguredPreset:
         """The preset with these settings, the others at their defaults."""
@@ -47,7 +50,8 @@ class Preset:
         """The algorithm, weighted or not, whose settings these plain values are; the opposite of `as_dict`."""
         if "criteria" in values and Weighting in self.parts:
             return weighted_class(self.method)(**values)
-        return self.method(**values)
+        noisy = self.noisy is not None and set(values) == set(field_names(self.noisy))
+        return (self.noisy or self.method)(**values) if noisy else self.method(**values)
 
     @property
     def settings(self) -> type[ConfiguredPreset]:
@@ -64,6 +68,14 @@ class ConfiguredPreset:
 
     def __post_init__(self) -> None:
         self.algorithm(), self.consent()  # which may refuse settings that do not go together
+        default = {field.name: field.default for field in fields(self)}  # type: ignore[arg-type]
+        for name in self._unused_form():
+            if getattr(self, name) != default[name]:
+                without = "not " if self.channel_settings().epsilon is None else ""
+                raise SettingError(
+                    f"{self.name}.{name} must be left out where epsilon is {without}given, but it is "
+                    f"{getattr(self, name)}."
+                )
         read = self.weighting().criteria and self.weighting().criteria_sent == "values"
         if read and self.channel_settings().channel == "secure-sum":
             raise SettingError(
@@ -75,8 +87,16 @@ class ConfiguredPreset:
         return partial(self.preset, **{key: getattr(self, key) for key in field_names(type(self))}), ()
 
     def algorithm(self) -> Algorithm:
-        """The algorithm alone, its clients weighted where there are criteria."""
-        inner, weighting = self._part(self.preset.method), self.weighting()
+        """The algorithm alone, weighted where there are criteria; refuses noise it does not bear."""
+        noisy = self.channel_settings().epsilon is not None
+        form = self.preset.noisy if noisy and self.preset.noisy is not None else self.preset.method
+        inner, weighting = self._part(form), self.weighting()
+        if noisy and (not form.bears_noise or weighting.criteria):
+            who = f"{self.name} with criteria" if form.bears_noise else self.name
+            raise SettingError(
+                f"epsilon must be left out for {who}, whose sums noise would make useless; fed-ease, "
+                "fed-mostpop, cfpl and fcf bear it."
+            )
         return weighted(inner, weighting) if weighting.criteria else inner
 
     def weighting(self) -> Weighting:
@@ -86,8 +106,19 @@ class ConfiguredPreset:
     def unused(self) -> tuple[str, ...]:
         """The settings that say nothing as things are: how to weight, where there are no criteria.
 
-        That there are none is said where the preset has some by default.
+        That there are none is said where the preset has some by default. Of a method that has another form for
+        noise, those of the form that is not taken.
         """
+        return (*self._unused_form(), *self._unused_weights())
+
+    def _unused_form(self) -> tuple[str, ...]:
+        noisy, plain = self.preset.noisy, self.preset.method
+        if noisy is None:
+            return ()
+        taken, other = (plain, noisy) if self.channel_settings().epsilon is None else (noisy, plain)
+        return tuple(name for name in field_names(other) if name not in field_names(taken))
+
+    def _unused_weights(self) -> tuple[str, ...]:
         if Weighting not in self.preset.parts or self.weighting().criteria:
             return ()
         told = {"criteria"} if self.preset.defaults.get("criteria") else set()
@@ -123,5 +154,9 @@ def neutral(name: str, method: type[Algorithm]) -> Preset:
 def _settings_of(preset: Preset) -> type[ConfiguredPreset]:
     """One class of flat settings, the parts' before the algorithm's; refuses a name that two of them have."""
     body = joined_fields(preset.name, (*reversed(preset.parts), preset.method), preset.defaults)
+    if preset.noisy is not None:  # what both forms know is one setting
+        more = joined_fields(preset.name, (preset.noisy,))
+        for name in set(field_names(preset.noisy)).difference(field_names(preset.method)):
+            body["__annotations__"][name], body[name] = more["__annotations__"][name], more[name]
     about = {"__doc__": preset.summary, "__module__": __name__, "name": preset.name, "seeded": preset.seeded}
     return settings(type(preset.name, (ConfiguredPreset,), {**body, **about, "preset": preset}))

@@ -165,6 +165,7 @@ class FederatedModel(RankingModel):
                 "lines": ledger.rows(),
                 "totals": ledger.totals,
                 "papers": ledger.papers,
+                "privacy": dict(ledger.privacy),
                 "final_bytes": ledger.final_bytes,
             },
         }

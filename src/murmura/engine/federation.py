@@ -12,7 +12,9 @@ from murmura.core.arrays import Bools, Ints
 from murmura.core.contract import Algorithm, Answers, ClientState, IndividualUpdates, Phase, ServerState, Total
 from murmura.core.errors import DivergenceError, FederationError
 from murmura.core.kernel import Kernel
+from murmura.core.lies import Liars
 from murmura.core.message import COUNT_BYTES, HEADER_BYTES, MessageSpec, released_counts_bytes
+from murmura.core.observed_sum import ObservedSum, SumObserver
 from murmura.core.population import States
 from murmura.core.rng import Rng
 from murmura.core.tally import Tally
@@ -35,6 +37,8 @@ class Federation:
     refused: dict[int, str] = field(default_factory=dict)  # whose update an "each" phase left out, and why
     counted: dict[str, Bools] = field(default_factory=dict)  # (clients,) by phase that another one follows
     record: UpdateObserver | None = None  # is shown every update that leaves a client, for audits
+    record_sums: SumObserver | None = None  # is shown every sum the server receives, for audits
+    liars: Liars | None = None  # clients who send what they like, for audits
     held: ModelDownloads | None = None  # the models clients have, where updates go through a channel
     _published: tuple[ServerState, Arrays] | None = None
 
@@ -87,6 +91,11 @@ class Federation:
     def downloads(self) -> MessageSpec:
         """How the public model travels."""
         return self.plan.channel.downloads(self.plan.algorithm.publishes(self.plan.info))
+
+    def show_sum(self, phase: Phase, round: int, clients: Ints, received: Total | IndividualUpdates) -> None:
+        """Show a sum to who records them, with the public model that the clients answered."""
+        if self.record_sums is not None and isinstance(received, Total):
+            self.record_sums(ObservedSum(phase, round, clients, self.plan.info, self.published, received))
 
     def step(self, server: ServerState, answers: Answers) -> None:
         """Go on from the server's step; what has become public then is known to everyone."""

@@ -8,11 +8,14 @@ from pathlib import Path
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
+from murmura.core.lies import Liars
+from murmura.core.observed_sum import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import UpdateObserver
 from murmura.engine.checkpoint import load_checkpoint, save_checkpoint
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Federation, Runtime
+from murmura.engine.liars import require_channel
 from murmura.engine.plan import Plan
 
 Watch = Callable[[int, FederatedModel], bool]  # (epochs done, the federation so far) -> go on?
@@ -27,12 +30,16 @@ def fit(
     watch: Watch | None = None,
     progress: Progress = SILENT,
     record: UpdateObserver | None = None,
+    record_sums: SumObserver | None = None,
+    liars: Liars | None = None,
 ) -> FederatedModel:
     """Train the federation that `plan` describes.
 
     With a `folder` the training saves itself every `checkpoint_every` rounds, and goes on from there when the
     same call is made again. `watch` sees the federation after every epoch and may end the training.
     `record` is shown every update as it leaves its client, which takes the plain path; nothing else keeps them.
+    `record_sums` is shown every sum as the server receives it, on any path.
+    `liars` send what they like instead of their updates, within what the channel lets through.
     """
     if checkpoint_every is not None and (checkpoint_every < 1 or folder is None):
         raise SettingError(
@@ -44,7 +51,9 @@ def fit(
     f, lines, itinerary = Federation.begin(plan, kernel), list[LedgerLine](), plan.itinerary
     if folder is not None:
         f, lines = load_checkpoint(folder, f) or (f, lines)
-    f.record = record
+    f.record, f.record_sums, f.liars = record, record_sums, liars
+    if liars is not None:
+        require_channel(plan)
     before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
     progress.begin(f"{plan.algorithm.name}: rounds{_path(plan, runtime, kernel)}", itinerary.rounds)
     progress.advance(f.rounds)
@@ -77,6 +86,7 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         plan.channel.summary(),
         plan.algorithm.disclosed_features(f.states),
         plan.algorithm.reveals(),
+        plan.privacy(f.rounds),
         f.final_bytes,
     )
     states = {name: stack.copy() for name, stack in f.states.items()}

@@ -7,15 +7,20 @@ so its round numbers are the rounds done; a coordinator's may run ahead of them.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from murmura.channel.noise_terms import NoiseTerms
+from murmura.channel.simulated_mechanisms import mechanism_terms
 from murmura.core.arrays import Bools, Ints
+from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import FederationError, SettingError
+from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.rng import Purpose, Rng, Words, philox
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays
@@ -161,6 +166,32 @@ class Itinerary:
         asked = next(one for one in self.algorithm.phases(self.info) if one.name == phase)
         return self.info if self.algorithm.knows_counts(asked) else replace(self.info, counts=None)
 
+    def noise(self, channel: ChannelSettings, secret: Words) -> NoiseTerms:
+        """The noise that bounds what a training reveals, by how often clients are called."""
+        phases = self.algorithm.phases(self.info)
+        if channel.epsilon is None:
+            return NoiseTerms()
+        if channel.mechanism:
+            sizes = {p.name: self.cohort_size if p.repeat is None else self.info.clients for p in phases}
+            return mechanism_terms(channel, phases, self.answers(secret, self.rounds), self.info.clients, sizes)
+        return NoiseTerms.of(channel, phases, self.answers(secret, self.rounds), self.info.clients)
+
+    def answers(self, secret: Words, rounds: int) -> dict[str, int]:
+        """How often the client that is called most often answers each phase in so many rounds."""
+        opening = [phase.name for phase in self.opening[:rounds]]
+        calls = self._calls(secret, rounds) if self.training else 0
+        phases = self.algorithm.phases(self.info)
+        return {p.name: calls if p.repeat is None else opening.count(p.name) for p in phases}
+
+    def _calls(self, secret: Words, rounds: int) -> int:
+        trained = range(len(self.opening), rounds)
+        if self.cohort_size == self.info.clients:
+            return len(trained)
+        everyone, called = np.arange(self.info.clients, dtype=np.int32), np.zeros(self.info.clients, np.int64)
+        for done in trained:
+            called[self._drawn(self.at(done), everyone, secret, everyone)] += 1
+        return int(called.max())
+
     def followed(self, phase: Phase) -> bool:
         """Whether who is counted in this phase decides who takes part in a later one."""
         return any(other.follows == phase.name for other in self.algorithm.phases(self.info))
@@ -188,6 +219,14 @@ class Itinerary:
                 end = min(end, done + stop_every - done % stop_every) if stop_every else end
             yield range(done, end)
             done = end
+
+
+def outlook_of(itinerary: Itinerary, noise: NoiseTerms, noisy: bool, as_if: float = 1.0) -> NoiseOutlook | None:
+    """What noise will leave of the sums, by what is public; `as_if`: of how many times as many people."""
+    if not noise:
+        return None
+    sigmas = {name: math.sqrt(2.0) * float(one) / as_if for name, one in noise.multipliers.items()}
+    return itinerary.algorithm.noise_outlook(itinerary.info, sigmas, noisy)
 
 
 def public_part(seed: bytes, clients: int, part: float) -> Bools:

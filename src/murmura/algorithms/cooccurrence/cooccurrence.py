@@ -18,6 +18,7 @@ out, and the model says how many people a release below 5 exposes. Noise is the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar
@@ -28,6 +29,7 @@ from numpy.typing import NDArray
 
 from murmura.algorithms.cooccurrence.order import PHASES, order_phases, order_sums, order_widths, ordered
 from murmura.algorithms.cooccurrence.releases import COMPLETE, Release, ReleaseDifference, carried_over
+from murmura.algorithms.cooccurrence.unlearning import without
 from murmura.core.arrays import Bools, Floats, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
@@ -252,6 +254,12 @@ class Cooccurrence(PairModelSettings, Algorithm):
         counts = {"counts": known[:, None].astype(np.uint32)}
         model = {**counts, **self._no_weights(known), **self._no_order(len(known))}
         return ServerState(model, {**features, **carried_over(server), "people": people})
+
+    def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
+        """Exact: sums without them, and the weights that these give."""
+        counts, private = without(self.least, server, gone, self.parts + len(order_widths(self)) > 1)
+        model = {"counts": counts[:, None].astype(np.uint32), **self._no_weights(counts)}
+        return ServerState({**model, **self._solve(counts, private)}, private)
 
     def release_difference(self, server: ServerState) -> str:
         """People, items and pairs then and now, and what that may tell of one person."""

@@ -18,6 +18,7 @@ from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.cooccurrence.model import check_times, valued
 from murmura.kernels.cooccurrence.packing import add_pairs
+from murmura.kernels.cooccurrence.settings import RankingSettings
 from murmura.kernels.fcf import COINS, CONSENT, draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
@@ -37,26 +38,10 @@ class CooccurrenceKernel(Kernel):
 
     def cohort_sum(self, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, Mapping[str, int]]:
         """How often each item is shared; or each pair of what was counted."""
-        shared = self._shared(cohort)
+        shared = shared_rows(cohort, self.method)
         if cohort.phase.name == "counts":
             return self._counts(cohort, shared, states, tally)
         return self._pairs(cohort, shared, states)
-
-    def _shared(self, cohort: CohortRound) -> Bools:
-        """(rows of all clients,) which rows of the cohort speak in this exchange."""
-        people = cohort.people
-        send = np.empty(len(people.item), np.uint8)
-        purpose = CONSENT if people.per_round else COINS
-        draw_consent(people.start, people.consent, people.secrets, cohort.round, purpose, send)
-        owner = np.repeat(np.arange(people.clients), np.diff(people.start))
-        there = np.zeros(people.clients, np.bool_)
-        there[cohort.clients] = True
-        heads: Bools = send == 1
-        if people.person is not None:  # an item is shared by all of its rows here or by none
-            key = owner * np.int64(cohort.info.items) + people.item
-            heads &= ~np.isin(key, key[~heads])
-        shared: Bools = heads & there[owner] & valued(self.method, people.value)
-        return shared
 
     def _counts(
         self, cohort: CohortRound, shared: Bools, states: States, tally: Tally
@@ -72,7 +57,7 @@ class CooccurrenceKernel(Kernel):
             here = np.isin(np.arange(block.start, block.stop), cohort.clients)
             states["counted"][block][here] = np.packbits(bits, axis=1)[here]
         sums = np.bincount(people.item[shared], minlength=info.items)
-        self._disclose(people, shared, tally)
+        disclose(people, shared, tally)
         if cohort.chain is not None:
             tally.item_rows[cohort.chain.block(cohort.round)] += len(cohort.clients)
             return _through(cohort, cohort.chain, "counts", sums), {}
@@ -122,16 +107,35 @@ class CooccurrenceKernel(Kernel):
         words: Longs = totals.sum(axis=0)[there]
         return words
 
-    def _disclose(self, people: Population, shared: Bools, tally: Tally) -> None:
-        before = tally.sent.astype(np.bool_)
-        new = shared & ~before
-        tally.sent[shared] = 1
-        owner = np.repeat(np.arange(people.clients), np.diff(people.start))
-        tally.disclosed += np.bincount(owner[new], minlength=people.clients)
-
     def ready_clients(self, context: RoundContext, states: States, people: Population, workers: int) -> States:
         """`client_ready` of everyone: nothing to do."""
         return {"counted": states["counted"]}
+
+
+def shared_rows(cohort: CohortRound, method: RankingSettings) -> Bools:
+    """(rows of all clients,) which rows of the cohort speak in this exchange."""
+    people = cohort.people
+    send = np.empty(len(people.item), np.uint8)
+    purpose = CONSENT if people.per_round else COINS
+    draw_consent(people.start, people.consent, people.secrets, cohort.round, purpose, send)
+    owner = np.repeat(np.arange(people.clients), np.diff(people.start))
+    there = np.zeros(people.clients, np.bool_)
+    there[cohort.clients] = True
+    heads: Bools = send == 1
+    if people.person is not None:  # an item is shared by all of its rows here or by none
+        key = owner * np.int64(cohort.info.items) + people.item
+        heads &= ~np.isin(key, key[~heads])
+    shared: Bools = heads & there[owner] & valued(method, people.value)
+    return shared
+
+
+def disclose(people: Population, shared: Bools, tally: Tally) -> None:
+    """Write down which rows have left their clients for the first time."""
+    before = tally.sent.astype(np.bool_)
+    new = shared & ~before
+    tally.sent[shared] = 1
+    owner = np.repeat(np.arange(people.clients), np.diff(people.start))
+    tally.disclosed += np.bincount(owner[new], minlength=people.clients)
 
 
 def _through(cohort: CohortRound, chain: CompiledChannel, table: str, sums: Longs | None) -> Total:

@@ -44,6 +44,7 @@ class FCF(Algorithm):
     """Own items only, target 1: ridge regression on clients, summed gradients and plain steps on the server."""
 
     name: ClassVar[str] = "fcf"
+    bears_noise: ClassVar[bool] = True
 
     factors: Count = 20
     gamma: Positive = 0.02  # the server's learning rate

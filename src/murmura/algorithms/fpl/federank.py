@@ -51,6 +51,7 @@ class FedeRank(Algorithm):
     """Federated pair-wise learning of b_i + p_u . q_i."""
 
     name: ClassVar[str] = "federank"
+    bears_noise: ClassVar[bool] = True
 
     factors: Count = 20
     alpha: Positive = 0.05

@@ -2,7 +2,8 @@
 
 With every setting of its own at its default it is the published method, to the bit; `federank` has the paper.
 The server may feed another optimiser with the same sum, p_u may take local passes over a model before a step
-and before ranking, and the biases may start from one summed vector of counts: all from sums alone.
+and before ranking, and the biases may start from one summed vector of counts: all from sums alone. By the same
+counts `trust_region` bounds what liars can make of the model.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fpl.federank import FedeRank, Times, Values, join, split
+from murmura.algorithms.fpl.trust_region import project, region, undirected_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import (
     ClientState,
@@ -26,6 +28,7 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
+from murmura.core.errors import SettingError
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.rng import Purpose, Rng
 from murmura.core.settings import Positive, settings
@@ -34,7 +37,8 @@ from murmura.core.update import SparseRows, Update
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
-WORK, HELD = "work", "held"  # what AdaGrad's rows are bounded by: triples of a visit, and who holds each item
+PRIOR_BUDGET = 0.1  # of what noise lets a training reveal: the counts' part
+WORK, HELD = "work", "held"  # what rows of a sum are bounded by: triples of a visit, and who holds each item
 
 
 @settings
@@ -48,20 +52,36 @@ class FPL(FedeRank):
     warm: Times = 0  # local passes of p_u over the received model before a step; nothing leaves
     refresh: Times = 0  # local passes over the final model before ranking
     prior: bool = False  # start b from one summed vector of the counts of shared positives
+    trust_region: bool = False  # rows of a sum and the model stay within what the counts of the prior allow
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.trust_region and not self.prior:
+            raise SettingError(
+                "trust_region must go with prior, whose counts it is drawn by, but prior is False; set both."
+            )
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows; before it, with a prior, one sum of counts."""
         width = self.factors + 1 + (self.optimiser == "per-contributor")
-        train = Phase("train", MessageSpec((TableSpec("items", "item", info.items, width, self.precision),)))
+        items = TableSpec("items", "item", info.items, width, self.precision)
+        train = Phase("train", MessageSpec((items,)), budget=1 - PRIOR_BUDGET)
         counts = TableSpec("counts", "item", info.items, 1, self.precision, bound=1.0)
-        prior = Phase("prior", MessageSpec((counts,)), repeat=1, receives=MessageSpec(), asks="statistics")
+        prior = Phase(
+            "prior",
+            MessageSpec((counts,)),
+            repeat=1,
+            receives=MessageSpec(),
+            asks="statistics",
+            budget=PRIOR_BUDGET,
+        )
         return (prior, train) if self.prior else (train,)
 
     def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
         """Q and b from N(0, 0.1^2), and what the optimiser remembers of them."""
         model = super().server_init(info, rng).model
         memory = optimisers.begin(self.optimiser, join(model))
-        if self.optimiser == "adagrad":
+        if self._bounds_rows:
             T = self.visit_examples(info)
             memory[WORK] = np.array([1.0 if self.triples == "own" else T, T / len(info.listed)])
             memory[HELD] = np.ones(info.items)
@@ -87,15 +107,24 @@ class FPL(FedeRank):
         if phase == "prior":
             counts = self._counts(server, received.update)
             held = {HELD: (counts + 5.0) / received.count} if HELD in server.private else {}
-            model = {**server.model, "b": self._prior(counts)}
-            return ServerState(model, self.counted({**server.private, **held})), {}
+            b = self._prior(counts)
+            known = region(counts, b) if self.trust_region else {}
+            return ServerState({**server.model, "b": b}, self.counted({**server.private, **held, **known})), {}
         rate = self.server_rate(self.server_alpha or self.alpha, server)
         sent = received.update.tables["items"]
-        if self.optimiser == "adagrad":
+        if self._bounds_rows:
             touches = received.count * self._touches(server, sent.index)
-            sent = optimisers.shorten_rows(sent, optimisers.longest_rows(touches))
+            most = undirected_rows(touches) if self.trust_region else optimisers.longest_rows(touches)
+            sent = optimisers.shorten_rows(sent, most, self.factors + 1)
         theta, memory = optimisers.move(self.optimiser, rate, join(server.model), server.private, sent)
+        if self.trust_region:
+            theta = project(theta, memory)
         return ServerState(split(theta), self.counted(memory)), {}
+
+    @property
+    def _bounds_rows(self) -> bool:
+        """Whether no row of a sum may be longer than public numbers say: AdaGrad never forgets a square."""
+        return self.trust_region or self.optimiser.startswith("adagrad")
 
     def _touches(self, server: ServerState, index: Ints) -> Floats:
         """How many triples of a visit touch each of these rows on average, by public numbers.
@@ -108,9 +137,9 @@ class FPL(FedeRank):
         return touches
 
     def _counts(self, server: ServerState, counted: Update) -> Floats:
-        """The summed counts of all items."""
+        """The summed counts of all items; noise makes none of them negative."""
         counts = np.zeros(len(server.model["b"]))
-        counts[counted.tables["counts"].index] = counted.tables["counts"].values[:, 0]
+        counts[counted.tables["counts"].index] = np.maximum(counted.tables["counts"].values[:, 0], 0)
         return counts
 
     def _prior(self, counts: Floats) -> Values:

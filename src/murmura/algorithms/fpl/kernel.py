@@ -51,7 +51,8 @@ class FPLKernel(Kernel):
 
     def sequential(self, phase: Phase) -> bool:
         """Training whose server adds gradients as they come."""
-        return phase.name == "train" and self.algorithm.optimiser == "sum"
+        a = self.algorithm
+        return phase.name == "train" and a.optimiser == "sum" and not a.trust_region
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """p_u of everyone from N(0, 0.1^2)."""

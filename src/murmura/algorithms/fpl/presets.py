@@ -40,3 +40,21 @@ CFPL = Preset(
         "prior": True,
     },
 )
+DP_CFPL = Preset(
+    "dp-cfpl",
+    FPL,
+    "dp-cfpl, ours: cFPL for noise (epsilon): everyone in few rounds, few factors, one state of AdaGrad.",
+    {
+        **CFPL.defaults,
+        "clients": "all",
+        "rounds_per_epoch": 1,
+        "epochs": 5,
+        "factors": 4,
+        "optimiser": "adagrad-norm",
+        "server_alpha": 0.3,
+        "warm": 5,
+        "refresh": 5,
+        "channel": "secure-sum",
+        "clip": 1.0,
+    },
+)

@@ -1,0 +1,252 @@
+"""What people have together, released once with noise. Ours.
+
+Exchange 1, `counts`: every device adds 1 / sqrt(n) for each of its n items, a vector of length 1. The items of
+the largest noisy counts are the core. Exchange 2, `pairs`: x x' / n over the core, again of length 1. Noise is
+measured by that length, so that one release bounds what both sums reveal of a person with all she has. A tenth
+of what may be revealed goes to the counts.
+
+The server cuts entries that honest people do not make, keeps the strongest directions and solves EASE with them
+(`kernels.cooccurrence.low_rank`); all of that is done to what is public anyway. Without directions only the
+counts are asked for: the most popular items, for federations too small for anything else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from murmura.algorithms.cooccurrence.releases import COMPLETE
+from murmura.core.arrays import Bools, Ints, Longs, Singles
+from murmura.core.contract import (
+    Algorithm,
+    ClientState,
+    ClientStep,
+    FederationInfo,
+    History,
+    Phase,
+    Received,
+    RoundContext,
+    ServerState,
+    ServerStep,
+    Total,
+)
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.message import MessageSpec, TableSpec
+from murmura.core.noise_outlook import NoiseOutlook
+from murmura.core.rng import Rng
+from murmura.core.settings import Count, Positive, settings
+from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.cooccurrence.low_rank import (
+    cut_entries,
+    item_factors,
+    low_rank_scores,
+    noise_edge,
+    pair_places,
+    pair_values,
+    symmetric,
+    triangle,
+)
+from murmura.kernels.cooccurrence.model import check_times, valued
+from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
+from murmura.kernels.cooccurrence.settings import RankingSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from murmura.core.kernel import Kernel
+
+SCALE = 10.0  # public counts are whole: people of 100 items each would be counted as they are
+COUNTS_BUDGET = 0.1
+FEWEST, PEOPLE_PER_ITEM = 200, 4  # of the core
+ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less, noise drowns it
+
+
+@settings
+class PrivateCooccurrence(RankingSettings, Algorithm):
+    """Normalised sums that bear noise.
+
+    core_items      pairs are of the items with the largest counts: a quarter as many as there are people, as
+                    the more items the more noise, at least 200 and at most so many
+    eigenvectors    directions that are kept of the pairs; 0: there are no pairs, and the most popular items
+    rank people_per_reg  the ridge of EASE is the number of people over this
+    """
+
+    name: ClassVar[str] = "private-cooccurrence"
+    releases_counts: ClassVar[bool] = True
+    bears_noise: ClassVar[bool] = True
+
+    core_items: Count = 1000
+    eigenvectors: Annotated[int, Field(ge=0)] = 64
+    people_per_reg: Positive = 60.0
+
+    @property
+    def uses_order(self) -> bool:
+        """Where the newest items count most."""
+        return self.recency > 0
+
+    def core_size(self, info: FederationInfo) -> int:
+        """How many items take part in pairs."""
+        most = max(FEWEST, info.clients // PEOPLE_PER_ITEM)
+        return min(self.core_items, most, len(info.listed)) if self.eigenvectors else 0
+
+    def core(self, info: FederationInfo) -> Ints:
+        """Ascending: the items of the largest public counts, of equals those of lower number."""
+        counts = np.zeros(info.items, np.int64) if info.counts is None else info.counts
+        order = np.argsort(-counts[info.listed], kind="stable")[: self.core_size(info)]
+        return np.sort(info.listed[order])
+
+    def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
+        """Counts, then pairs of the core."""
+        counts = TableSpec("counts", "item", info.items, 1, bound=1.0)
+        nothing, n = MessageSpec(), self.core_size(info)
+        if not self.eigenvectors:
+            return (
+                Phase("counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, returns=True),
+            )
+        pairs = TableSpec("pairs", "dense", triangle(n), 1, bound=1.0)
+        first = Phase(
+            "counts", MessageSpec((counts,)), repeat=1, receives=nothing, longest=1.0, budget=COUNTS_BUDGET
+        )
+        second = Phase(
+            "pairs",
+            MessageSpec((pairs,)),
+            repeat=1,
+            receives=nothing,
+            follows="counts",
+            longest=1.0,
+            budget=1 - COUNTS_BUDGET,
+            returns=True,
+        )
+        return first, second
+
+    def publishes(self, info: FederationInfo) -> MessageSpec:
+        """The counts, and a vector for each item of the core."""
+        counts = TableSpec("counts", "item", info.items, 1, "uint32")
+        factors = TableSpec("factors", "dense", self.core_size(info), self.eigenvectors)
+        return MessageSpec((counts, factors) if self.eigenvectors else (counts,))
+
+    def public_counts(self, model: Arrays) -> Longs | None:
+        """What the first exchange has told."""
+        counts = model["counts"][:, 0].astype(np.int64)
+        return counts if counts.any() else None
+
+    def summed_counts(self, received: Total, items: int) -> Longs:
+        """Whole numbers in proportion to the noisy counts, none below 0."""
+        table = received.update.tables["counts"]
+        counts = np.zeros(items, np.int64)
+        counts[table.index] = np.rint(SCALE * np.maximum(table.values[:, 0].astype(np.float64), 0.0))
+        return counts
+
+    def server_init(self, info: FederationInfo, rng: Rng) -> ServerState:
+        """Nothing is known."""
+        counts: NDArray[np.generic] = np.zeros((info.items, 1), np.uint32)
+        if not self.eigenvectors:
+            return ServerState({"counts": counts})
+        return ServerState({"counts": counts, "factors": self._no_factors(self.core_size(info))})
+
+    def _no_factors(self, n: int) -> Singles:
+        return np.zeros((n, self.eigenvectors), np.float32)
+
+    def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
+        """Nothing is kept."""
+        check_times(self, history.time)
+        return {}
+
+    def client_step(self, context: RoundContext, state: ClientState, history: History, rng: Rng) -> ClientStep:
+        """1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core."""
+        shared = history.rows(history.open_rows(rng) & valued(self, history.value))
+        each = (shared.item[shared.owners == person] for person in shared.people.tolist())
+        if context.phase == "counts":
+            made = (SparseRows(own, np.full((len(own), 1), len(own) ** -0.5, np.float32)) for own in each)
+            return state, Update({"counts": sum(made, SparseRows.empty(1))})
+        core = self.core(context.info)
+        total = np.zeros((triangle(len(core)), 1), np.float32)
+        for own in each:
+            ranks = np.searchsorted(core, own[np.isin(own, core)]).astype(np.int32)
+            total[pair_places(ranks, len(core)), 0] += pair_values(len(ranks))
+        rows = np.arange(len(total), dtype=np.int32)
+        return state, Update({"pairs": SparseRows(rows, total)})
+
+    def client_discloses(self, phase: Phase, update: Update, history: History, rng: Rng) -> Bools:
+        """What is counted; pairs show no other item than that."""
+        if phase.name == "counts":
+            return np.isin(history.item, update.tables["counts"].index)
+        return np.zeros(len(history), np.bool_)
+
+    def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
+        """The counts are made public; with the pairs the vectors of the core are."""
+        assert isinstance(received, Total)
+        if phase == "counts":
+            counts = self.summed_counts(received, len(server.model["counts"]))[:, None].astype(np.uint32)
+            model: dict[str, NDArray[np.generic]] = {**server.model, "counts": counts}
+            if self.eigenvectors:
+                return ServerState({**model, "factors": np.zeros_like(server.model["factors"])}), {}
+            return ServerState(model, {COMPLETE: np.ones(1, np.uint8)}), {}
+        n, upper = len(server.model["factors"]), received.update.tables["pairs"].values[:, 0]
+        G = cut_entries(symmetric(upper.astype(np.float64), n), received.noise)
+        A = item_factors(G, self.eigenvectors, received.count / self.people_per_reg, received.noise)
+        return ServerState({**server.model, "factors": A}, {COMPLETE: np.ones(1, np.uint8)}), {}
+
+    def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
+        """Nothing to fit: the model meets any history, also one without times."""
+        return {}
+
+    def client_score(self, context: RoundContext, state: ClientState, history: History) -> Singles:
+        """What her items of the core say of all of it; other items follow by count."""
+        rows = history.rows(valued(self, history.value))
+        people = int(history.owners.max(initial=0)) + 1
+        each = (rows.rows(rows.owners == person) for person in range(people))
+        return np.stack([self._scores(context, mine) for mine in each])
+
+    def _scores(self, context: RoundContext, mine: History) -> Singles:
+        counts = context.model["counts"][:, 0].astype(np.int64)
+        if not self.eigenvectors or context.info.counts is None:
+            return counts.astype(np.float32)
+        core, time = self.core(context.info), mine.time
+        gone = np.zeros(len(mine), np.int64) if time is None else time
+        weight = recency(gone, self.recency) if self.recency else np.ones(len(mine))
+        known = np.isin(mine.item, core)
+        ranks = np.searchsorted(core, mine.item[known]).astype(np.int32)
+        scores = low_rank_scores(np.asarray(context.model["factors"], np.float32), ranks, weight[known])
+        return WeightBlend(core, counts, (), self.discount).scores(mine.item, weight, [(1.0, scores)])
+
+    def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
+        """Nobody is subtracted from what has noise in it: it never told more of her than epsilon allows."""
+        raise SettingError(
+            "people can be taken out of exact sums, but those of this release are rounded, or noisy: epsilon "
+            "bounds what noisy ones tell of anybody, and the next release is made without who has left."
+        )
+
+    def expected_counts(self, data: Interactions) -> Longs:
+        """The public counts there would be without noise."""
+        held = np.maximum(np.bincount(data.user, minlength=data.n_users), 1)
+        counts = np.bincount(data.item, held[data.user] ** -0.5, minlength=data.n_items)
+        whole: Longs = np.rint(SCALE * counts).astype(np.int64)
+        return whole
+
+    def noise_outlook(
+        self, info: FederationInfo, sigmas: Mapping[str, float], noisy: bool
+    ) -> NoiseOutlook | None:
+        """The strongest direction that public counts promise, beside the largest that noise alone has.
+
+        With c the sum of x / sqrt(n) over N people, the strongest direction of their pairs has at least
+        |c|^2 / N (Cauchy and Schwarz); what noise adds to |c|^2 is taken off. A symmetric table of noise, sigma
+        on the diagonal and sigma / sqrt 2 off it, has directions up to the edge sigma sqrt(2 K).
+        """
+        if info.counts is None or not self.eigenvectors:
+            return None
+        squares = float(((info.counts[info.listed] / SCALE) ** 2).sum())
+        added = len(info.listed) * sigmas["counts"] ** 2 if noisy else 0.0
+        edge = noise_edge(sigmas["pairs"], self.core_size(info))
+        signal = max(0.0, squares - added) / info.clients
+        return NoiseOutlook("the strongest direction of what people have together", signal, ENOUGH * edge)
+
+    def kernel(self) -> Kernel:
+        """All clients at once."""
+        from murmura.algorithms.cooccurrence.private_kernel import PrivateCooccurrenceKernel
+
+        return PrivateCooccurrenceKernel(self)
