@@ -191,7 +191,7 @@ def test_a_window_of_another_time_is_refused_by_aggregators_and_devices(
         devices = await one_sum(world)
         ask_again(world, monkeypatch)
         rounds = world.coordinator.rounds
-        rounds._clock = lambda: world.clock.now + 2 * world.timing.window
+        rounds.clock = lambda: world.clock.now + 2 * world.timing.window
         await world.turn()
         assert "must lie in the window of its time, but says 2" in world.coordinator.history()[0]["reason"]
         careless_aggregators(monkeypatch)
@@ -225,7 +225,7 @@ def at_midnight(world: World, monkeypatch: pytest.MonkeyPatch, window: int) -> N
     ask_again(world, monkeypatch)
     windows = world.coordinator.rounds.terms.windows
     world.clock.now = windows.ends(0) - 1.0
-    world.coordinator.rounds._clock = lambda: windows.ends(0) + (1.0 if window else -1.0)
+    world.coordinator.rounds.clock = lambda: windows.ends(0) + (1.0 if window else -1.0)
 
 
 async def back_and_forth(world: World, devices: list[Device], monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from murmura.core.update import Arrays
-from murmura.runtimes.http.coordinator.store import KEPT_MODELS
 from murmura.runtimes.http.device.trust import newest_model
 from murmura.runtimes.http.protocol.log import LoggedModel, unpack_entries
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -65,7 +64,7 @@ def test_going_back_needs_a_pause_and_a_model_that_is_kept(tmp_path: Path) -> No
 
     async def scenario() -> None:
         devices = await world.everyone()
-        for _ in range(KEPT_MODELS + 2):
+        for _ in range(world.setup.keep + 2):
             await world.one_round(devices)
         with pytest.raises(RefusedError, match="needs a paused federation without an open round") as refused:
             world.coordinator.rollback("3")

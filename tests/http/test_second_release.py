@@ -13,7 +13,7 @@ from murmura.algorithms.cooccurrence.releases import Release, ReleaseDifference
 from murmura.cli.joining import _Own
 from murmura.cli.rounds import _awaited
 from murmura.core.contract import History
-from murmura.runtimes.http.coordinator.releases import Releases
+from murmura.runtimes.http.coordinator.releases import CAME, Releases
 from murmura.runtimes.http.coordinator.setup import RoundTiming
 from murmura.runtimes.http.device.device import Device
 from murmura.runtimes.http.device.folder import DeviceFolder
@@ -268,3 +268,64 @@ def test_the_operator_sees_when_the_next_release_begins(tmp_path: Path) -> None:
     asyncio.run(scenario())
     said = "; devices rank with the last release, the next begins 2023-11-15 22:13 UTC"
     assert _awaited(world.coordinator.status()) == said
+
+
+def test_a_release_without_her_waits_until_enough_have_come_or_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four are the minimum. Made at once, with the check taken out, the second release tells her list."""
+    world, careless = sums(tmp_path / "one"), sums(tmp_path / "other")
+
+    async def scenario(world: World, leaving: int) -> list[Device]:
+        devices = await world.everyone()
+        await world.play(devices)
+        for device in devices[12 - leaving :]:
+            world.coordinator.leave(device.identity.token)
+        return devices[: 12 - leaving]
+
+    async def refused() -> None:
+        rest = await scenario(world, 1)
+        sentence = (
+            "1 left and 0 came, but 4 must: the difference of the two releases would tell of those who left"
+        )
+        for _ in range(2):
+            with pytest.raises(RefusedError, match=sentence):
+                world.coordinator.order("renew")
+            world.start_coordinator()  # it remembers how many, and nothing of whom
+        for device in rest[9:]:
+            world.coordinator.leave(device.identity.token)
+        with pytest.raises(RefusedError, match="3 left and 0 came"):
+            world.coordinator.order("renew")
+        await world.join(11)
+        await renew(world)
+
+    async def read() -> None:
+        monkeypatch.setattr(Releases, "_since", lambda *_: 0)
+        rest = await scenario(careless, 1)
+        first = Release.of(careless.coordinator.rounds.now.server)
+        await renew(careless)
+        await played_by(careless, rest)
+        second = Release.of(careless.coordinator.rounds.now.server)
+        lost = ReleaseDifference(second, first, LEAST).counts
+        assert np.flatnonzero(lost).tolist() == careless.rows(11).item.tolist()
+
+    asyncio.run(refused())
+    asyncio.run(read())
+
+
+def test_who_comes_alone_and_noise_do_not_hold_a_release_up(tmp_path: Path) -> None:
+    world = sums(tmp_path)
+
+    async def scenario() -> None:
+        devices = await world.everyone()
+        await world.play(devices)
+        rounds = world.coordinator.rounds
+        at, windows, releases = rounds.now.position, rounds.terms.windows, rounds.store.releases
+        releases._store.write(releases.moved(CAME))
+        assert releases.renewed(at, windows, 4).done == 0
+        world.coordinator.leave(devices[0].identity.token)
+        with pytest.raises(RefusedError, match="1 left and 1 came"):
+            releases.renewed(at, windows, 4)
+        assert releases.renewed(at, windows, 0).done == 0  # noise covers it
+
+    asyncio.run(scenario())

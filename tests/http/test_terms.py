@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from murmura.channel.accountant import AGAINST, UNIT
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.errors import FederationError
 from murmura.runtimes.http.device import device
 from murmura.runtimes.http.device.trust import TermsChangedError, fetch_terms
@@ -80,10 +82,12 @@ WRONG: dict[str, list[Any]] = {
     "windows": [{}, {"start": -1, "seconds": 5}, {"start": 0, "seconds": -5}, {"start": 2**41, "seconds": 0}],
     "noise": [
         None,
-        {**PLAIN["noise"], "seed": -0.5},
-        {**PLAIN["noise"], "vector": "1"},
+        {**PLAIN["noise"], "multipliers": {"train": -0.5}},
+        {**PLAIN["noise"], "answers": {"train": "1"}},
         {**PLAIN["noise"], "epsilon": None},
         {**PLAIN["noise"], "delta": -1},
+        {**PLAIN["noise"], "epsilon": 10**400},
+        {**PLAIN["noise"], "multipliers": {"train": 10**400}},
         {"seed": 0},
     ],
 }  # fmt: skip
@@ -316,7 +320,15 @@ def test_an_aggregator_agrees_once_and_to_what_its_operator_stands_for(tmp_path:
     assert "must name this machine as the seed aggregator" in str(swapped)
     assert "three different keys" in str(offer(coordinator=true.seed_aggregator.key))
     assert "must name this aggregator and its coordinator" in str(offer(coordinator="00" * 32))
-    assert "adds no noise" in str(offer(noise=replace(true.noise, seed=1.0)))
+    assert "must claim no epsilon" in str(offer(noise=replace(true.noise, epsilon=1.0)))
+    little = NoiseTerms(1.0, 1e-5, {"train": 3.0}, {"train": 1}, UNIT, AGAINST)
+    assert "epsilon 1, but bounds it to 1.27; take no part" in str(offer(noise=little))
+    for tiny in (1e-13, 1e-200, 0.0):
+        without = offer(noise=replace(little, multipliers={"train": tiny}))
+        assert "epsilon 1, but bounds it to inf" in str(without)
+    often = replace(little, answers={"train": 2**32 - 1})  # counted one by one it would take minutes
+    assert "epsilon 1, but bounds it to 2.39e+08" in str(offer(noise=often))
+    assert "unit and against whom" in str(offer(noise=replace(little, epsilon=4.0, against="everybody")))
     content = true.encode()
     for forged in (
         bytes(64) + content,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from murmura.channel.chain import chain
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.ring import Ring
 from murmura.channel.sealing import unseal
 from murmura.channel.shares import expand
@@ -40,7 +41,7 @@ from murmura.runtimes.http.protocol.manifest import SignedManifest
 from murmura.runtimes.http.protocol.merkle import extends, includes, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.released_sum import ReleasedSum
-from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
 from tests.channel import plain_hpke

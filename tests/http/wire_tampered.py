@@ -71,7 +71,7 @@ def _terms() -> list[Row]:
         ("terms", "one sealing key for both aggregators", changed(vector_aggregator=same_seal), "forged"),
         ("terms", "both aggregators on one host", changed(vector_aggregator=elsewhere), "forged"),
         ("terms", "a catalogue that may change", changed(catalogue=moving), "malformed"),
-        ("terms", "noise below zero", changed(noise={**plain["noise"], "seed": -1}), "malformed"),
+        ("terms", "noise below zero", changed(noise={**plain["noise"], "epsilon": -1}), "malformed"),
         ("terms", "cut off", good.signed_terms(content)[:-1], "malformed"),
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from murmura.algorithms import algorithm
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expanded_sum, split
 from murmura.core.channel import ChannelSettings
@@ -35,7 +36,6 @@ from murmura.runtimes.http.protocol.terms import (
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
-    NoiseTerms,
     ReleaseWindows,
 )
 from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
@@ -154,6 +154,7 @@ def manifests() -> tuple[Manifest, Manifest, Manifest]:
         deadline=OPENED - 140,
         hold=5.0,
         spread=20.0,
+        privacy=None,
     )
     first = replace(
         opening,

@@ -16,14 +16,18 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
+from murmura.channel.chain import Chain
+from murmura.channel.secure_aggregation import PROTOCOLS
+from murmura.channel.secure_aggregation.sum_protocol import AbortedSumError, DropOuts
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, RoundContext, Total
 from murmura.core.errors import DivergenceError, FederationError, MurmuraError, SettingError
-from murmura.core.kernel import CohortRound, Kernel, SequentialKernel
-from murmura.core.settings import settings
+from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, SequentialKernel
+from murmura.core.settings import Fraction, settings
 from murmura.core.update import RunningSum, SentUpdate, Update
 from murmura.engine.federation import Federation, failure, server_step
+from murmura.engine.liars import lying
 from murmura.engine.visit import Visit, stage, visit
 
 _Answer = tuple[Visit | None, str | None]  # or why there is none
@@ -36,12 +40,15 @@ class InProcess:
 
     `path`: "kernel" insists on the compiled path, "plain" on the loop, "auto" compiles where it can.
     `wire` sends every update through its bytes, `arrival` seeds a shuffled order of answers (plain loop only).
+    `drop_out` is the share of devices that are lost in each sum of a simulated protocol, half of them before
+    their upload and half after it.
     """
 
     workers: Annotated[int, Field(ge=1)] = 1
     path: Literal["auto", "plain", "kernel"] = "auto"
     wire: bool = False
     arrival: int | None = None
+    drop_out: Fraction = 0.0
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
         """The algorithm's compiled path, if it is wanted and knows the channel of the phases `through` one.
@@ -78,7 +85,7 @@ class InProcess:
         """Whether the kernel runs the rounds of one client itself."""
         kernel, alone = f.kernel, len(f.plan.itinerary.training) == 1 and phase.repeat is None
         alone = alone and phase.part == 1 and not phase.follows
-        if not isinstance(kernel, SequentialKernel) or not f.plan.channel.plain:
+        if not isinstance(kernel, SequentialKernel) or not f.plan.channel.plain or f.record_sums is not None:
             return False
         return called == 1 and alone and kernel.sequential(phase)
 
@@ -87,27 +94,77 @@ class InProcess:
         clients, chain = f.takes_part(phase, clients), f.plan.chains.get(phase.name)
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
-        if f.kernel is not None and f.kernel.covers(phase, channel=chain is not None):
-            received: Total | IndividualUpdates = self._compiled(f, f.kernel, phase, round, clients)
-            f.remember_counted(phase, clients.tolist())
+        through: CompiledChannel | None = chain
+        called, wicked = clients, clients[:0]
+        if f.liars is not None:
+            context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
+            wicked, with_lies = lying(f.liars, f.plan, phase, context, called)
+            clients, through = np.setdiff1d(called, wicked), with_lies or chain
+        if chain is not None and chain.settings.channel in PROTOCOLS:
+            if (summed := self._protected(f, phase, round, clients)) is None:
+                return
+            received: Total | IndividualUpdates = summed
+        elif f.kernel is not None and f.kernel.covers(phase, channel=chain is not None) and _compiles(chain):
+            received = self._compiled(f, f.kernel, phase, round, clients, through)
+            f.remember_counted(phase, called.tolist())
         else:
-            received = self._plain(f, phase, round, clients)
+            received = self._plain(f, phase, round, clients, wicked, through)
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
+        f.show_sum(phase, round, clients, received)
         f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
         f.count_outcome(phase, clients)
 
-    def _compiled(self, f: Federation, kernel: Kernel, phase: Phase, round: int, clients: Ints) -> Total:
+    def _protected(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | None:
+        """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
+        chain, everyone = f.plan.chains[phase.name], clients.tolist()
+        lost = DropOuts.drawn(everyone, self.drop_out, round)
+        session = PROTOCOLS[chain.settings.channel]().begin(everyone, chain.ring, lost)
+        for client in everyone:
+            visited, _ = self._visit(f, phase, round, client)
+            assert visited is not None
+            assert visited.vector is not None
+            f.keep(client, visited.state)
+            if client not in lost.before:
+                session.add(client, visited.vector)
+                _count(f, phase, round, client, visited)
+                if f.record is not None:
+                    f.record(SentUpdate(phase.name, round, client, f.server.model, visited.update))
+        try:
+            summed = session.finish()
+        except AbortedSumError:
+            if phase.repeat is not None or len(f.plan.itinerary.training) > 1:
+                raise  # what follows needs it
+            return None
+        f.tally.bytes_up += summed.cost.bytes_up - len(summed.counted) * chain.upload_bytes
+        f.remember_counted(phase, summed.counted)
+        return chain.sum_up(summed.total.astype(np.int64), round)
+
+    def _compiled(
+        self,
+        f: Federation,
+        kernel: Kernel,
+        phase: Phase,
+        round: int,
+        clients: Ints,
+        through: CompiledChannel | None,
+    ) -> Total:
         """The sum of a cohort by the algorithm's kernel."""
-        plan, chain = f.plan, f.plan.chains.get(phase.name)
-        cohort = CohortRound(
-            plan.info, phase, round, f.received_model(phase), plan.people, clients, self.workers, chain
-        )
+        plan, model = f.plan, f.received_model(phase)
+        cohort = CohortRound(plan.info, phase, round, model, plan.people, clients, self.workers, through)
         total, rows = kernel.cohort_sum(cohort, f.states, f.tally)
         f.count_visits(phase, len(clients), rows, clients)
         return total
 
-    def _plain(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | IndividualUpdates:
+    def _plain(
+        self,
+        f: Federation,
+        phase: Phase,
+        round: int,
+        clients: Ints,
+        wicked: Ints,
+        through: CompiledChannel | None,
+    ) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
         chain, individual = f.plan.chains.get(phase.name), dict[int, Update]()
         vectors = np.zeros(0 if chain is None else chain.words, np.int64)
@@ -132,10 +189,10 @@ class InProcess:
                 f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
-        f.remember_counted(phase, counted)
+        f.remember_counted(phase, [*counted, *wicked.tolist()])
         if phase.combine == "each":
             return IndividualUpdates(individual)
-        return Total(total.update(), total.count) if chain is None else chain.sum_up(vectors, round)
+        return Total(total.update(), total.count) if through is None else through.sum_up(vectors, round)
 
     def _answers(
         self, f: Federation, phase: Phase, round: int, clients: Ints, vectors: Longs
@@ -179,6 +236,11 @@ class InProcess:
                 return None, str(error)
             raise failure(f"client {client}", round, phase.name, error.__notes__[-1], error) from error
         return made, why
+
+
+def _compiles(chain: Chain | None) -> bool:
+    """Compiled paths clip by L2 alone."""
+    return chain is None or chain.settings.channel != "laplace"
 
 
 def _run_sequential(f: Federation, phase: Phase, rounds: range) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import Preset
 from murmura.channel import signing
+from murmura.channel.noise import NoiseSource, simulated_noise, system_noise
 from murmura.channel.shares import Entropy
 from murmura.core.codec import decode
 from murmura.core.consent import Permission
@@ -96,6 +97,7 @@ class Servers:
     network: Network
     clock: VirtualClock
     entropy: Entropy = os.urandom
+    noise: NoiseSource = system_noise  # of the aggregators
     aggregators: dict[Role, Aggregator] = field(default_factory=dict)
     admitter: ServerKey = field(default_factory=lambda: ServerKey(signing.new_key()))  # who invites
     coordinator: Coordinator = field(init=False)
@@ -117,7 +119,8 @@ class Servers:
     def start_aggregator(self, role: Role, minimum: int = 1) -> Aggregator:
         """Start one from its file: the first time, or again."""
         store = self._store(role, "aggregator")
-        made = Aggregator(role, store, self.clock, minimum, self.coordinator.key.public)
+        key = self.coordinator.key.public
+        made = Aggregator(role, store, self.clock, minimum, key, noise=self.noise)
         self.aggregators[role] = made
         self.network.machines[f"http://{role}"] = partial(respond, made, endpoints.AGGREGATOR)
         return made
@@ -178,7 +181,7 @@ class _RunningFederation:
     def __init__(self, f: Federation, arrival: int | None) -> None:
         self.federation, self._arrival = f, arrival
         plan, algorithm = f.plan, f.plan.algorithm
-        if f.record is not None:
+        if f.record is not None or f.record_sums is not None:
             raise SettingError("updates on the wire are shares, so loopback can show none; record in process.")
         name = f"{algorithm.name} by loopback"
         self._preset = Preset(name, type(algorithm), "", parts=(), fixed=plan.schedule)
@@ -193,7 +196,8 @@ class _RunningFederation:
         )
         folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _UpdateLog()
         weakref.finalize(self, shutil.rmtree, folder)
-        self.servers = Servers(folder, setup, self._network, clock)
+        noise = simulated_noise(plan.seed)  # of a simulation, as in process: nobody is protected by it
+        self.servers = Servers(folder, setup, self._network, clock, noise=noise)
         weakref.finalize(self, self.servers.close)
         with ALGORITHMS.also(name, self._preset):
             self._devices: list[Device] = asyncio.run(self._join(_devices(plan)))

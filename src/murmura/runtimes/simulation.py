@@ -16,6 +16,7 @@ from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
 from murmura.core.model import Model
+from murmura.core.observed_sum import SumObserver
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import UpdateObserver
@@ -72,8 +73,12 @@ class FederatedMethod(Method):
         folder: Path | None = None,
         checkpoint_every: int | None = None,
         record: UpdateObserver | None = None,
+        record_sums: SumObserver | None = None,
     ) -> FederatedModel:
-        """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves."""
+        """Train a federation of the users of `train`, or of their groups; `record` is shown what leaves.
+
+        `record_sums` is shown what the server receives of it.
+        """
         self.check(train, seed)
         groups = self.groups(train, seed)
         fitted = fit(
@@ -84,6 +89,7 @@ class FederatedMethod(Method):
             watch=watch,
             progress=progress,
             record=record,
+            record_sums=record_sums,
         )
         return fitted if groups is None else replace(fitted, names=groups.labels)
 

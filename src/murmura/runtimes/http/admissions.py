@@ -54,6 +54,17 @@ class AdmissionDesk:
         self._revoked.update(listed)
         return listed
 
+    def bar(self, slot: int) -> None:
+        """At a coordinator: a place is taken away, and its admission gives no other one."""
+        found = self._store.row("SELECT admission FROM devices WHERE slot = ?", (slot,))
+        if found is None:
+            return
+        barred = [] if found[0] is None else [bytes(found[0])]  # in an open federation there is none to bar
+        rows = [("INSERT OR IGNORE INTO revoked VALUES (?)", (one,)) for one in barred]
+        gone = ("DELETE FROM devices WHERE slot = ?", (slot,))
+        self._store.write([*rows, gone], durable=True, forget=True)
+        self._revoked.update(barred)
+
     def counted(self, phase: str, window: int, admissions: list[bytes]) -> list[Statement]:
         """What remembers who was counted in a phase that another one follows, for this window alone."""
         rows = [

@@ -19,8 +19,12 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+
+from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
+from murmura.core.rng import Words
 from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.agreement import Agreement
@@ -56,8 +60,9 @@ class Aggregator:
         coordinator: bytes | None,
         admitter: bytes | None = None,
         accept: bytes | None = None,
+        noise: NoiseSource = system_noise,
     ) -> None:
-        self.role, self.minimum = role, minimum
+        self.role, self.minimum, self._noise = role, minimum, noise
         self.key, self.sealing_key = ServerKey.load_or_create(store), SealingKey.load_or_create(store)
         self._store, self._clock, self._admitter = store, clock, admitter
         self.agreement = Agreement(
@@ -130,6 +135,7 @@ class Aggregator:
             raise RefusedError(
                 "forged", "a manifest must be in the public log before it is opened, but is not."
             )
+        manifest.check_privacy(self.terms)
         counts, evidence = wire.unpack_pair(more) if more else (b"", b"")
         before, info = self.agreement.info, self.agreement.info_of(manifest, counts)
         check_released(self.terms, before, info, self._store, manifest, evidence)
@@ -139,7 +145,7 @@ class Aggregator:
         return signed
 
     def _begin(self, manifest: Manifest, phase: Phase, info: FederationInfo) -> None:
-        ring = self.terms.chain(manifest.phase, info, manifest.largest).ring
+        chain = self.terms.chain(manifest.phase, info, manifest.largest)
         row = (manifest.serial, manifest.hash, "open", manifest.phase, manifest.window, None, None)
         self._store.write(
             [
@@ -154,10 +160,10 @@ class Aggregator:
             durable=True,
             forget=True,
         )
-        share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else ring.message_bytes)
+        share_bytes = wire.SHARE_HEADER + (SEED_BYTES if self.role == "seed" else chain.ring.message_bytes)
         duplicate = "another share was accepted under this report id before."
         self._open = CollectedRound(
-            self._kind, manifest, phase, ring, AcceptedReports(manifest, share_bytes, "share", duplicate)
+            self._kind, manifest, phase, chain, AcceptedReports(manifest, share_bytes, "share", duplicate)
         )
 
     def _check_window(self, manifest: Manifest, phase: Phase) -> None:
@@ -323,7 +329,7 @@ class Aggregator:
         twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
-        packed = o.ring.pack(o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum)))
+        packed = self._with_noise(o, o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum)))
         phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
         followed = any(phase.follows == o.phase.name for phase in phases)
         admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
@@ -332,6 +338,13 @@ class Aggregator:
         self._store.write([final, *counted], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
+
+    def _with_noise(self, o: CollectedRound, half: Words) -> bytes:
+        """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""
+        if not o.chain.noisy:
+            return o.ring.pack(half)
+        drawn = o.chain.noise(self._noise(self.role, o.phase.name, o.manifest.round))
+        return o.ring.pack(o.ring.wrap(half.astype(np.int64) + drawn))
 
     def forget(self, name: bytes, command: bytes) -> bool:
         """The coordinator has the sum: its list of reports and the sum itself need not stay."""

@@ -12,7 +12,7 @@ from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
 from murmura.runtimes.http.protocol.manifest import Manifest
 from murmura.runtimes.http.protocol.refusals import RefusedError
-from murmura.runtimes.http.protocol.terms import FederationTerms, NoiseTerms
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import SIGNATURE_BYTES
 
 
@@ -122,8 +122,6 @@ class Agreement:
                 "devices are invited from this aggregator's folder, but the terms let others in; start "
                 "it with --no-admit if that is meant.",
             )
-        if offered.noise != NoiseTerms():
-            raise RefusedError("version", "this aggregator adds no noise, but the terms want some; update it.")
         if self._terms is not None and offered.hash != self._accept:
             changed = "; ".join(self._terms.differences(offered))
             raise RefusedError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expanded_sum
 from murmura.core.contract import Phase
@@ -23,11 +24,16 @@ class CollectedRound:
     kind: int  # of the shares: seeds or vectors
     manifest: Manifest
     phase: Phase
-    ring: Ring
+    chain: Chain
     accepted: AcceptedReports
     seeds: dict[bytes, bytes] = field(default_factory=dict)  # report -> seed (seed aggregator)
     admitted: dict[bytes, bytes] = field(default_factory=dict)  # admission -> its one report
     total: Words = field(init=False)  # the running sum (vector aggregator)
+
+    @property
+    def ring(self) -> Ring:
+        """Where shares are added up."""
+        return self.chain.ring
 
     def __post_init__(self) -> None:
         self.total = np.zeros(self.ring.words, np.uint32)

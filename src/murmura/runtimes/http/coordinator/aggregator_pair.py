@@ -102,15 +102,18 @@ class AggregatorPair:
         reply = (await ask(send, "GET", f"{self.vector.url}/rounds/{name.hex()}")).json()
         return _number(reply.get("reports"))
 
-    async def total(self, send: Transport, name: bytes, ring: Ring, called: int) -> tuple[ReleasedSum, int]:
-        """The sum over the reports both agree on, in two halves, and how many they are."""
+    async def total(
+        self, send: Transport, name: bytes, ring: Ring, called: int
+    ) -> tuple[ReleasedSum, list[bytes]]:
+        """The sum over the reports both agree on, in two halves, and which they are."""
         at = f"{self.vector.url}/rounds/{name.hex()}"
         command = self.key.sign("close", name)
         longest = SIGNATURE_BYTES + LONGEST_LIST * called * wire.ID_BYTES
         listed = (await ask(send, "POST", f"{at}/close", command, largest=longest)).body
         ids = listed[SIGNATURE_BYTES:]
         check_signature(bytes.fromhex(self.vector.key), "reports", name + ids, listed[:SIGNATURE_BYTES])
-        count = len(wire.unpack_ids(ids))
+        reports = wire.unpack_ids(ids)
+        count = len(reports)
         if count < self.terms.minimum:
             raise RefusedError(
                 "too-few",
@@ -119,7 +122,7 @@ class AggregatorPair:
         most = 2 * SIGNATURE_BYTES + ring.message_bytes
         signed, *first = await self._release(send, self.seed, name, listed[:SIGNATURE_BYTES], ids, most)
         _, *second = await self._release(send, self.vector, name, signed, ids, most)
-        return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), count
+        return ReleasedSum.of(name, ids, (first[0], first[1]), (second[0], second[1])), reports
 
     async def _release(
         self, send: Transport, address: AggregatorAddress, name: bytes, agreed: bytes, ids: bytes, most: int

@@ -11,10 +11,11 @@ import re
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.runtimes.http.admissions import AdmissionDesk
+from murmura.runtimes.http.coordinator.releases import CAME, LEFT
+from murmura.runtimes.http.coordinator.round_status import OPERATORS
 from murmura.runtimes.http.coordinator.rounds import Clock, RoundRunner
 from murmura.runtimes.http.coordinator.setup import FederationSetup
-from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.database import ServerDatabase, Statement
 from murmura.runtimes.http.protocol.admission import Admission, check_join
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.refusals import RefusedError
@@ -31,7 +32,8 @@ class Coordinator:
         setup.remember(store)
         self.key = ServerKey.load_or_create(store)
         self._store, self._clock, self._entropy = store, clock, entropy
-        self.rounds, self._desk = RoundRunner(setup, store, self.key, clock, entropy), AdmissionDesk(store)
+        self.rounds = RoundRunner(setup, store, self.key, clock, entropy)
+        self._desk = self.rounds.desk
         self.operator_token = store.fact_or("operator", lambda: entropy(32).hex().encode()).decode()
 
     def register(
@@ -59,7 +61,8 @@ class Coordinator:
             raise RefusedError("duplicate", f"slot {slot} is taken, or this device has another.")
         if known is None:
             row = (slot, _hashed(token), admitted, self._clock(), 0)
-            self._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row)])
+            came = self.rounds.store.releases.moved(CAME)
+            self._store.write([("INSERT INTO devices VALUES (?, ?, ?, ?, ?)", row), *came])
         return {"token": token, "slot": slot, "federation": self.rounds.store.federation}
 
     def _admitted(self, token: str, admission: object, proof: object) -> bytes | None:
@@ -79,23 +82,28 @@ class Coordinator:
     def revoke(self, message: bytes) -> int:
         """Admissions that the admitter takes back lose their places; how many were named."""
         keys = self._desk.revoke(self.rounds.terms, message)
-        self._store.write([("DELETE FROM devices WHERE admission = ?", (key,)) for key in keys], forget=True)
+        there = "SELECT 1 FROM devices WHERE admission = ?"
+        left = self._left(sum(self._store.row(there, (key,)) is not None for key in keys))
+        gone = [("DELETE FROM devices WHERE admission = ?", (key,)) for key in keys]
+        self._store.write([*gone, *left], forget=True)
         return len(keys)
+
+    def _left(self, people: int = 1) -> list[Statement]:
+        return self.rounds.store.releases.moved(LEFT, people)
 
     def remove(self, slot: str) -> dict[str, Any]:
         """Free a place, by the operator."""
         number = int(slot) if slot.isascii() and slot.isdigit() and len(slot) < 10 else -1
         if self._store.row("SELECT 1 FROM devices WHERE slot = ?", (number,)) is None:
             raise RefusedError("unknown", f"there is no device in place {slot[:20]}.")
-        self._store.write([("DELETE FROM devices WHERE slot = ?", (number,))], forget=True)
+        self._store.write([("DELETE FROM devices WHERE slot = ?", (number,)), *self._left()], forget=True)
         return {"removed": number}
 
     def _free_slot(self, places: int) -> int:
         """The first slot nobody has: by a query, as there may be many devices."""
         found = self._store.row(
-            "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN "
-            "(SELECT min(slot) + 1 FROM devices d WHERE NOT EXISTS "
-            "(SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
+            "SELECT CASE WHEN EXISTS (SELECT 1 FROM devices WHERE slot = 0) THEN (SELECT min(slot) + 1 FROM "
+            "devices d WHERE NOT EXISTS (SELECT 1 FROM devices n WHERE n.slot = d.slot + 1)) ELSE 0 END"
         )
         assert found is not None
         if found[0] >= places:
@@ -104,7 +112,8 @@ class Coordinator:
 
     def leave(self, token: str) -> dict[str, Any]:
         """Forget a device."""
-        self._store.write([("DELETE FROM devices WHERE slot = ?", (self.slot(token),))], forget=True)
+        gone = "DELETE FROM devices WHERE slot = ?", (self.slot(token),)
+        self._store.write([gone, *self._left()], forget=True)
         return {"left": True}
 
     def slot(self, token: str) -> int:
@@ -231,8 +240,7 @@ class Coordinator:
 
     def about(self) -> dict[str, Any]:
         """What anyone may know before joining."""
-        status = self.rounds.status()
-        status.pop("open")
+        status = {key: value for key, value in self.rounds.status().items() if key not in OPERATORS}
         return {
             "protocol": PROTOCOL,
             "federation": self.rounds.store.federation,
@@ -244,11 +252,8 @@ class Coordinator:
 
     def status(self) -> dict[str, Any]:
         """Everything an operator may know; nothing about one person."""
-        return {
-            **self.about(),
-            "devices": len(self.rounds.store.registered()),
-            "open": self.rounds.status()["open"],
-        }
+        own = {key: value for key, value in self.rounds.status().items() if key in OPERATORS}
+        return {**self.about(), "devices": len(self.rounds.store.registered()), **own}
 
     def metrics(self) -> dict[str, float]:
         """The same in numbers, for whoever watches many machines."""
@@ -259,6 +264,10 @@ class Coordinator:
             "murmura_rounds_done": status["rounds_done"],
             "murmura_rounds_committed_total": counters.committed,
             "murmura_rounds_abandoned_total": counters.abandoned,
+            "murmura_rounds_void_total": counters.void,
+            "murmura_places_barred_total": self.rounds.search.barred,
+            "murmura_step_largest_row": self.rounds.drift.last,
+            "murmura_step_drift": self.rounds.drift.z,
             "murmura_round_reports": live["reports"],
             "murmura_round_called": live["called"],
         }

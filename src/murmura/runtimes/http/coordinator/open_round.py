@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
@@ -21,6 +22,12 @@ class OpenRound:
     reports: int = 0
     tickets: dict[int, bytes] = field(default_factory=dict)  # slot -> its one report; never written down
     individual_reports: IndividualReports | None = None  # in readable mode only
+    summed: frozenset[int] = frozenset()  # slots whose reports the sum is of; never written down
+
+    def holders(self, reports: Iterable[bytes]) -> frozenset[int]:
+        """Whose reports these are, as far as this process gave them tickets."""
+        named = set(reports)
+        return frozenset(slot for slot, given in self.tickets.items() if given in named)
 
     def holder(self, report: bytes) -> int | None:
         """Whose report id this is."""
@@ -38,3 +45,4 @@ class RoundCounters:
 
     committed: int = 0
     abandoned: int = 0
+    void: int = 0  # of these, those whose sum broke the bounds

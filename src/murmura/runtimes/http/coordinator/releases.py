@@ -3,6 +3,9 @@
 Where all exchanges are of the opening, the last of them completes a release. The operator may ask for another:
 its sums begin with nothing of the first, in the next window, and devices rank with the first until the second
 is complete.
+
+Who has left since the first is what the second lacks. Of exact sums the difference would be her list if nobody
+else came or left, so another release waits until as many have as a sum must be of.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from murmura.runtimes.http.protocol.terms import ReleaseWindows
 from murmura.runtimes.http.protocol.wire import HASH_BYTES
 
 COMPLETE, DIFFERENCE = "complete release", "release difference"  # facts
+CAME, LEFT = "came since the release", "left since the release"  # facts: how many, never who
 _MODEL = len(b"model\0") + 8  # where an entry of the log names its model, and then counts
 
 
@@ -49,7 +53,15 @@ class Releases:
 
     def completed(self, entry: bytes, difference: str = "") -> list[Statement]:
         """The changes that make the model of this entry the one devices rank with; b"": whatever is newest."""
-        return [put_fact(COMPLETE, entry), put_fact(DIFFERENCE, difference.encode())]
+        none = [put_fact(CAME, b"0"), put_fact(LEFT, b"0")]
+        return [put_fact(COMPLETE, entry), put_fact(DIFFERENCE, difference.encode()), *none]
+
+    def moved(self, kind: str, people: int = 1) -> list[Statement]:
+        """The change that counts people who came or left since the release; none before there is one."""
+        return [put_fact(kind, str(self._since(kind) + people).encode())] if self._complete and people else []
+
+    def _since(self, kind: str) -> int:
+        return int(self._store.fact(kind) or b"0")
 
     def replaced(self, position: Position) -> bool:
         """Whether another release is asked for while one is complete."""
@@ -59,8 +71,11 @@ class Releases:
         """What devices are to rank with, and where it is logged: the newest model, of sums a complete one."""
         return self._log.newest_model(head, self._complete)
 
-    def renewed(self, at: Position, windows: ReleaseWindows) -> Position:
-        """Where another release begins; refuses where there can be none."""
+    def renewed(self, at: Position, windows: ReleaseWindows, minimum: int) -> Position:
+        """Where another release begins; refuses where there can be none.
+
+        Once somebody has left two releases must differ by `minimum` people; 0 where noise covers that.
+        """
         if self._itinerary.training:
             raise RefusedError("late", "only a federation without training rounds makes a second release.")
         if not self.ends_with(at):
@@ -70,5 +85,12 @@ class Releases:
                 "released",
                 "a second release needs another window, but this one never ends; begin another federation, "
                 "with --window.",
+            )
+        came, left = self._since(CAME), self._since(LEFT)
+        if left and came + left < minimum:
+            raise RefusedError(
+                "too-few",
+                f"since the last release {left} left and {came} came, but {minimum} must: the difference of "
+                "the two releases would tell of those who left; wait for more.",
             )
         return Position(0, 0, at.round, at.serial)

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from murmura.channel.shares import Entropy
-from murmura.core.channel import READABLE
 from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
 from murmura.core.errors import FederationError, MurmuraError, SettingError
+from murmura.core.rng import Rng
 from murmura.engine.federation import server_step
-from murmura.engine.itinerary import Position
+from murmura.engine.itinerary import Position, outlook_of
 from murmura.runtimes.http.acceptance import AcceptedReports
+from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, decoded
 from murmura.runtimes.http.coordinator.agreement import TermsKeeper
+from murmura.runtimes.http.coordinator.breaker_search import BreakerSearch
+from murmura.runtimes.http.coordinator.drift import DriftWatch
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
 from murmura.runtimes.http.coordinator.open_round import OpenRound, RoundCounters
+from murmura.runtimes.http.coordinator.round_status import round_status
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.coordinator.store import CoordinatorStore
 from murmura.runtimes.http.database import ServerDatabase
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import LogHead
-from murmura.runtimes.http.protocol.manifest import Download, Manifest, SignedManifest
+from murmura.runtimes.http.protocol.manifest import Download, Manifest, RoundPrivacy, SignedManifest
 from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport
@@ -44,8 +47,9 @@ class RoundRunner:
     ) -> None:
         self.setup, self.itinerary = setup, setup.itinerary()
         self.store = CoordinatorStore(setup, self.itinerary, store, entropy)
-        self._key, self._clock, self._entropy = key, clock, entropy
+        self._key, self.clock, self._entropy = key, clock, entropy
         self.keeper = TermsKeeper(setup, store, self.store.log, key, clock)
+        self.desk, self.search, self.drift = AdmissionDesk(store), BreakerSearch(), DriftWatch(store)
         self._known_pair: AggregatorPair | None = None
         self.counters = RoundCounters()
         self.state = self.store.state
@@ -127,7 +131,7 @@ class RoundRunner:
         if self.live is not None:
             m = self.live.manifest
             limit = m.deadline + (PATIENCE * (m.deadline - m.opened) if self.live.published else 0.0)
-            if self._clock() > limit:
+            if self.clock() > limit:
                 self._abandon(why)
 
     async def _begin_round(self, send: Transport) -> None:
@@ -142,6 +146,9 @@ class RoundRunner:
             return
         previous, before = self.store.last_round()
         called = self.itinerary.cohort(at, registered, self.setup.server_secret, before)
+        if self.search.applies(self.itinerary.phase(at), at.step):
+            secret, least = self.setup.server_secret, self.setup.channel.minimum_cohort
+            called = self.search.calls(called, registered, least, Rng(secret, at.round))
         manifest = self._manifest(len(called), previous)
         self.store.open_round(manifest, called)
         self.live = OpenRound(manifest, manifest.hash, frozenset(called.tolist()))
@@ -151,7 +158,7 @@ class RoundRunner:
         """An exchange that follows another asks whom that one counted in this window; else that one is next."""
         at, phases = self.now.position, [phase.name for phase in self.itinerary.opening]
         follows = self.itinerary.phase(at).follows
-        window = self.terms.windows.at(self._clock())
+        window = self.terms.windows.at(self.clock())
         if follows in phases and self.store.released(follows, window) is None:
             self.store.go_back(replace(at, done=phases.index(follows), step=0))
             self._look_again()
@@ -160,13 +167,13 @@ class RoundRunner:
     def _waits(self) -> bool:
         """An exchange of the opening that devices have heard of waits for the next window to be done again."""
         phase, windows = self.itinerary.phase(self.now.position), self.terms.windows
-        window = windows.at(self._clock())
+        window = windows.at(self.clock())
         asked = 0 if phase.repeat is None else self.store.attempts(phase.name, window)
         self.waits_until = windows.ends(window) if phase.repeat is not None and asked >= phase.repeat else 0.0
         return self.waits_until > 0
 
     def _manifest(self, called: int, previous: str) -> Manifest:
-        at, setup, now = self.now.position, self.setup, round(self._clock(), 3)
+        at, setup, now = self.now.position, self.setup, round(self.clock(), 3)
         phase = self.itinerary.phase(at)
         return Manifest(
             protocol=PROTOCOL,
@@ -191,6 +198,7 @@ class RoundRunner:
             deadline=now + setup.timing.round,
             hold=setup.timing.hold,
             spread=setup.timing.spread,
+            privacy=RoundPrivacy.of(self.terms.noise, phase.name),
         )
 
     async def _publish(self, live: OpenRound, send: Transport) -> None:
@@ -234,7 +242,7 @@ class RoundRunner:
         m = live.manifest
         if live.individual_reports is not None:
             live.reports = live.individual_reports.count
-            if live.reports >= m.called or self._clock() > m.deadline:
+            if live.reports >= m.called or self.clock() > m.deadline:
                 used, least = live.individual_reports.used, self.terms.minimum
                 if used < least:
                     raise RefusedError("too-few", f"a round needs {least} updates, but only {used} arrived.")
@@ -249,11 +257,16 @@ class RoundRunner:
             if error.code != "released":  # it was released before this coordinator was restarted
                 raise
             live.reports = m.called
-        if live.reports >= m.called or self._clock() > m.deadline:
+        if live.reports >= m.called or self.clock() > m.deadline:
             chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
-            released, count = await pair.total(send, m.hash, chain.ring, m.called)
-            received = decoded(chain, released.total(chain.ring), m.round, count)
-            self._commit(live, received, count, {}, released.encode())
+            released, reports = await pair.total(send, m.hash, chain.ring, m.called)
+            live.summed = live.holders(reports)
+            try:
+                received = decoded(chain, released.total(chain.ring), m.round, len(reports))
+            except FederationError as error:
+                self._void(live, str(error))
+            else:
+                self._commit(live, received, len(reports), {}, released.encode())
             with contextlib.suppress(
                 MurmuraError
             ):  # it forgets the round at the latest when the next one opens
@@ -273,14 +286,40 @@ class RoundRunner:
         server, answers = self._step(live.manifest, received)
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
-        serial, ended = live.manifest.serial, self._clock()
+        serial, ended = live.manifest.serial, self.clock()
         m = live.manifest
         kept = (m.phase, m.window, released) if self._followed(m) else None
+        if self.itinerary.phase(self.now.position).repeat is None:
+            said += self.search.good(live.summed, self.desk)
+        before = self.now.server.model
         self.store.commit(serial, position, server, answers, count, ended, said, live.presence, kept)
         self.counters.committed += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live = None
         self._look_again()
+        self.drift.note(before, self.now.server.model)
+        self._check_outlook()
+
+    def _check_outlook(self) -> None:
+        """Pause where noisy counts show that noise will drown the rest: it need not be asked for, nor spent."""
+        outlook = outlook_of(self.itinerary, self.terms.noise, noisy=True)
+        done = self.itinerary.finished(self.now.position)
+        if outlook is None or not outlook.hopeless or self.setup.channel.hopeless or done:
+            return
+        self.set_state("paused")
+        outlook.check(self.terms.noise.epsilon)
+
+    def _void(self, live: OpenRound, why: str) -> None:
+        """One device broke the bounds of the sum: it is dropped, and who came is suspected.
+
+        Exchanges of the opening are not searched in: they wait for the next window, and sums of halves of the
+        people would be releases that differ by the other half.
+        """
+        self.counters.void += 1
+        if self.itinerary.phase(self.now.position).repeat is None:
+            why += self.search.void(live.summed, self.desk)
+        self.trouble = why
+        self._abandon(why)
 
     def _followed(self, manifest: Manifest) -> bool:
         """Whether only those counted in this exchange are asked another one."""
@@ -300,7 +339,7 @@ class RoundRunner:
         if live is None:
             return
         position = self.itinerary.after_failure(self.now.position)
-        serial, ended = live.manifest.serial, self._clock()
+        serial, ended = live.manifest.serial, self.clock()
         self.store.abandon(serial, position, live.reports, ended, why, live.presence)
         self.live = None
         self._look_again()
@@ -313,11 +352,13 @@ class RoundRunner:
                 "released", "a rollback needs a paused federation without an open round; pause it."
             )
         self.store.rollback(done, self.now.position)
+        self.drift.forget()
         self._look_again()
 
     def renew(self) -> None:
         """Ask for another release, in the next window; the one there is stays until the other is complete."""
-        self.store.go_back(self.store.releases.renewed(self.now.position, self.terms.windows))
+        least = 0 if self.terms.noise.epsilon else self.terms.minimum
+        self.store.go_back(self.store.releases.renewed(self.now.position, self.terms.windows, least))
         self._look_again()
 
     @property
@@ -348,7 +389,7 @@ class RoundRunner:
             raise RefusedError("paused", "no round is open here.")
         else:
             slot = live.holder(upload.report)
-            live.individual_reports.take(upload, slot, self._key, self._clock())
+            live.individual_reports.take(upload, slot, self._key, self.clock())
         return self._key.sign("receipt", upload.manifest + upload.report + upload.mark)
 
     def answer(self, slot: int) -> bytes:
@@ -360,27 +401,4 @@ class RoundRunner:
 
     def status(self) -> dict[str, Any]:
         """Where the federation stands."""
-        channel, live = self.setup.channel, self.live
-        status: dict[str, Any] = {
-            "state": "finished" if self.finished else self.state,
-            "method": self.setup.preset.name,
-            "mode": channel.channel,
-            "label": READABLE if channel.channel == "readable" else "",
-            "minimum": channel.minimum_cohort,
-            "rounds_done": self.now.position.done,
-            "rounds_in_all": self.itinerary.rounds,
-            "model": self.now.model,
-            "window": None if self.keeper.terms is None else self.terms.windows.at(self._clock()),
-            # JSON knows no infinity: null, where this window is the only one
-            "waits_until": None if math.isinf(self.waits_until) else self.waits_until,
-            "renews": self.store.releases.replaced(self.now.position),
-            "difference": self.store.releases.difference,
-            "open": None,
-        }
-        if live is not None:
-            status["open"] = {
-                **{name: getattr(live.manifest, name) for name in ("round", "phase", "called", "deadline")},
-                "published": live.published,
-                "reports": live.reports,
-            }
-        return status
+        return round_status(self)

@@ -5,25 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
 from murmura.core.feature_codec import encode_features
 from murmura.core.rng import Words, server_secret
 from murmura.core.settings import as_dict, changed, field_names, private_settings, settings
-from murmura.engine.itinerary import Itinerary
+from murmura.engine.itinerary import Itinerary, outlook_of
 from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.terms import (
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
-    NoiseTerms,
     ReleaseWindows,
 )
 from murmura.runtimes.http.protocol.wire import PROTOCOL
@@ -67,6 +68,7 @@ class FederationSetup:
     admission: Literal["invited", "open"] = "invited"  # who may take part
     admitter: str = ""  # the key that signs invitations; "": that of an aggregator's operator
     expire: int = 20  # rounds a device may miss before its place is free again
+    keep: int = 5  # models that a rollback can go back to
 
     @property
     def server_secret(self) -> Words:
@@ -84,9 +86,10 @@ class FederationSetup:
                 f"{self.preset.name}.{private[0]} was made from private data; leave it out."
             )
         each = [phase.name for phase in method.phases(info) if phase.combine == "each"]
-        if self.channel.channel == "none":
+        if self.channel.channel == "none" or self.channel.simulated:
             raise SettingError(
-                "a real federation needs channel 'secure-sum', or 'readable' by name, not 'none'."
+                "a real federation needs channel 'secure-sum', or 'readable' by name, not "
+                f"'{self.channel.channel}'."
             )
         if each and self.channel.channel != "readable":
             raise SettingError(
@@ -105,7 +108,25 @@ class FederationSetup:
             )
         itinerary = Itinerary(method, info, self.preset.schedule())
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
+        self._check_noise(itinerary)
         return itinerary
+
+    def _check_noise(self, itinerary: Itinerary) -> None:
+        """Refuse noise of more people than there are, and noise that leaves nothing to learn."""
+        if self.channel.as_if is not None:
+            raise SettingError(
+                "as_if is for simulations and must be left out of a real federation, but it is "
+                f"{self.channel.as_if}: nobody would be protected as the terms say."
+            )
+        outlook = outlook_of(itinerary, self.noise, noisy=True)
+        if outlook is not None and not self.channel.hopeless:
+            outlook.check(self.noise.epsilon)
+
+    @cached_property
+    def noise(self) -> NoiseTerms:
+        """The noise of every phase, and what it bounds."""
+        itinerary = Itinerary(self.preset.algorithm(), self.description.info, self.preset.schedule())
+        return itinerary.noise(self.channel, self.server_secret)
 
     def terms(
         self,
@@ -137,7 +158,7 @@ class FederationSetup:
             ),
             channel=as_dict(self.channel),
             windows=ReleaseWindows(start, self.timing.window),
-            noise=NoiseTerms(),
+            noise=self.noise,
         )
 
     def remember(self, store: ServerDatabase) -> None:

@@ -33,7 +33,6 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
 LONGEST = 500  # characters kept of what is said of a round
-KEPT_MODELS = 5  # server states that a rollback can go back to
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +207,7 @@ class CoordinatorStore:
             (
                 "DELETE FROM models WHERE serial NOT IN "
                 "(SELECT serial FROM models ORDER BY serial DESC LIMIT ?)",
-                (KEPT_MODELS,),
+                (self._setup.keep,),
             ),
         ]
         if released is not None:

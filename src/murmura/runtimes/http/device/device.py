@@ -9,6 +9,7 @@ pinned terms, signed by all machines they name, and in the public log.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from murmura.core.update import Arrays
 from murmura.engine.itinerary import public_part
 from murmura.engine.visit import visit
 from murmura.runtimes.http.device.download_cache import DownloadCache
+from murmura.runtimes.http.device.objections import objection
 from murmura.runtimes.http.device.outgoing import TrainedUpload, outgoing
 from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.receipts import Receipt, mark
@@ -48,6 +50,7 @@ Sleep = Callable[[float], Awaitable[None]]
 RETRY = 0.5  # seconds between attempts while a machine does not answer
 Kind = Literal["idle", "finished", "not-called", "declined", "sent", "refused"]
 SALT_BYTES = 32
+TRAINING = -1  # in place of a window, where all answers to a phase of training are counted
 
 
 class NoReceiptError(RefusedError):
@@ -64,6 +67,7 @@ class VisitOutcome:
     why: str = ""
     bytes: int = 0
     disclosed: float = 0.0
+    epsilon: float | None = None  # what noise bounds all uploads so far to; None: nothing does
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +123,7 @@ class Device:
         if self._is_new(manifest):
             head = signed.proof.head
             self.storage.keep(replace(memory, log=(head.size, head.root.hex())))
-            why = self._objection(manifest)
+            why = objection(own, self.storage.memory, self.storage.permission(), manifest)
             if why is not None:
                 return self._done(manifest, "declined", why)
             outcome = await self._answer(manifest)
@@ -169,18 +173,6 @@ class Device:
         if manifest.round < at:
             raise RefusedError("replay", f"round {manifest.round} must not come after {at}; take no part.")
 
-    def _objection(self, manifest: Manifest) -> str | None:
-        """Why the owner of this device would not want to take part."""
-        own = self.identity
-        least = min(own.terms.minimum, manifest.called)
-        if least < own.minimum:
-            return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
-        if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
-            return "the round asks to be answered after it is over"
-        if own.terms.readable and not own.readable:
-            return "the server can read each update, and this device does not allow that"
-        return None
-
     def _unasked(self, manifest: Manifest, phase: Phase) -> tuple[Kind, str] | None:
         """Why this exchange is not for this device now: it has answered, or another part is asked."""
         memory, window = self.storage.memory, manifest.window
@@ -189,6 +181,11 @@ class Device:
             return "declined", (
                 f"phase '{phase.name}' was answered in window {window}; a second answer would show what this "
                 "device adds to a sum"
+            )
+        most = self.identity.terms.noise.answers.get(phase.name)
+        if phase.repeat is None and most is not None and memory.answers(phase.name, TRAINING) >= most + again:
+            return "declined", (
+                f"phase '{phase.name}' was answered {most} times, as often as the noise of the terms allows for"
             )
         if phase.follows and not memory.answers(phase.follows, window):
             return "declined", f"this device was not counted in phase '{phase.follows}'"
@@ -204,9 +201,10 @@ class Device:
         return VisitOutcome(kind, manifest.round, manifest.phase, why)
 
     async def _answer(self, manifest: Manifest) -> VisitOutcome:
-        m, described = manifest, (await self.cache.description()).info
+        m, before = manifest, self.storage.memory
+        allowed = self.storage.permission()  # before anything is waited for: a later change cancels the upload
+        described = (await self.cache.description()).info
         phase = self.identity.terms.phase(m.phase, described)  # whom it asks does not depend on counts
-        allowed, before = self.storage.permission(), self.storage.memory
         if not allowed.permits(phase.asks):
             return self._done(m, "declined", f"no consent to {phase.asks}")
         if (unasked := self._unasked(m, phase)) is not None:
@@ -304,9 +302,13 @@ class Device:
     async def _upload(self, work: _Work, result: TrainedUpload, pending: PendingUpload) -> VisitOutcome:
         """Wait for the time drawn, write it down, send; keep what was learned only when it was taken."""
         m, memory = work.manifest, self.storage.memory
+        noise = self.identity.terms.noise
         if memory.pending != pending:
             memory = replace(memory, pending=pending, joined=result.joined, sent=result.sent)
-            self.storage.keep(memory if work.phase.repeat is None else memory.answering(m.phase, m.window))
+            memory = memory.spending(noise.of_phase(m.phase))
+            counts, window = work.phase.repeat is not None or bool(noise), m.window
+            window = TRAINING if work.phase.repeat is None else window
+            self.storage.keep(memory.answering(m.phase, window) if counts else memory)
         send_at = work.send_at
         late = self._clock() - send_at
         if m.hold > 0 and late > 0:  # training took longer than it should: tell no more than in whole holds
@@ -319,6 +321,9 @@ class Device:
         noted = JournalEntry(
             now, m.round, m.phase, pending.manifest, result.length, result.rows, result.disclosed
         )
+        if noise:
+            spent = self.storage.memory.epsilon(noise.delta)
+            noted = replace(noted, epsilon=None if math.isinf(spent) else spent, delta=noise.delta)
         head, salt = self.storage.note(noted), bytes.fromhex(pending.salt)
         # after the journal, which must have a line for every exchange that is remembered; before the first byte
         self.storage.keep(self.storage.memory.exchanging(m.round, m.phase))
@@ -329,7 +334,7 @@ class Device:
         )
         learned = replace(self.storage.memory, state=result.state)
         self.storage.keep(learned.dealt_with(m.serial, pending.manifest))
-        return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed)
+        return VisitOutcome("sent", m.round, m.phase, "", result.length, result.disclosed, noted.epsilon)
 
     async def _send(self, work: _Work, result: TrainedUpload, marked: bytes) -> list[bytes]:
         """Every message in its order, each with the receipt of the one before; their receipts."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Protocol
 
+from murmura.channel.accountant import epsilon_of
 from murmura.channel.journal import START, JournalEntry
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.rng import Words
@@ -57,7 +59,11 @@ class DeviceMemory:
     sent: tuple[int, ...] = ()  # items ever disclosed
     pending: PendingUpload | None = None
     log: tuple[int, str] = (0, "")  # size and root of the newest head of the log that was seen
-    answered: tuple[tuple[str, int, int], ...] = ()  # (phase, window, how often) of exchanges of the opening
+    answered: tuple[
+        tuple[str, int, int], ...
+    ] = ()  # (phase, window, how often), of training where noise counts
+    spent: float = 0.0  # mu squared of all uploads whose sums had noise
+    unbounded: int = 0  # uploads whose sums had none
 
     @property
     def head(self) -> LogHead | None:
@@ -87,6 +93,16 @@ class DeviceMemory:
         """It is answered once more; what was answered in earlier windows is of no use."""
         others = tuple(one for one in self.answered if one[0] != phase)
         return replace(self, answered=(*others, (phase, window, self.answers(phase, window) + 1)))
+
+    def spending(self, multiplier: float) -> DeviceMemory:
+        """One upload more, to a sum with noise of this multiple of the longest contribution; 0: without."""
+        if not multiplier:
+            return replace(self, unbounded=self.unbounded + 1)
+        return replace(self, spent=self.spent + multiplier**-2)
+
+    def epsilon(self, delta: float) -> float:
+        """What noise bounds all uploads so far to; infinite where one had none."""
+        return math.inf if self.unbounded else epsilon_of(math.sqrt(self.spent), delta)
 
     def dealt_with(self, serial: int, manifest: str) -> DeviceMemory:
         """This manifest needs nothing more."""

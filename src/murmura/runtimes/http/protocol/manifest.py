@@ -16,6 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool, TypeAdapter
 
+from murmura.channel.noise_terms import NoiseTerms, Share
 from murmura.runtimes.http.protocol.canonical import canonical, read_canonical
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.log import LogProof, manifest_entry
@@ -38,6 +39,24 @@ class Download:
     hash: PublicKey
     bytes: Count
     base: Hexadecimal = ""  # "": the whole model; otherwise the rows that changed since the model of that hash
+
+
+@dataclass(frozen=True)
+class RoundPrivacy:
+    """What noise bounds, as the terms have it: said in every round, so that nobody has to look it up."""
+
+    noise: Share  # what each aggregator adds to the sum of this round, over the longest contribution
+    epsilon: Share  # of all rounds together, for who answers no more often than the terms say
+    delta: Share
+    unit: str
+    against: str
+
+    @staticmethod
+    def of(noise: NoiseTerms, phase: str) -> RoundPrivacy | None:
+        """Of a round of this phase."""
+        if not noise:
+            return None
+        return RoundPrivacy(noise.of_phase(phase), noise.epsilon, noise.delta, noise.unit, noise.against)
 
 
 @dataclass(frozen=True)
@@ -68,6 +87,7 @@ class Manifest:
     deadline: Seconds
     hold: Seconds  # seconds a device waits at least before it sends: longer than training takes
     spread: Seconds  # and the width of the window its sending time is drawn from
+    privacy: RoundPrivacy | None  # what noise bounds; None: nothing does
 
     def encode(self) -> bytes:
         """The canonical bytes."""
@@ -82,6 +102,11 @@ class Manifest:
     def decode(content: bytes) -> Manifest:
         """The manifest in canonical bytes; refuses another version, other fields and other spellings."""
         return read_canonical(_MANIFEST, Manifest, content, "a manifest")
+
+    def check_privacy(self, terms: FederationTerms) -> None:
+        """Refuse a round that promises other noise than its terms."""
+        if self.privacy != RoundPrivacy.of(terms.noise, self.phase):
+            raise RefusedError("forged", "a manifest must promise the noise of its terms, but promises other.")
 
 
 _MANIFEST = TypeAdapter(Manifest)
@@ -130,4 +155,5 @@ class SignedManifest:
             if address is not None:
                 check_signature(bytes.fromhex(address.key), "manifest", self.content, signature)
         self.proof.check(terms, manifest_entry(self.content))
+        self.manifest.check_privacy(terms)
         return self.manifest

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter
 from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import VectorLayout
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
@@ -34,7 +35,6 @@ Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
 PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
-Share = Annotated[int | float, Field(ge=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -75,16 +75,6 @@ class ReleaseWindows:
     def ends(self, window: int) -> float:
         """When the next one begins."""
         return math.inf if self.seconds == 0 else self.start + (window + 1) * self.seconds
-
-
-@dataclass(frozen=True)
-class NoiseTerms:
-    """The noise each aggregator adds whole to its share of a sum, and what it bounds; zero: none is added."""
-
-    seed: Share = 0  # standard deviation, in steps of the ring
-    vector: Share = 0
-    epsilon: Share = 0  # of one release, 0 where there is no noise
-    delta: Share = 0
 
 
 @dataclass(frozen=True)
@@ -137,7 +127,13 @@ class FederationTerms:
             raise RefusedError("malformed", "terms must name the key that admits, or admit everyone.")
         if self.admitter and self.admitter == self.coordinator:
             raise RefusedError("forged", "the coordinator must not admit devices itself; take no part.")
+        self._check_noise(self.noise.check)
         if len(pair) < 2:
+            if self.noise:
+                raise RefusedError(
+                    "forged",
+                    "terms must claim no noise where the server reads each update, but do; take no part.",
+                )
             return
         seed, vector = pair
         keys = {seed.key, vector.key, self.coordinator}
@@ -155,6 +151,13 @@ class FederationTerms:
                 "what you send; take no part.",
             )
 
+    @staticmethod
+    def _check_noise(check: Callable[[], None]) -> None:
+        try:
+            check()
+        except MurmuraError as error:
+            raise RefusedError("forged", str(error)) from None
+
     @property
     def readable(self) -> bool:
         """Whether the server can read each update."""
@@ -169,9 +172,14 @@ class FederationTerms:
     def channel_settings(self) -> ChannelSettings:
         """How updates travel; refuses settings this version does not know."""
         try:
-            return from_dict(ChannelSettings, dict(self.channel))
+            settings = from_dict(ChannelSettings, dict(self.channel))
         except MurmuraError as error:
             raise RefusedError("malformed", f"the channel of the terms cannot be used: {error}") from None
+        if settings.simulated:
+            raise RefusedError(
+                "malformed", f"the channel of a real federation is a secure sum, but is '{settings.channel}'."
+            )
+        return settings
 
     def algorithm(self) -> Algorithm:
         """The method as it is configured; refuses one this version does not know."""
@@ -185,7 +193,10 @@ class FederationTerms:
             raise RefusedError("version", f"the terms ask for a method unknown here: {error}") from None
 
     def phase(self, name: str, info: FederationInfo) -> Phase:
-        """The exchange of that name; refuses one that needs each update where sums were agreed on."""
+        """The exchange of that name; refuses one that needs each update where sums were agreed on.
+
+        Where there is noise, one that it does not bound is refused too.
+        """
         for phase in self.algorithm().phases(info):
             if phase.name == name:
                 if phase.combine == "each" and not self.readable:
@@ -194,6 +205,8 @@ class FederationTerms:
                         f"phase '{name}' of {self.method} needs every update for itself, but this federation "
                         "was joined for sums; take no part.",
                     )
+                people = max(info.clients, self.minimum)
+                self._check_noise(partial(self.noise.check_phase, phase, people))
                 return phase
         raise RefusedError("malformed", f"{self.method} has no phase '{name[:40]}'.")
 
@@ -216,7 +229,7 @@ class FederationTerms:
                     "malformed",
                     f"an update must have at most {DOWNLOAD_BYTES} bytes, but {words} numbers have more.",
                 )
-            return chain(self.channel_settings, asked, info, largest)
+            return chain(self.channel_settings, asked, info, largest, self.noise.of_phase(phase))
         except RefusedError:
             raise
         except MurmuraError as error:
