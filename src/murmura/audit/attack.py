@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ints, Longs
-from murmura.core.contract import FederationInfo, History
+from murmura.core.contract import Algorithm, FederationInfo, History
 from murmura.core.population import Population
 from murmura.core.rng import Stream
 from murmura.core.update import SentUpdate
@@ -52,6 +52,7 @@ class ItemClaims:
     scores: Floats  # (clients, items) higher: rather one of hers
     asserted: Bools  # (clients, items) what the attacker stakes its name on
     of: Literal["client", "person"] = "client"
+    asked: Bools | None = None  # (clients, items) what is claimed about; None: everything
 
     @staticmethod
     def best(scores: Floats, listed: Ints, n: int, of: Literal["client", "person"]) -> ItemClaims:
@@ -82,7 +83,12 @@ class Attack(ABC):
 
     name: ClassVar[str]
     title: ClassVar[str]
-    against: ClassVar[tuple[str, ...]] = ()  # names of algorithms; empty: anyone
+    against: ClassVar[tuple[str, ...]] = ()  # names of algorithms
+    reads: ClassVar[Literal["updates", "sums"]] = "updates"
+
+    def fits(self, algorithm: Algorithm) -> bool:
+        """Whether it can be made on an algorithm."""
+        return algorithm.name in self.against
 
 
 class ItemAttack(Attack):

@@ -9,6 +9,9 @@
 | certain precision | how often an assertion is right |
 | F1 | of the asserted items |
 
+Of claims about rounds (`judge_traces`) AUC and TPR@0.1% are over rounds and people: a round somebody was in
+against all rounds of all victims they were not in, the mean over people.
+
 Whoever ranks by popularity alone tells most people's items from others: on MovieLens with an AUC around .85. A
 pair of neighbours in popularity takes that away, so that .5 means: nothing beyond what is popular anyway.
 """
@@ -28,6 +31,7 @@ from murmura.core.population import Population
 
 MEASURES = ("pm-AUC", "AUC", "TPR@0.1%", "certain recall", "certain precision", "F1")
 FALSE_ALARMS = 0.001
+ALARMS = tuple(round(10.0 ** (step / 3 - 4), 6) for step in range(13))  # 0.0001 to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +41,11 @@ class AttackScores:
     victims: int  # how many of them were judged
     per_client: dict[str, Floats]  # measure -> (clients,) NaN where it is not defined
     matched: float  # share of the victims' items that had rivals of like popularity on both sides
+    roc: tuple[tuple[float, float], ...] = ()  # of claims about rounds: false alarms, and what is found at them
 
 
 def judge(claims: ItemClaims, truth: Population, popularity: Longs, listed: Ints) -> AttackScores:
-    """Compare claims about every client with what its people have; only items on offer count."""
+    """Compare claims about every client with what its people have; only items on offer and asked for count."""
     if claims.scores.shape != claims.asserted.shape or claims.scores.shape[0] != truth.clients:
         raise DataError(
             f"claims must be about each of the {truth.clients} clients, but scores are {claims.scores.shape} "
@@ -53,17 +58,46 @@ def judge(claims: ItemClaims, truth: Population, popularity: Longs, listed: Ints
     matched = rows = victims = 0
     for client in range(truth.clients):
         judged = []
-        for has in holdings(truth, client, claims.of == "person", place, len(listed)):
+        among = slice(None) if claims.asked is None else claims.asked[client, listed]
+        items = listed[among]
+        for whole in holdings(truth, client, claims.of == "person", place, len(listed)):
+            has = whole[among]
             if not has.any() or has.all():
                 continue
-            scores, asserted = claims.scores[client, listed], claims.asserted[client, listed]
-            values, fair = _one(scores, asserted, has, popularity[listed])
+            scores, asserted = claims.scores[client, items], claims.asserted[client, items]
+            values, fair = _one(scores, asserted, has, popularity[items])
             judged.append(values)
             matched, rows, victims = matched + fair, rows + int(has.sum()), victims + 1
         if judged:
             per_client[client] = _mean(np.array(judged))
     columns = {name: per_client[:, n] for n, name in enumerate(MEASURES)}
     return AttackScores(victims, columns, matched / max(1, rows))
+
+
+def judge_traces(traces: Floats, there: Bools, victims: Ints, clients: int) -> AttackScores:
+    """Scores of (victims, rounds) against who was in which: one scale for all people and rounds."""
+    if traces.shape != there.shape or len(traces) != len(victims):
+        raise DataError(
+            f"traces must be of {len(victims)} victims in each round, but are {traces.shape} for {there.shape}."
+        )
+    found = {name: np.full(clients, math.nan) for name in ("AUC", "TPR@0.1%")}
+    others = np.sort(traces[~there])
+    victims_judged = 0
+    for n, victim in enumerate(victims.tolist()):
+        if there[n].any() and len(others):
+            mine = traces[n, there[n]]
+            found["AUC"][victim] = float(_share_below(others, mine).mean())
+            found["TPR@0.1%"][victim] = float((mine > _threshold(others)).mean())
+            victims_judged += 1
+    return AttackScores(victims_judged, found, 1.0, roc(traces[there], others))
+
+
+def roc(mine: Floats, others: Floats) -> tuple[tuple[float, float], ...]:
+    """What is found at some shares of false alarms: `mine` were there, the others, ascending, were not."""
+    if not len(mine) or not len(others):
+        return ()
+    shares = [share for share in ALARMS if share * len(others) >= 1]
+    return tuple((share, float((mine > _threshold(others, share)).mean())) for share in shares if share < 1)
 
 
 def holdings(truth: Population, client: int, each: bool, place: Longs, width: int) -> list[Bools]:
@@ -119,16 +153,24 @@ def matched_auc(scores: Floats, has: Bools, popularity: Longs) -> tuple[float, i
 
 def auc(scores: Floats, has: Bools) -> float:
     """How often an own item scores above another one; equal scores are half a win."""
-    others = np.sort(scores[~has])
-    low, high = (np.searchsorted(others, scores[has], side) for side in ("left", "right"))
-    return float((low + high).mean() / (2 * len(others)))
+    return float(_share_below(np.sort(scores[~has]), scores[has]).mean())
 
 
 def tpr(scores: Floats, has: Bools, false_alarms: float = FALSE_ALARMS) -> float:
     """The share of own items above all but a share `false_alarms` of the others, rounded down."""
-    others = np.sort(scores[~has])[::-1]
-    allowed = math.floor(false_alarms * len(others) + 1e-9)
-    return float((scores[has] > others[allowed]).mean())
+    return float((scores[has] > _threshold(np.sort(scores[~has]), false_alarms)).mean())
+
+
+def _share_below(others: Floats, mine: Floats) -> Floats:
+    """The share of the others, ascending, that each is above; equals are half."""
+    low, high = (np.searchsorted(others, mine, side) for side in ("left", "right"))
+    share: Floats = (low + high) / (2 * len(others))
+    return share
+
+
+def _threshold(others: Floats, false_alarms: float = FALSE_ALARMS) -> float:
+    """Above it are no more than a share `false_alarms` of the others, ascending, rounded down."""
+    return float(others[len(others) - 1 - math.floor(false_alarms * len(others) + 1e-9)])
 
 
 def _mean(values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from murmura.core.plugins import unknown_name
 
 if TYPE_CHECKING:
     from murmura.audit.attack import Attack
+    from murmura.core.contract import Algorithm
 
 ATTACKS: dict[str, str] = {
     "fedsplit-items": "fedsplit.items:FedSplitItems",
@@ -24,6 +25,24 @@ ATTACKS: dict[str, str] = {
     "fpl-absence": "fpl:FplAbsence",
     "fpl-inversion": "fpl:FplInversion",
     "fpl-residuals": "fpl:FplResiduals",
+    "sum-participation": "sums.participation:SumParticipation",
+    "sum-matched": "sums.matched:SumMatched",
+    "sum-tracing": "sums.tracing:SumTracing",
+    "sum-tracing-whitened": "sums.tracing:SumTracingWhitened",
+    "sybil-residual": "sums.uploads:SybilResidual",
+    "co-rare-rows": "sums.rare_rows:CoRareRows",
+    "co-difference": "sums.uploads:CoDifference",
+    "model-membership": "sums.membership:ModelMembership",
+    "canaries": "sums.canaries:CanaryAudit",
+    "promotion": "poisoning.promotion:Promotion",
+    "promotion-adaptive": "poisoning.promotion:AdaptivePromotion",
+    "promotion-forged": "poisoning.promotion:ForgedPromotion",
+    "demotion": "poisoning.demotion:Demotion",
+    "demotion-adaptive": "poisoning.demotion:AdaptiveDemotion",
+    "drift": "poisoning.untargeted:Drift",
+    "drift-adaptive": "poisoning.untargeted:AdaptiveDrift",
+    "freeze": "poisoning.untargeted:Freeze",
+    "freeze-adaptive": "poisoning.untargeted:AdaptiveFreeze",
 }
 
 
@@ -36,6 +55,11 @@ def attack(name: str) -> Attack:
     return found
 
 
-def attacks_on(algorithm: str) -> tuple[Attack, ...]:
-    """Every attack against the updates of an algorithm."""
-    return tuple(found for found in map(attack, ATTACKS) if algorithm in found.against)
+def attacks_on(algorithm: Algorithm, sums: bool = False) -> tuple[Attack, ...]:
+    """Every attack that fits the updates of an algorithm; without any, or if `sums` are read, on sums.
+
+    An adversary who reads single updates has no use for their sums.
+    """
+    fitting = [found for found in map(attack, ATTACKS) if found.fits(algorithm)]
+    single = [found for found in fitting if found.reads == "updates"]
+    return tuple(found for found in fitting if found.reads == "sums") if sums or not single else tuple(single)

@@ -29,7 +29,7 @@ from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.studies.config import named_data, refuse_other_data
-from murmura.studies.methods import TWINS, defaults, method, name_and_settings, whole_settings
+from murmura.studies.methods import TWINS, kept_settings, method, name_and_settings, whole_settings
 from murmura.studies.order import order_users, record_order
 from murmura.studies.settings_source import record_rule
 from murmura.studies.size_rule import Sizes, by_rule
@@ -202,7 +202,7 @@ def plan(
     rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
     named = {label: name_and_settings(given, label) for label, given in models.items()}
     for name, own in named.values():  # a bad setting is refused before the data is cut
-        whole_settings(name, {**defaults(rules.name, dataset.name, name, own.get("pi")), **own})
+        whole_settings(name, {**kept_settings(rules.name, dataset.name, name, own), **own})
     prepared = prepare(dataset, rules)
     entries = []
     for label, (name, own) in named.items():
@@ -223,8 +223,8 @@ def plan(
 def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """What a model takes on a data set beside its own settings, and whether the rule from sizes says so."""
     rules = ready.protocol
-    kept = defaults(rules.name, ready.data, name, own.get("pi"))
-    if kept or rules.predicts or rules.classifies:
+    kept = kept_settings(rules.name, ready.data, name, own)
+    if kept or rules.predicts or rules.classifies or own.get("epsilon") is not None:
         return kept, False
     found = by_rule(TWINS.get(name, name), Sizes.of(ready.split.train))
     if own.get("rounds") is not None:  # which come before epochs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -42,6 +43,11 @@ def method_class(name: str) -> type[Any]:
     if name in ALGORITHMS:
         return algorithm(name).settings
     raise SettingError(unknown_name("model", name, names()))
+
+
+def kept_settings(protocol: str, data: str, model: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """What the package keeps for a model with these own settings; {} with noise: none is chosen for it."""
+    return {} if own.get("epsilon") is not None else defaults(protocol, data, model, own.get("pi"))
 
 
 def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str, Any]:

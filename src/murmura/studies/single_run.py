@@ -18,7 +18,7 @@ from murmura.engine.experiment import record_lists, record_outcome, record_reaso
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
-from murmura.studies.methods import defaults, method, name_and_settings
+from murmura.studies.methods import kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
 
 MODEL = "model.npz"
@@ -102,4 +102,4 @@ def read_config(folder: Path) -> FitConfig:
 def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
     """The data of a run made ready, and its model's settings made whole."""
     prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
-    return prepared, {**defaults(prepared.protocol.name, prepared.data, name, own.get("pi")), **own}
+    return prepared, {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}

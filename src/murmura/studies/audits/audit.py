@@ -8,8 +8,8 @@ comparison every federated entry is audited: what its updates give away, beside 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +27,29 @@ from murmura.audit.attack import (
 from murmura.audit.fedsplit.group_ratings import HintsAlone
 from murmura.audit.judge import AttackScores, judge
 from murmura.audit.known_ratings import SHARES, GuessScores, guess
+from murmura.audit.poisoning.attack import PoisoningAttack
 from murmura.audit.reference_attacks import ChanceReference, PopularityReference
-from murmura.audit.registry import attack, attacks_on
+from murmura.audit.registry import ATTACKS, attack
+from murmura.audit.sums.canaries import CanaryScores
+from murmura.audit.sums.observed import ObservedSums
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
+from murmura.core.observed_sum import ObservedSum
 from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, server_secret
 from murmura.core.settings import as_dict
 from murmura.core.update import SentUpdate
 from murmura.engine.federated_model import FederatedModel
+from murmura.engine.plan import federation_info
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runtimes.simulation import FederatedMethod, simulated
+from murmura.studies.audits.chosen_attacks import all_attacks, attack_fits, chosen_attacks, reads_sums
+from murmura.studies.audits.poisonings import USUAL, PoisoningFinding, PoisoningPlan, poison
+from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON, AttackResult, SumAudit
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.config import refuse_other_data
 from murmura.studies.methods import name_and_settings
@@ -64,6 +72,7 @@ class Finding:
     victims: int
     matched: float
     values: dict[str, Interval]
+    roc: tuple[tuple[float, float], ...] = ()  # of the first training: false alarms, and what is found at them
 
 
 @dataclass(frozen=True)
@@ -89,11 +98,18 @@ class Audit:
     summed: bool  # whether a secure sum keeps everyone from reading what was attacked here
     findings: tuple[Finding, ...]
     points: tuple[HintFinding, ...]
+    poisonings: tuple[PoisoningFinding, ...] = ()
+
+    @property
+    def read_sums(self) -> bool:
+        """Whether sums were attacked and not single updates."""
+        return all(attack(one.attack).reads == "sums" for one in self.findings if one.attack in ATTACKS)
 
     def plain(self) -> dict[str, Any]:
         """As the run folder keeps it."""
         findings, points = [_flat(one) for one in self.findings], [_flat(one) for one in self.points]
-        return {**vars(self), "findings": findings, "points": points}
+        poisonings = [_flat(one) for one in self.poisonings]
+        return {**vars(self), "findings": findings, "points": points, "poisonings": poisonings}
 
 
 def audit_run(
@@ -102,8 +118,12 @@ def audit_run(
     data_dir: Path | None = None,
     progress: Progress = SILENT,
     seeds: int = 1,
+    lies: PoisoningPlan = USUAL,
 ) -> Audit:
-    """Audit the federated method of a run folder, on its data and from its seed on, and keep the result."""
+    """Audit the federated method of a run folder, on its data and from its seed on, and keep the result.
+
+    Attacks by `lies` are judged on the test part, which is opened for the run's own choice.
+    """
     config = read_config(folder)
     name = str(config.model["name"])
     require_attackable(name)
@@ -111,10 +131,29 @@ def audit_run(
     if run.has("data.json"):
         refuse_other_data(prepared, run)
     ready = simulated(name, settings, config.workers)
+    poisoning = [one for one in map(attack, names) if isinstance(one, PoisoningAttack)]
+    reading = [name for name in names if name not in {one.name for one in poisoning}]
     with locked(folder):
-        found = audit(ready, prepared.split.train, config.seed, names, progress, seeds)
+        if reading or not poisoning:
+            found = audit(ready, prepared.split.train, config.seed, reading, progress, seeds)
+        else:
+            found = _unread(ready, prepared, config.seed, seeds)
+        if poisoning:
+            split, rules = prepared.open(run, {"model": config.model}), prepared.protocol
+            poisonings = [
+                one
+                for seed in range(config.seed, config.seed + seeds)
+                for one in poison(ready, split, seed, poisoning, lies, rules.relevant_from, progress)
+            ]
+            found = replace(found, poisonings=tuple(poisonings))
         run.write_json(FILE, found.plain())
     return found
+
+
+def _unread(ready: FederatedMethod, prepared: PreparedData, seed: int, seeds: int) -> Audit:
+    """An audit in which nobody reads an update."""
+    clients = federation_info(ready.preset.algorithm(), prepared.split.train).clients
+    return Audit(ready.name, seed, seeds, seeds * clients, 0, False, reads_sums(ready), (), ())
 
 
 def require_attackable(name: str) -> None:
@@ -140,19 +179,7 @@ def audit(
     """
     chosen = chosen_attacks(ready, names)
     runs = [attack_training(ready, train, one, chosen, progress) for one in range(seed, seed + seeds)]
-    findings = []
-    for same in zip(*(run.results for run in runs)):
-        first, verdicts = same[0], [one.verdict for one in same]
-        findings.append(
-            Finding(
-                first.attack.name,
-                first.attack.title,
-                first.of,
-                sum(one.victims for one in verdicts),
-                float(np.mean([one.matched for one in verdicts])),
-                _pooled([one.per_client for one in verdicts], runs[0].grouped),
-            )
-        )
+    findings = [_finding(same, runs[0].grouped) for same in zip(*(run.results for run in runs))]
     points = [
         HintFinding(
             same[0].attack, same[0].kind, same[0].share, _pooled([one.per_client for one in same], True)
@@ -160,10 +187,25 @@ def audit(
         for same in zip(*(run.guesses for run in runs))
     ]
     clients, updates = sum(run.clients for run in runs), sum(run.updates for run in runs)
-    summed = ready.preset.channel_settings().channel == "secure-sum"
-    return Audit(
-        ready.name, seed, seeds, clients, updates, runs[0].grouped, summed, tuple(findings), tuple(points)
-    )
+    counted = ready.name, seed, seeds, clients, updates, runs[0].grouped, reads_sums(ready)
+    return Audit(*counted, tuple(findings), tuple(points))
+
+
+def _finding(same: Sequence[AttackResult], grouped: bool) -> Finding:
+    """One attack on several trainings."""
+    first, verdicts = same[0], [one.verdict for one in same]
+    named = first.attack.name, first.attack.title, first.of
+    guessed = [one for one in verdicts if isinstance(one, CanaryScores)]
+    if guessed:
+        together = sum(guessed[1:], guessed[0])
+        claimed = math.nan if together.claimed is None else together.claimed
+        correct = together.right[-1] / together.guesses[-1]
+        proven = {EPSILON: together.at_least, CLAIMED: claimed, "correct": correct}
+        return Finding(*named, together.canaries, 1.0, {key: Interval(value) for key, value in proven.items()})
+    judged = [one for one in verdicts if isinstance(one, AttackScores)]
+    matched, victims = float(np.mean([one.matched for one in judged])), sum(one.victims for one in judged)
+    values = _pooled([one.per_client for one in judged], grouped)
+    return Finding(*named, victims, matched, values, judged[0].roc)
 
 
 def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
@@ -230,10 +272,10 @@ def _attackable(
     if name not in ALGORITHMS:
         return None, []
     ready = simulated(name, settings)
-    algorithm = ready.preset.algorithm().name
+    algorithm = ready.preset.algorithm()
     if names:
-        return ready, [one for one in names if algorithm in attack(one).against]
-    return ready, [one.name for one in attacks_on(algorithm)]
+        return ready, [one for one in names if attack_fits(ready, attack(one), algorithm)]
+    return ready, [one.name for one in all_attacks(ready, algorithm)]
 
 
 def read_audits(run: Run) -> dict[str, Audit]:
@@ -251,12 +293,18 @@ def read_audits(run: Run) -> dict[str, Audit]:
 
 
 def _read(kept: dict[str, Any]) -> Audit:
-    findings = tuple(Finding(**{**one, "values": _intervals(one["values"])}) for one in kept["findings"])
+    findings = tuple(
+        Finding(**{**one, "values": _intervals(one["values"]), "roc": tuple(map(tuple, one.get("roc", ())))})
+        for one in kept["findings"]
+    )
     points = tuple(HintFinding(**{**one, "values": _intervals(one["values"])}) for one in kept["points"])
-    return Audit(**{**kept, "findings": findings, "points": points})
+    lied = tuple(
+        PoisoningFinding(**{**one, "values": _intervals(one["values"])}) for one in kept.get("poisonings", ())
+    )
+    return Audit(**{**kept, "findings": findings, "points": points, "poisonings": lied})
 
 
-def _flat(one: Finding | HintFinding) -> dict[str, Any]:
+def _flat(one: Finding | HintFinding | PoisoningFinding) -> dict[str, Any]:
     """Plain values; an interval is mean, low and high, None where it is not defined."""
     values = {
         key: [None if math.isnan(x) else x for x in (found.mean, found.low, found.high)]
@@ -274,15 +322,6 @@ def _intervals(values: dict[str, list[float | None]]) -> dict[str, Interval]:
 
 
 @dataclass(frozen=True, eq=False)
-class AttackResult:
-    """The verdict on one attack."""
-
-    attack: ItemAttack
-    of: str  # "client" or "person"
-    verdict: AttackScores
-
-
-@dataclass(frozen=True, eq=False)
 class TrainingAudit:
     """What came of one training."""
 
@@ -293,20 +332,6 @@ class TrainingAudit:
     guesses: tuple[GuessScores, ...]
 
 
-def chosen_attacks(ready: FederatedMethod, names: Sequence[str]) -> list[Attack]:
-    """The attacks of these names, or all that apply; refuses those against another method."""
-    algorithm = ready.preset.algorithm().name
-    chosen = [attack(name) for name in names] or list(attacks_on(algorithm))
-    for one in chosen:
-        if algorithm not in one.against:
-            raise SettingError(
-                f"the attack '{one.name}' must be against {algorithm}, but is against {', '.join(one.against)}."
-            )
-    if not chosen:
-        raise SettingError(f"{ready.name} must have an attack against its updates to be audited, but has none.")
-    return chosen
-
-
 def attack_training(
     ready: FederatedMethod,
     train: Interactions,
@@ -314,10 +339,19 @@ def attack_training(
     attacks: Sequence[Attack],
     progress: Progress = SILENT,
 ) -> TrainingAudit:
-    """Train with the updates recorded, attack them, and judge; beside them those who read no update."""
-    updates: list[SentUpdate] = []
-    fitted = ready.fit(train, seed, progress, record=updates.append)
+    """Train with what is attacked recorded, attack it, and judge; beside it those who read nothing."""
+    updates, sums = list[SentUpdate](), list[ObservedSum]()
+    on_sums = [one for one in attacks if one.reads == "sums"]
+    fitted = ready.fit(
+        train,
+        seed,
+        progress,
+        record=updates.append if len(on_sums) < len(attacks) else None,
+        record_sums=sums.append if on_sums else None,
+    )
     observed, known = ObservedUpdates(tuple(updates)), _known(fitted)
+    whole = SumAudit(ready, train, seed, fitted, ObservedSums(tuple(sums)), known)
+    summed = [whole.attacked(one) for one in on_sums]
     items = [one for one in attacks if isinstance(one, ItemAttack)]
     ratings = [one for one in attacks if isinstance(one, RatingAttack)]
     guessed: Sequence[GuessScores] = ()
@@ -326,9 +360,9 @@ def attack_training(
         guessed = guess([*ratings, HintsAlone()], observed, known, fitted.plan.people, stream, SHARES)
     return TrainingAudit(
         known.info.clients,
-        len(updates),
+        len(updates) or len(sums),
         fitted.plan.groups is not None,
-        _judged(items, observed, known, fitted, seed),
+        (*summed, *_judged(items, observed, known, fitted, seed, {one.of for one in summed})),
         tuple(guessed),
     )
 
@@ -346,14 +380,15 @@ def _judged(
     known: AdversaryKnowledge,
     fitted: FederatedModel,
     seed: int,
+    asked: Set[str],
 ) -> tuple[AttackResult, ...]:
-    """Every attack, then those who read no update, about the same victims."""
+    """Every attack, then those who read nothing, about the same victims and about those `asked` about."""
     rng, made = Rng(server_secret(seed)), list[AttackResult]()
     for one in attacks:
         claims = claims_of(one, observed, known, fitted.plan.people, rng.stream(OWN))
         made.append(AttackResult(one, claims.of, _verdict(fitted, known, claims)))
     for of in ("client", "person"):
-        if of in {one.of for one in made}:
+        if of in {one.of for one in made} | asked:
             for reference in (PopularityReference(of), ChanceReference(of)):
                 claims = reference.claims(observed, known, rng.stream(OWN))
                 made.append(AttackResult(reference, of, _verdict(fitted, known, claims)))

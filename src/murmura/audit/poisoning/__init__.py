@@ -1,0 +1,1 @@
+"""Attacks by clients who send what they like: what they make of everybody's recommendations."""

@@ -1,0 +1,1 @@
+"""Attacks on released sums: what a server learns that reads no single update, only what it adds up."""

@@ -1,0 +1,98 @@
+"""What noise would leave of a federation, from public figures alone: before anybody is asked for anything.
+
+The strongest direction of what people have together is held against the noise edge, as a coordinator does with
+noisy counts (`algorithms.cooccurrence.private`). How much of what a noisy release gains over popularity is left
+at such a ratio was measured on five data sets, at several epsilons and simulated numbers of people
+(docs/results/privacy-plan.csv; a test holds the curve against it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from murmura.algorithms.cooccurrence.private import SCALE, PrivateCooccurrence
+from murmura.algorithms.preset import ONCE
+from murmura.core.channel import ChannelSettings
+from murmura.core.contract import FederationInfo
+from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
+from murmura.core.noise_outlook import NoiseOutlook
+from murmura.core.rng import server_secret
+from murmura.engine.itinerary import Itinerary, outlook_of
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+CROWDS = (1, 4, 16, 64)  # times as many people
+HALF = 2.0  # the gain is (ratio - 1) / (ratio + HALF): none at 1, half of it at 4
+
+
+@dataclass(frozen=True)
+class PublicFigures:
+    """What may be known of a federation before it begins, or of one like it."""
+
+    people: int
+    items: int
+    per_person: float  # items somebody has, on average
+    effective_items: float  # 1 / sum of q^2, q the share of all rows that an item has: how few are popular
+
+    def __post_init__(self) -> None:
+        if self.people < 1 or self.items < 1 or self.per_person <= 0:
+            raise SettingError("people, items and items per person must be above 0, but one is not.")
+        if not 1 <= self.effective_items <= self.items:
+            raise SettingError(
+                f"effective items must be from 1 to the {self.items} items there are, but are "
+                f"{self.effective_items:g}."
+            )
+
+    @classmethod
+    def of(cls, train: Interactions) -> Self:
+        """Of a public data set that is like the federation."""
+        counts = train.item_counts[train.item_counts > 0].astype(np.float64)
+        shares = counts / counts.sum()
+        people = int(np.count_nonzero(train.user_counts))
+        return cls(people, len(counts), len(train) / people, float(1 / (shares**2).sum()))
+
+    def info(self, people: int) -> FederationInfo:
+        """A federation of so many people, in which this many items are equally popular and no other occurs."""
+        counts, popular = np.zeros(self.items, np.int64), max(1, round(self.effective_items))
+        counts[:popular] = round(SCALE * people * self.per_person**0.5 / self.effective_items)
+        listed = np.arange(self.items, dtype=np.int32)
+        return FederationInfo(self.items, listed, people, round(people * self.per_person), counts=counts)
+
+
+@dataclass(frozen=True)
+class PlannedRelease:
+    """What to expect of one epsilon among so many people."""
+
+    people: int
+    epsilon: float
+    delta: float
+    outlook: NoiseOutlook
+
+    @property
+    def gain(self) -> float:
+        """The share of what the release would gain over popularity without noise; below 0: a loss."""
+        return expected_gain(self.outlook.ratio)
+
+
+def expected_gain(ratio: float) -> float:
+    """How much is left of the gain over popularity, by the ratio of what there is to learn to noise."""
+    return (ratio - 1) / (ratio + HALF)
+
+
+def plan_releases(
+    figures: PublicFigures, people: Sequence[int] = (), epsilons: Sequence[float] = EPSILONS
+) -> Iterator[PlannedRelease]:
+    """Every number of people with every epsilon; by default as many as there are, and more."""
+    method = PrivateCooccurrence()
+    for crowd in people or [figures.people * times for times in CROWDS]:
+        itinerary = Itinerary(method, figures.info(crowd), ONCE)
+        for epsilon in epsilons:
+            channel = ChannelSettings(channel="secure-sum", epsilon=epsilon)
+            noise = itinerary.noise(channel, server_secret(0))
+            outlook = outlook_of(itinerary, noise, noisy=False)
+            assert outlook is not None
+            yield PlannedRelease(crowd, float(epsilon), float(noise.delta), outlook)

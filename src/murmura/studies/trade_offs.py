@@ -1,0 +1,164 @@
+"""What every method trades for what, side by side, from results that are kept: `docs/results/trade-offs.yaml`.
+
+A cell names where its number is kept, as the marks of the documentation do: `file; key=value; …; column`, the
+file below docs/results. Of several lines that fit the mean counts, or the `max` where the last word says so; of
+several places the first that has a number.
+What is not kept, or not there yet, is "not measured": the page is made again when it is.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import yaml
+
+from murmura.core.errors import DataError, SettingError
+
+NAME = "trade-offs.yaml"
+NOT_MEASURED = "not measured"
+NOTHING = ("", "-", None)  # a cell that has no meaning for its row
+_OVER: Mapping[str, Callable[[Iterable[float]], float]] = {"mean": fmean, "max": max, "min": min}
+
+
+@dataclass(frozen=True)
+class TradeOffColumn:
+    """One thing that is measured of every method."""
+
+    key: str
+    title: str
+    digits: int = 4
+    better: str = ""  # "more" or "less", where one is
+
+
+@dataclass(frozen=True)
+class MethodRow:
+    """One method: a number for each column, None where none is kept; absent where it has no meaning."""
+
+    name: str
+    reads: str  # what the servers read of a person
+    reference: bool  # a centralised method, to compare with
+    cells: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class TradeOffs:
+    """Methods on one data set under one protocol."""
+
+    title: str
+    about: str
+    columns: tuple[TradeOffColumn, ...]
+    rows: tuple[MethodRow, ...]
+    problems: tuple[str, ...] = ()  # cells that name a column which their file does not have
+
+    def text(self, row: MethodRow, column: TradeOffColumn) -> str:
+        """A cell for people."""
+        if column.key not in row.cells:
+            return ""
+        value = row.cells[column.key]
+        return NOT_MEASURED if value is None else printed(value, column.digits)
+
+
+def printed(value: float, digits: int) -> str:
+    """A number with so many digits after the point, without a zero before it."""
+    text = f"{value:,.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def read_trade_offs(results: Path) -> tuple[TradeOffs, ...]:
+    """The tables that the file in this folder describes, with the numbers that its CSV files have now."""
+    path = results / NAME
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise DataError(f"trade-offs need the file {path}, but it cannot be read; run in a checkout.") from None
+    kept_lines.cache_clear()
+    columns = tuple(TradeOffColumn(key, **told) for key, told in found["columns"].items())
+    return tuple(_table(results, one, columns) for one in found["tables"])
+
+
+def _table(results: Path, told: Mapping[str, Any], columns: tuple[TradeOffColumn, ...]) -> TradeOffs:
+    chosen = tuple(column for column in columns if column.key in told["shows"])
+    problems: list[str] = []
+    rows = tuple(_row(results, name, one, chosen, problems) for name, one in told["rows"].items())
+    return TradeOffs(told["title"], told.get("about", ""), chosen, rows, tuple(problems))
+
+
+def _row(
+    results: Path,
+    name: str,
+    told: Mapping[str, Any],
+    columns: tuple[TradeOffColumn, ...],
+    problems: list[str],
+) -> MethodRow:
+    known = {"reads", "reference", *(column.key for column in columns)}
+    if strange := sorted(set(told) - known):
+        raise SettingError(
+            f"a row of trade-offs has {', '.join(sorted(known))}, but '{name}' has '{strange[0]}'."
+        )
+    cells: dict[str, float | None] = {}
+    for column in columns:
+        where = told.get(column.key, NOT_MEASURED)
+        if where not in NOTHING:
+            cells[column.key] = _number(results, where, problems)
+    return MethodRow(name, told.get("reads", ""), bool(told.get("reference")), cells)
+
+
+def _number(results: Path, where: Any, problems: list[str]) -> float | None:
+    """A number that is given, or the first of some places that has one; what names no column is told of."""
+    if isinstance(where, int | float):
+        return float(where)
+    for one in where if isinstance(where, list) else [where]:
+        try:
+            found = kept_number(results, one)
+        except SettingError as error:
+            problems.append(str(error))
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def kept_number(results: Path, where: str) -> float | None:
+    """The number that a cell names; None: it is not kept."""
+    if where == NOT_MEASURED:
+        return None
+    file, *parts = (part.strip() for part in where.split(";"))
+    over = _OVER[parts.pop()] if parts and parts[-1] in _OVER else fmean
+    column, picks = parts[-1], dict(_pick(part, where) for part in parts[:-1])
+    lines = kept_lines(results / file)
+    if lines and not {column, *picks} <= lines[0].keys():
+        missing = next(key for key in (column, *picks) if key not in lines[0])
+        raise SettingError(f"the columns of {file} are {', '.join(lines[0])}, but '{where}' names '{missing}'.")
+    fitting = [line[column] for line in lines if all(_same(line[key], value) for key, value in picks.items())]
+    numbers = [float(text) for text in fitting if text]
+    return over(numbers) if numbers else None
+
+
+def _same(kept: str, wanted: str) -> bool:
+    """Equal as text, or as numbers: 4 is 4.0."""
+    try:
+        return kept == wanted or float(kept) == float(wanted)
+    except ValueError:
+        return False
+
+
+def _pick(part: str, where: str) -> tuple[str, str]:
+    key, found, value = part.partition("=")
+    if not found:
+        raise SettingError(f"between file and column stand parts like key=value, but '{where}' has '{part}'.")
+    return key.strip(), value.strip()
+
+
+@lru_cache(maxsize=64)
+def kept_lines(path: Path) -> list[dict[str, str]]:
+    """The lines of a kept table; none where it is not there."""
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
