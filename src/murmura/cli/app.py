@@ -30,6 +30,7 @@ from murmura.cli import (
     leave,
     ledger,
     log,
+    privacy,
     recommend,
     report,
     reproduce,
@@ -69,6 +70,7 @@ app.add_typer(analyse.analyse_app, name="analyse", help="Read a finished sweep o
 app.add_typer(groups.groups_app, name="groups", help="FedSPLIT's tables over groups, tuned or not.")
 app.add_typer(invite.invite_app, name="invite", help="Invite devices to a federation, and take it back.")
 app.add_typer(log.log_app, name="log", help="Check the public log of a federation.")
+app.add_typer(privacy.privacy_app, name="privacy", help="What noise will cost, before anybody is asked.")
 app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
 STUDIES = (
     fit,

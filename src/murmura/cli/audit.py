@@ -39,6 +39,10 @@ def audit(
     ] = [],  # noqa: B006
     seed: options.Seed = 0,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Trainings, from the seed on, pooled.")] = 1,
+    liars: Annotated[
+        list[float], typer.Option("--liars", help="Poisoning: a share of the clients; default 0.01 and 0.05.")
+    ] = [],  # noqa: B006
+    target: Annotated[str, typer.Option("--target", help="Poisoning: the item, by its own id.")] = "",
     data_dir: options.DataDir = None,
     features: options.Features = {},  # noqa: B006
     out: options.Out = None,
@@ -47,18 +51,20 @@ def audit(
     """Train again with every message recorded in memory, attack the messages, judge, and write the report.
 
     With RUN its own data, settings and seed are used; with --data a model is fitted first. Of a comparison all
-    federated entries are attacked, with all their seeds, and shown beside how well they predict. The folder
+    federated entries are attacked, with all their seeds, and shown beside how well they predict. Poisoning must
+    be asked for by --attack: it trains once without and once with liars, and opens the test part. The folder
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
     from murmura.cli.analyse import page, show
     from murmura.engine.run import Run
     from murmura.report.pages.analyses import audit_section
     from murmura.studies.audits.audit import audit_folder, audit_run, keeps_attacks
+    from murmura.studies.audits.poisonings import PoisoningPlan
 
     if (folder is None) == (not data):
         raise SettingError(
-            "an audit needs either a run folder or --data, "
-            f"but has {'none of them' if folder is None else 'both'}."
+            "an audit needs either a run folder or --data, but has "
+            f"{'none of them' if folder is None else 'both'}."
         )
     sources = {name: ctx.get_parameter_source(name) for name in FITTING}
     given = [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
@@ -75,7 +81,8 @@ def audit(
         if several:
             found = audit_folder(place, attack, data_dir, listener)
         else:
-            one = audit_run(place, attack, data_dir, listener, seeds)
+            lies = PoisoningPlan(tuple(liars), target) if liars else PoisoningPlan(target=target)
+            one = audit_run(place, attack, data_dir, listener, seeds, lies)
             found = {one.method: one}
     if as_json:
         for label, audited in found.items():
@@ -114,12 +121,12 @@ def _fitted(
 
 
 def lines(label: str, found: Audit) -> list[dict[str, Any]]:
-    """One flat object per finding and per share of hints."""
+    """One flat object per finding, per share of hints and per training with liars."""
     kept = found.plain()
     flat = []
-    for one in (*kept["findings"], *kept["points"]):
+    for one in (*kept["findings"], *kept["points"], *kept["poisonings"]):
         row = {"method": label, "seed": found.seed}
-        row |= {key: value for key, value in one.items() if key not in ("values", "title")}
+        row |= {key: value for key, value in one.items() if key not in ("values", "title", "roc")}
         for key, (mean, low, high) in one["values"].items():
             row |= {key: mean, f"{key} low": low, f"{key} high": high}
         flat.append(row)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from murmura.cli import serving
 from murmura.cli.console import say
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def consent(
     pi: Annotated[
         float | None, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
     ] = None,
+    epsilon: serving.Epsilon = None,
+    release_epsilon: serving.ReleaseEpsilon = None,
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     allow: Annotated[list[str], typer.Option("--allow", help="Take a --never back.")] = [],  # noqa: B006
     accept: Annotated[
@@ -47,7 +50,8 @@ def consent(
         raise DataError(f"'{unknown[0]}' must be an item this device holds, but it does not hold it.")
     now = folder.permission()
     excluded = ({*now.never} | {codes[label] for label in never}) - {codes[label] for label in allow}
-    wishes = {"train": train, "statistics": statistics, "pi": pi}
+    bounds = {"epsilon": epsilon, "release_epsilon": release_epsilon}
+    wishes = {"train": train, "statistics": statistics, "pi": pi, **bounds}
     wanted = {name: wish for name, wish in wishes.items() if wish is not None}
     after = changed(now, never=tuple(sorted(excluded)), **wanted)
     if after != now:

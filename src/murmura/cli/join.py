@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from murmura.cli import options, serving
-from murmura.cli.console import tell
+from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 
@@ -40,6 +40,8 @@ def join(
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
+    epsilon: serving.Epsilon = None,
+    release_epsilon: serving.ReleaseEpsilon = None,
     shortest_window: Annotated[
         float,
         typer.Option("--shortest-window", min=0, help="No federation with shorter release windows, in s."),
@@ -67,6 +69,8 @@ def join(
     from murmura.runtimes.http.device.folder import DeviceFolder
     from murmura.runtimes.http.device.joining import JoinRequest
 
+    if release_epsilon is not None and epsilon is None:
+        say("--release-epsilon bounds each release alone; --epsilon bounds all of them together.")
     invited, simulated = serving.federation(federation, fingerprint), _simulated(simulate)
     joining.check_first_contact(invited, first_contact)
 
@@ -77,7 +81,7 @@ def join(
             own.items.labels[own.item],
             own.value,
             joining.device_secret(simulated),
-            Permission(pi=pi, statistics=not no_statistics),
+            Permission(pi=pi, statistics=not no_statistics, epsilon=epsilon, release_epsilon=release_epsilon),
             minimum,
             readable,
             disclosure,

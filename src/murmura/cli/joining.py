@@ -80,6 +80,7 @@ async def take_part(
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
         new = folder.identity()
         pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
+        pinned["privacy"] = new.terms.noise.sentence()
         tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
     identity = folder.identity()
     if identity.url != url:
@@ -187,10 +188,11 @@ def sentence(event: dict[str, Any]) -> str:
             else ""
         )
         never = f"; nothing will be sent: {event['never']}" if event["never"] else ""
-        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}"
+        return f"{SENTENCES[kind].format(**event)}{foreign}{crowd}{never}; {event['privacy']}"
     if kind == "recommended":
         if "why" not in event:
             return f"for {event['for']}: " + ", ".join(map(str, event["items"]))
         lines = [f"{item}: {why}" for item, why in zip(event["items"], event["why"])]
         return "\n  ".join([f"for {event['for']}:", *lines])
-    return SENTENCES.get(kind, "stayed out: {why}").format(**event)
+    spent = f"; epsilon {event['epsilon']:.3g} spent" if event.get("epsilon") is not None else ""
+    return SENTENCES.get(kind, "stayed out: {why}").format(**event) + spent

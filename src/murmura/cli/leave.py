@@ -51,9 +51,12 @@ def leave(
             "others have."
         )
         clip = f"no upload is longer than {terms.channel_settings.clip:g} in L2"
-        noise = (
-            "no noise is added to the sums" if not terms.noise.epsilon else f"epsilon {terms.noise.epsilon:g}"
-        )
-        say(f"how that is bounded: {clip}; {noise}; docs/threats.md says what sums and models can still tell.")
+        say(f"how that is bounded: {clip}; {terms.noise.sentence()}.")
+        say("docs/threats.md says what sums and models can still tell.")
+        if terms.algorithm().releases_counts:
+            say(
+                "the next release of these sums is made without you; unless noise is added it waits until "
+                f"{terms.minimum} people have come or left, as the difference of the two would be your list."
+            )
     else:
         say("nothing had left this device, so there is nothing to recall.")

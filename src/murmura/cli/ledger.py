@@ -67,7 +67,9 @@ def verify(
         facts = _facts(one)
         typer.echo(
             f"{name}: unbroken, {facts['uploads']} uploads, {facts['bytes']} bytes, "
-            f"{facts['disclosed']:.1%} of the positives disclosed, head {facts['head']}"
+            f"{facts['disclosed']:.1%} of the positives disclosed, "
+            + (f"epsilon {facts['epsilon']:g} spent, " if "epsilon" in facts else "")
+            + f"head {facts['head']}"
             + (f", {countersigned[name]} receipts agree" if name in countersigned else "")
         )
         if one.unfinished:
@@ -94,7 +96,9 @@ def export(
 
 def _facts(one: VerifiedJournal) -> dict[str, Any]:
     last = one.entries[-1].disclosed if one.entries else 0.0
+    bound = one.entries[-1].epsilon if one.entries else None
     return {
+        **({} if bound is None else {"epsilon": round(bound, 4), "delta": one.entries[-1].delta}),
         "uploads": sum(entry.event == "upload" for entry in one.entries),
         "bytes": sum(entry.bytes for entry in one.entries),
         "disclosed": round(last, 4),

@@ -253,3 +253,25 @@ class _FitPrinter:
         if self.begun:
             self.listener.end()
         say(f"finished after {(time.perf_counter() - self.started) / 60:.1f} min")
+
+
+@reproduce_app.command("trade-offs")
+def trade_offs(
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="The folder of kept results; default: that of this checkout."),
+    ] = None,
+) -> None:
+    """Write the page of trade-offs anew from the results that are kept: every federated method side by side."""
+    from murmura.report.pages.trade_offs import write_trade_offs
+    from murmura.studies.papers.kept import PLACE, checkout
+
+    root = checkout()
+    if results is None and root is None:
+        raise SettingError(
+            "the kept results are in docs/results of a checkout, but this is none; give --results FOLDER."
+        )
+    page, picture, problems = write_trade_offs(results or (root or Path()) / PLACE.parent)
+    for problem in problems:
+        say(f"not measured, as {problem}")
+    say(f"wrote {page} and {picture}")

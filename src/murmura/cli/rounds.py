@@ -46,8 +46,20 @@ def list_rounds(
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
-        note=status.get("difference", ""),
+        note="; ".join(filter(None, (status.get("difference", ""), _suspected(status), _drift(status)))),
     )
+
+
+def _suspected(status: dict[str, Any]) -> str:
+    """That somebody breaks rounds, while it is looked for."""
+    n = status.get("suspected", 0)
+    return f"a device broke the bounds of a sum, and is looked for among {n}" if n else ""
+
+
+def _drift(status: dict[str, Any]) -> str:
+    """The alarm, where the last step went far."""
+    alarm = status.get("drift", "")
+    return f"drift: {alarm}" if alarm else ""
 
 
 def _awaited(status: dict[str, Any]) -> str:
@@ -100,7 +112,7 @@ def rollback(
     insecure: serving.Insecure = False,
     proxy: serving.Proxy = "",
 ) -> None:
-    """Go back to one of the last five models; the federation must be paused. Everybody sees it in the log."""
+    """Go back to one of the last models (`serve --keep`), while paused. Everybody sees it in the log."""
     others = serving.Others(authority, insecure, proxy)
     status = _ask("POST", url, f"/rollback/{done}", token_file, others)
     done, model = status["rounds_done"], status["model"]

@@ -61,6 +61,9 @@ def serve(
     expire: Annotated[
         int, typer.Option("--expire", min=1, help="Rounds a device may miss before it loses its place.")
     ] = 20,
+    keep: Annotated[
+        int, typer.Option("--keep", min=1, help="Models that `murmura rounds rollback` can go back to.")
+    ] = 5,
     wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
     start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
@@ -109,6 +112,7 @@ def serve(
             admission,
             (serving.public_key("--admitter", admitter) or b"").hex(),
             expire,
+            keep,
         )
         _coordinate(setup, state, place, limits, others, start)
 
@@ -153,6 +157,8 @@ def _coordinate(
             trouble = rounds.trouble
         except SettingError as error:
             trouble = str(error)
+            if rounds.keeper.confirmed:
+                say(f"paused: {trouble} `murmura rounds start` goes on all the same.", always=True)
         if trouble and not rounds.keeper.confirmed and trouble != waiting:
             waiting = trouble
             say(f"not agreed on terms yet: {trouble}", always=True)
@@ -185,3 +191,4 @@ def _warn(setup: FederationSetup) -> None:
         say("warning: everyone may join: one person with many devices can fill a sum.", always=True)
     if least < 100:
         say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
+    say(f"privacy: {setup.noise.sentence()}.")

@@ -26,6 +26,14 @@ Fingerprint = Annotated[
 Readable = Annotated[
     bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
 ]
+Epsilon = Annotated[
+    float | None,
+    typer.Option("--epsilon", min=0, help="Noise must bound what all your uploads reveal to this; then stop."),
+]
+ReleaseEpsilon = Annotated[
+    float | None,
+    typer.Option("--release-epsilon", min=0, help="The same of one training or release, as its terms have it."),
+]
 Host = Annotated[str, typer.Option("--host", help="The address to listen on.")]
 Port = Annotated[int, typer.Option("--port", min=1, max=65535, help="The port to listen on.")]
 Certificate = Annotated[Path | None, typer.Option("--tls-cert", help="A certificate file: serve HTTPS.")]

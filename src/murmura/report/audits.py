@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from murmura.audit.judge import FALSE_ALARMS
 from murmura.evaluation.intervals import Interval
 from murmura.report.plots.comparison import scatter, upwards
 from murmura.report.plots.drawing import CurveStyle, Picture, curve_legend, curve_styles, draw, panel_grid
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.tables.table import Column, ReportTable, TableCell, interval_cell, number_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding
+from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +26,12 @@ SENT = "kB up/client"
 HEIGHT = 3.4
 PANELS = 4
 UNKNOWN = Interval(math.nan)
-NOTHING = Interval(0.5)  # the pm-AUC of popularity, by its definition
+NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
+MAIN = {  # the figure of an attack beside others, the first it has
+    "pm-AUC": ".5 is nothing beyond what is popular anyway",
+    "AUC": ".5 is a guess",
+    EPSILON: "what the canaries of one training prove, at 95 %",
+}
 MEANINGS = {
     "pm-AUC": "how often an own item scores above others of like popularity: .5 is nothing beyond popularity",
     "AUC": "how often an own item scores above any other",
@@ -33,11 +40,27 @@ MEANINGS = {
     "certain precision": "how often an assertion is right",
     "F1": "of the asserted items",
 }
+MEANINGS_OF_PEOPLE = {
+    "AUC": "how often somebody who was there scores above one who was not: .5 is a guess",
+    "TPR@0.1%": "share of those who were there found before one in 1,000 who were not",
+    EPSILON: MAIN[EPSILON],
+    CLAIMED: "what the manifest claims; none without noise",
+    "correct": "share of the guesses about canaries that are right",
+}
+VICTIMS = {"round": "people, in rounds", "member": "people", "canary": "canaries"}
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
 GUESSES = {
     "error/all": "relative squared error over all ratings, known ones included (equation 4)",
     "error/unknown": "the same over the ratings the attacker did not know",
     "exact/unknown": "share of those guessed exactly",
+}
+LIES = {
+    "P@10": "precision of those who do not lie",
+    "P@10 clean": "the same without lies",
+    "ER@10": "exposure ratio: share of the lists of people who do not have the target that it is in",
+    "ER@10 clean": "the same without lies",
+    "rank": "mean place of the target among what they do not have",
+    "rank clean": "the same without lies",
 }
 SUMMED = (
     "This run's channel is a secure sum: nobody reads single updates. The figures say what the sum keeps from "
@@ -48,7 +71,7 @@ TITLES = {
     "items": "all ratings of some items",
     "ratings": "single ratings",
 }
-HINTS_HEIGHT = 3.0
+HINTS_HEIGHT, ROC_HEIGHT = 3.0, 3.0
 Curve = tuple[str, str, str]  # name, attack, score
 
 
@@ -58,29 +81,30 @@ class AuditFigure:
 
     attack: str = ""
     share: float = 0.0
+    measure: str = "pm-AUC"  # of an attack
 
     @property
     def name(self) -> str:
         """As a column is headed."""
-        return f"{self.attack} pm-AUC" if self.attack else f"exact, {100 * self.share:.0f} % known"
+        return f"{self.attack} {self.measure}" if self.attack else f"exact, {100 * self.share:.0f} % known"
 
     @property
     def meaning(self) -> str:
         """In a few words."""
         if self.attack:
-            return ".5 is nothing beyond what is popular anyway"
+            return MAIN[self.measure]
         return "unknown ratings guessed to the star, when so many single ones are known"
 
     def of(self, audit: Audit) -> Interval:
         """What the attacker has; not a number where the attack does not apply."""
         if self.attack:
-            mine = [one.values["pm-AUC"] for one in audit.findings if one.attack == self.attack]
-            return mine[0] if mine else UNKNOWN
+            mine = (one.values for one in audit.findings if one.attack == self.attack)
+            return next(mine, {}).get(self.measure, UNKNOWN)
         return self._exact(audit, read=True)
 
     def without(self, audit: Audit) -> Interval:
         """What somebody has who reads no update."""
-        return NOTHING if self.attack else self._exact(audit, read=False)
+        return NOTHING[self.measure] if self.attack else self._exact(audit, read=False)
 
     def _exact(self, audit: Audit, read: bool) -> Interval:
         for one in audit.points:
@@ -91,8 +115,12 @@ class AuditFigure:
 
 def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
     """Every figure the audits have."""
-    attacks = dict.fromkeys(one.attack for audit in found.values() for one in audit.findings)
-    items = [AuditFigure(attack) for attack in attacks if attack not in REFERENCES]
+    attacks = {
+        one.attack: next(measure for measure in MAIN if measure in one.values)
+        for audit in found.values()
+        for one in audit.findings
+    }
+    items = [AuditFigure(one, measure=measure) for one, measure in attacks.items() if one not in REFERENCES]
     return items + [
         AuditFigure(share=share) for share in KNOWN if any(audit.points for audit in found.values())
     ]
@@ -121,7 +149,7 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
     titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
     notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
-    notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed]
+    notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed and not audit.read_sums]
     title = "How well it predicts, and what its letters give away"
     return ReportTable("audit", title, columns, tuple(rows), tuple(notes))
 
@@ -169,33 +197,88 @@ def _said(line: ModelSummary, keys: Sequence[str]) -> str:
 
 def findings_table(found: Audit) -> ReportTable | None:
     """Every attack, with intervals over clients."""
-    if not found.findings:
+    about_items = [one for one in found.findings if "pm-AUC" in one.values]
+    if not about_items:
         return None
-    keys = list(found.findings[0].values)
+    keys = list(about_items[0].values)
     rows = tuple(
         (
             text_cell(one.attack),
             text_cell(f"{one.victims:,} {'groups' if one.of == 'client' and found.grouped else 'people'}"),
             *(interval_cell(one.values[key]) for key in keys),
         )
-        for one in found.findings
+        for one in about_items
     )
     columns = (
         Column("attack", numeric=False),
         Column("victims", numeric=False),
         *(Column(key, MEANINGS.get(key, "")) for key in keys),
     )
-    matched = min(one.matched for one in found.findings)
-    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.findings)
+    matched = min(one.matched for one in about_items)
+    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items)
     notes = (
         *titles,
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
         f"{seeds_sentence(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     )
-    if found.summed:
+    if found.summed and not found.read_sums:
         notes = (SUMMED, *notes)
     return ReportTable("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
+
+
+def presence_table(found: Audit) -> ReportTable | None:
+    """Attacks that ask who was there: in a round, in the training, or as a canary."""
+    asked = [one for one in found.findings if "pm-AUC" not in one.values]
+    if not asked:
+        return None
+    keys = [key for key in MEANINGS_OF_PEOPLE if any(key in one.values for one in asked)]
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(f"{one.victims:,} {VICTIMS[one.of]}"),
+            *(interval_cell(one.values.get(key, UNKNOWN)) for key in keys),
+        )
+        for one in asked
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("victims", numeric=False),
+        *(Column(key, MEANINGS_OF_PEOPLE[key]) for key in keys),
+    )
+    notes = (*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}.")
+    return ReportTable("audit-presence", "Who was there", columns, rows, notes)
+
+
+def roc_picture(found: Audit) -> Picture | None:
+    """How much is found at how many false alarms, on log scales."""
+    curves = {one.attack: one.roc for one in found.findings if one.of == "round" and one.roc}
+    if not curves:
+        return None
+    styles = curve_styles(list(curves))
+
+    def paint(figure: Figure) -> None:
+        (axes,) = panel_grid(figure, 1, 1, 2)
+        figure.subplots_adjust(0.08, 0.16, 0.985, 0.84)
+        for name, points in curves.items():
+            shown = [(x, y) for x, y in points if y > 0]
+            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
+        axes.plot([1e-4, 1], [1e-4, 1], color="0.6", linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("false alarms", labelpad=2)
+        axes.set_ylabel("found")
+        curve_legend(figure, styles, ROC_HEIGHT)
+
+    said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
+    return Picture(
+        "audit-roc",
+        "Rounds somebody was in, found at so many false alarms",
+        "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
+        "for one, pooled over people. On the dotted line is a guess.",
+        f"Found at 0.1 % false alarms: {'; '.join(said)}.",
+        draw("audit-roc", ROC_HEIGHT, paint),
+    )
 
 
 def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | None:
@@ -225,6 +308,31 @@ def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | 
         ),
     )
     return ReportTable("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
+
+
+def poisoning_table(found: Audit) -> ReportTable | None:
+    """Every training with liars, beside the same one without."""
+    if not found.poisonings:
+        return None
+    keys = list(LIES)
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(f"{one.liars:,} of {one.clients:,}"),
+            text_cell(f"{one.target} ({one.owners:,} owners)" if one.target else "–"),
+            *(interval_cell(one.values[key]) for key in keys),
+        )
+        for one in found.poisonings
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("liars", numeric=False),
+        Column("target", numeric=False),
+        *(Column(key, meaning) for key, meaning in LIES.items()),
+    )
+    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings)
+    notes = (*titles, f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.")
+    return ReportTable("audit-poisoning", "What liars make of everybody else's lists", columns, rows, notes)
 
 
 def seeds_sentence(found: Audit) -> str:

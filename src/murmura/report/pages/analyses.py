@@ -14,6 +14,9 @@ from murmura.report.audits import (
     findings_table,
     hints_picture,
     hints_table,
+    poisoning_table,
+    presence_table,
+    roc_picture,
 )
 from murmura.report.groups import error_table, gain_picture, improvement_table, within_table
 from murmura.report.plots.comparison import entropy_plot
@@ -71,6 +74,7 @@ TABLES = (
     "bias",
     "audit",
     "audit-ratings",
+    "audit-poisoning",
     "groups",
     "group-errors",
     "features",
@@ -145,7 +149,8 @@ def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
         )
     ((label, one),) = found.items()
     title = title if label == one.method else f"{title}: {label}"
-    return _of("audit", title, [hints_picture(one)], [findings_table(one), hints_table(one)])
+    tables = [findings_table(one), presence_table(one), hints_table(one), poisoning_table(one)]
+    return _of("audit", title, [roc_picture(one), hints_picture(one)], tables)
 
 
 def _groups(found: GroupTable) -> Analysis:

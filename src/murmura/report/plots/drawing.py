@@ -75,6 +75,23 @@ STYLE: dict[str, Any] = {
     "ytick.major.size": 0,
     "lines.linewidth": 1.4,
 }
+# A drawing in a file of its own has no page around it: real colours, on white.
+FILE_INK, FILE_MUTED, FILE_GRID = "#222222", "#666666", "#dddddd"
+
+
+def file_style(name: str) -> dict[str, Any]:
+    """The style of a drawing in a file of its own; the same drawing of that name has the same bytes."""
+    return {
+        **STYLE,
+        "svg.hashsalt": name,
+        "text.color": FILE_INK,
+        "axes.edgecolor": FILE_GRID,
+        "axes.labelcolor": FILE_INK,
+        "grid.color": FILE_GRID,
+        "xtick.labelcolor": FILE_MUTED,
+        "ytick.labelcolor": FILE_INK,
+        "figure.facecolor": "white",
+    }
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,27 @@ def server_reads(model: ModelRuns) -> str:
     told = [str(part.ledger["channel"]) for part in model.done if part.ledger and "channel" in part.ledger]
     if not model.federated:
         return EVERYTHING if model.done else ""
-    return ("each update" if READABLE in told[0] else "sums alone") if told else ""
+    if not told:
+        return ""
+    return "each update" if READABLE in told[0] else "noisy sums" if _privacy(model) else "sums alone"
+
+
+def _privacy(model: ModelRuns) -> dict[str, Any]:
+    """What noise bounds, by the ledger of a model's first run; {}: nothing does."""
+    ledgers = (part.ledger for part in model.done if part.ledger)
+    return next((dict(ledger["privacy"]) for ledger in ledgers if "privacy" in ledger), {})
+
+
+def _privacy_notes(results: Results) -> list[str]:
+    notes = []
+    for line in results.lines:
+        if told := _privacy(line.model):
+            people = f", as if among {told['as if people']:,} people" if "as if people" in told else ""
+            notes.append(
+                f"{line.label}: epsilon {told['epsilon']:.3g} at delta {told['delta']:.2g}{people}, for "
+                f"{told['unit']}; against {told['against']}."
+            )
+    return notes
 
 
 def _without_lists(results: Results) -> str:
@@ -127,7 +147,7 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
         notes.append(f"{BELOW_MOSTPOP} below MostPop in {results.primary}.")
     if any(test.metric in keys for test in results.against_baseline):
         notes.append("↑ ↓ a federated model better or worse than the best centralised one, by the same test.")
-    return tuple(notes)
+    return (*notes, *(_privacy_notes(results) if any(key == "epsilon" for key in keys) else ()))
 
 
 def _some_once(results: Results) -> bool:
