@@ -31,6 +31,8 @@ NAMES = (
     "channel:upload",
     "channel:seeds",
     "channel:vectors",
+    *(f"protections:{part}" for part in ("shares-2", "shares-3", "masks", "masks-20", "masks-lost", "ckks")),
+    "protections:paillier",
     *(f"sums:{part}" for part in ("device", "solve", "fit")),
     "scale",
     *(f"trust:{part}" for part in ("device", "seed", "vector")),

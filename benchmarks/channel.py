@@ -19,10 +19,13 @@ from murmura.core.update import SparseRows, Update
 ITEMS, FACTORS, ROWS, UPLOADS = 3706, 20, 264, 1000
 
 
+def phase() -> Phase:
+    return Phase("train", MessageSpec((TableSpec("items", "item", ITEMS, FACTORS + 1),)))
+
+
 def through() -> Chain:
     info = FederationInfo(ITEMS, np.arange(ITEMS, dtype=np.int32), 6040, 800_000)
-    phase = Phase("train", MessageSpec((TableSpec("items", "item", ITEMS, FACTORS + 1),)))
-    return chain(ChannelSettings(channel="secure-sum"), phase, info, UPLOADS)
+    return chain(ChannelSettings(channel="secure-sum"), phase(), info, UPLOADS)
 
 
 def an_update() -> Update:

@@ -87,34 +87,39 @@ def join(person: int, link: str, folder: Path, processes: list[subprocess.Popen[
 
 
 def watch(devices: list[subprocess.Popen[str]]) -> None:
-    """Print the mean of what the devices say of themselves, round by round, as soon as all have said it."""
-    said: queue.Queue[dict[str, Any]] = queue.Queue()
-    readers = [threading.Thread(target=listen, args=(device, said)) for device in devices]
+    """Print the mean of what the devices say of themselves, round by round, as soon as all have come so far.
+
+    A device that was busy while a round went by speaks for it with what it measured next.
+    """
+    said: queue.Queue[tuple[int, dict[str, Any]]] = queue.Queue()
+    readers = [threading.Thread(target=listen, args=(n, device, said)) for n, device in enumerate(devices)]
     for reader in readers:
         reader.start()
     print("rounds done   kept-back films among the first ten recommendations (mean of the devices)")
-    hits: dict[int, list[float]] = {}
+    found: list[dict[int, float]] = [{} for _ in devices]  # rounds done -> share of the films kept back
+    shown = -1
     while any(reader.is_alive() for reader in readers) or not said.empty():
         try:
-            told = said.get(timeout=0.2)
+            who, told = said.get(timeout=0.2)
         except queue.Empty:
             continue
-        here = hits.setdefault(told["done"], [])
-        here.append(told["hits"] / told["kept_back"])
-        if len(here) == len(devices):
+        found[who][told["done"]] = told["hits"] / told["kept_back"]
+        while shown < min(max(own, default=-1) for own in found):
+            shown += 1
+            here = [own[min(done for done in own if done >= shown)] for own in found]
             mean = sum(here) / len(here)
-            print(f"{told['done']:11d}   {mean:4.0%} {'#' * round(40 * mean)}", flush=True)
+            print(f"{shown:11d}   {mean:4.0%} {'#' * round(40 * mean)}", flush=True)
     if any(device.wait() != 0 for device in devices):
         raise SystemExit("a device failed")
 
 
-def listen(device: subprocess.Popen[str], said: queue.Queue[dict[str, Any]]) -> None:
+def listen(who: int, device: subprocess.Popen[str], said: queue.Queue[tuple[int, dict[str, Any]]]) -> None:
     """What one device measures, as it comes."""
     assert device.stdout is not None
     for line in device.stdout:
         told = json.loads(line)
         if told["event"] == "measured":
-            said.put(told)
+            said.put((who, told))
 
 
 def left(folder: Path) -> None:
