@@ -77,7 +77,7 @@ $(VENV)/.neural: $(VENV)/.test
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test,neural,bench]'
+	$(PIP) install -e '.[demo,graphs,he,images,report,search,serve,test,neural,bench]'
 	touch $@
 
 clean:

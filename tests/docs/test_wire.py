@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
+from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.kernels.cooccurrence.packing import PackedPairs
@@ -22,7 +23,6 @@ from murmura.runtimes.http.protocol.terms import (
     AggregatorAddress,
     CatalogueRule,
     FederationTerms,
-    NoiseTerms,
     ReleaseWindows,
 )
 

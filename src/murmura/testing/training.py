@@ -42,6 +42,10 @@ CHANNELS = (
     ),
 )
 
+NOISY = ChannelSettings(
+    channel="secure-sum", clip=2.0, minimum_cohort=1, epsilon=20.0, delta=1e-3, hopeless=True
+)
+
 
 class KitTraining:
     """What an algorithm is held to its promises with; a kit may change the class attributes."""
@@ -74,7 +78,7 @@ class KitTraining:
     def _channels(self) -> tuple[ChannelSettings, ...]:
         """The channels to try; samples are no items that could be counted, so there is no core of them."""
         if made(self.make).holds == "history":
-            return CHANNELS
+            return (*CHANNELS, NOISY) if made(self.make).bears_noise else CHANNELS
         return tuple(replace(way, block="dense") if way.block == "core" else way for way in CHANNELS)
 
     def _check_labels(self, fitted: FederatedModel) -> None:
