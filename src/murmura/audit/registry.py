@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from murmura.core.contract import Algorithm
 
 ATTACKS: dict[str, str] = {
+    "fcf-items": "fcf:FcfItems",
     "fedsplit-items": "fedsplit.items:FedSplitItems",
     "fedsplit-learned": "fedsplit.learned_items:FedSplitLearned",
     "fedsplit-members": "fedsplit.items:FedSplitMembers",
