@@ -19,12 +19,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Literal
 
-import numpy as np
-
 from murmura.channel.noise import NoiseSource, system_noise
 from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
-from murmura.core.rng import Words
 from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.agreement import Agreement
@@ -329,7 +326,8 @@ class Aggregator:
         twin = self.terms.vector_aggregator if self.role == "seed" else self.terms.seed_aggregator
         assert twin is not None
         check_signature(bytes.fromhex(twin.key), "reports", name + ids, signature)
-        packed = self._with_noise(o, o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum)))
+        half = o.sum(wire.unpack_ids(ids), max(self.minimum, self.terms.minimum))
+        packed = o.with_noise(half, self._noise(self.role, o.phase.name, o.manifest.round))
         phases, listed = self.terms.algorithm().phases(self.agreement.info), set(wire.unpack_ids(ids))
         followed = any(phase.follows == o.phase.name for phase in phases)
         admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
@@ -338,13 +336,6 @@ class Aggregator:
         self._store.write([final, *counted], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
-
-    def _with_noise(self, o: CollectedRound, half: Words) -> bytes:
-        """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""
-        if not o.chain.noisy:
-            return o.ring.pack(half)
-        drawn = o.chain.noise(self._noise(self.role, o.phase.name, o.manifest.round))
-        return o.ring.pack(o.ring.wrap(half.astype(np.int64) + drawn))
 
     def forget(self, name: bytes, command: bytes) -> bool:
         """The coordinator has the sum: its list of reports and the sum itself need not stay."""

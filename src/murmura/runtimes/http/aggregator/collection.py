@@ -8,7 +8,7 @@ import numpy as np
 
 from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
-from murmura.channel.shares import expanded_sum
+from murmura.channel.shares import Entropy, expanded_sum
 from murmura.core.contract import Phase
 from murmura.core.rng import Words
 from murmura.runtimes.http.acceptance import AcceptedReports
@@ -62,3 +62,9 @@ class CollectedRound:
         if set(ids) != self.accepted.reports or not self.accepted.closed:
             raise RefusedError("no-twin", "the agreed list must be what was added up here, but is not.")
         return self.ring.wrap(self.total.astype(np.int64))
+
+    def with_noise(self, half: Words, entropy: Entropy) -> bytes:
+        """This machine's half of a sum as it is released, with the whole noise, whatever the other one adds."""
+        if not self.chain.noisy:
+            return self.ring.pack(half)
+        return self.ring.pack(self.ring.wrap(half.astype(np.int64) + self.chain.noise(entropy)))

@@ -267,9 +267,7 @@ class RoundRunner:
                 self._void(live, str(error))
             else:
                 self._commit(live, received, len(reports), {}, released.encode())
-            with contextlib.suppress(
-                MurmuraError
-            ):  # it forgets the round at the latest when the next one opens
+            with contextlib.suppress(MurmuraError):  # at the latest it forgets when the next one opens
                 await pair.forget(send, m.hash)
 
     def _commit(
@@ -286,13 +284,12 @@ class RoundRunner:
         server, answers = self._step(live.manifest, received)
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
-        serial, ended = live.manifest.serial, self.clock()
-        m = live.manifest
+        m, ended = live.manifest, self.clock()
         kept = (m.phase, m.window, released) if self._followed(m) else None
         if self.itinerary.phase(self.now.position).repeat is None:
             said += self.search.good(live.summed, self.desk)
         before = self.now.server.model
-        self.store.commit(serial, position, server, answers, count, ended, said, live.presence, kept)
+        self.store.commit(m.serial, position, server, answers, count, ended, said, live.presence, kept)
         self.counters.committed += 1
         self._counted = live.individual_reports.accepted if live.individual_reports else None
         self.live = None
@@ -338,9 +335,8 @@ class RoundRunner:
         live = self.live
         if live is None:
             return
-        position = self.itinerary.after_failure(self.now.position)
-        serial, ended = live.manifest.serial, self.clock()
-        self.store.abandon(serial, position, live.reports, ended, why, live.presence)
+        position, serial = self.itinerary.after_failure(self.now.position), live.manifest.serial
+        self.store.abandon(serial, position, live.reports, self.clock(), why, live.presence)
         self.live = None
         self._look_again()
         self.counters.abandoned += 1

@@ -32,11 +32,7 @@ from murmura.runtimes.http.device.objections import objection
 from murmura.runtimes.http.device.outgoing import TrainedUpload, outgoing
 from murmura.runtimes.http.device.places import register
 from murmura.runtimes.http.device.receipts import Receipt, mark
-from murmura.runtimes.http.device.storage import (
-    DeviceStorage,
-    Identity,
-    PendingUpload,
-)
+from murmura.runtimes.http.device.storage import DeviceStorage, Identity, PendingUpload
 from murmura.runtimes.http.device.trust import last_verified, verified
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import check_signature
