@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
     from murmura.evaluation import evaluate as evaluate
+    from murmura.runs.trials import Trial as Trial
+    from murmura.runs.trials import best as best
     from murmura.runtimes.simulation import simulate as simulate
     from murmura.studies.compare import Comparison as Comparison
     from murmura.studies.compare import EntryMeans as EntryMeans
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
     from murmura.studies.methods import fit as fit
     from murmura.studies.search.grid import grid as grid
     from murmura.studies.search.grid import search as search
-    from murmura.studies.search.trials import Trial as Trial
-    from murmura.studies.search.trials import best as best
 
     comparison = _plan
 

@@ -61,7 +61,7 @@ REVEALED = [
     "murmura.channel.ledger.Ledger",
     "type[murmura.baselines.base.Baseline]",
     "murmura.core.ranked_lists.RankedLists",
-    "murmura.studies.search.trials.Trial",
+    "murmura.runs.trials.Trial",
     "murmura.studies.compare.Comparison",
     "Generator[murmura.studies.compare.EntryMeans, None, None]",
     "def (folder: pathlib.Path, out: pathlib.Path | None =) -> pathlib.Path",

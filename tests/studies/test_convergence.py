@@ -3,7 +3,7 @@
 from murmura.report.pages.analyses import convergence_section
 from murmura.report.tables.table import to_csv
 from murmura.studies.analyses.convergence import convergence
-from murmura.studies.papers.trial_results import TrialResult
+from murmura.studies.papers.attempt import TrialResult
 
 
 def trial(row: str, curve: tuple[float, ...], **settings: object) -> TrialResult:

@@ -11,12 +11,12 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
+from murmura.runs.trials import TrialHistory, side
 from murmura.studies.methods import defaults, method, model_and_pi, whole_settings
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
 from murmura.studies.search.plan_file import candidates, read_plan
-from murmura.studies.search.trials import TrialHistory, side
 
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"

@@ -7,7 +7,7 @@ import pytest
 
 from murmura.engine.run import Run
 from murmura.studies.leaks.check import Evidence
-from murmura.studies.papers.trial_results import TrialResult
+from murmura.studies.papers.attempt import TrialResult
 
 LOW, HIGH = (TrialResult("mf", {"factors": k}, value, row="mf") for k, value in ((3, 0.7), (5, 0.9)))
 

@@ -15,9 +15,9 @@ from murmura.engine.run import Run
 from murmura.report.pages.reproduction import write
 from murmura.studies.compare import usual_settings
 from murmura.studies.config import DataConfig
+from murmura.studies.papers.attempt import TrialResult, best_trial
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
-from murmura.studies.papers.trial_results import TrialResult, best_trial
 from tests.cli.processes import MURMURA, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from murmura.core.errors import RunError, SettingError
+from murmura.runs.trials import Trial, name_of
 from murmura.studies.search.tpe import Range, Space, corners, parse_range, tpe
-from murmura.studies.search.trials import Trial, name_of
 from tests.studies.test_search import ready
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from murmura.runs.trials import Trial
     from murmura.studies.search.search_folder import SearchConfig
-    from murmura.studies.search.trials import Trial
 
 Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
 Ranges = Annotated[
@@ -105,7 +105,7 @@ def search(
 
 def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     """The winner as JSON, or all trials as a table, best first."""
-    from murmura.studies.search.trials import best, ranked
+    from murmura.runs.trials import best, ranked
 
     model, metric, winner = config.search, config.metric, best(found, config.metric)
     if as_json:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmura.channel.ledger import TRAFFIC, LedgerLine
+from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
 from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
-from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import Federation
 
 NAME = "checkpoint.npz"

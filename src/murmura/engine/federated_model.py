@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from murmura.baselines.base import RankingModel
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import Ledger, LedgerLine
+from murmura.core.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, Answers, ClientState, History, RoundContext
@@ -29,7 +30,6 @@ from murmura.core.rng import Rng, guest_secret
 from murmura.core.schedule import Schedule
 from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import from_dict
-from murmura.engine.archive import answers_of, flat_answers, group, prefixed, read_archive, write_archive
 from murmura.engine.federation import stacked
 from murmura.engine.plan import Plan
 

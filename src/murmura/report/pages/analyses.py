@@ -63,7 +63,7 @@ from murmura.studies.audits.audit import Audit, read_audits
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
 from murmura.studies.order import BESIDE
-from murmura.studies.papers.trial_results import TrialResult
+from murmura.studies.papers.attempt import TrialResult
 from murmura.studies.sweep import Sweep, SweepPoint, freshness, only, points, read_sweep
 
 EXPLAINED = 3  # entries whose reasons are drawn

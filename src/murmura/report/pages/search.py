@@ -14,8 +14,8 @@ from murmura.report.pages.comparison import as_yaml, document, figures, in_page,
 from murmura.report.plots.progress import history_plot, settings_plot, trials_table
 from murmura.report.result_folder import read_object
 from murmura.report.tables.table import Column, ReportTable, number_cell, text_cell
+from murmura.runs.trials import Trial, read_history
 from murmura.studies.search.search_folder import CHOICE, TRIALS, SearchConfig, read_search
-from murmura.studies.search.trials import Trial, read_history
 
 
 def build_search(folder: Path, out: Path | None = None) -> Path:

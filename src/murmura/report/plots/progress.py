@@ -26,8 +26,8 @@ from murmura.report.plots.drawing import (
 )
 from murmura.report.result_folder import ModelRuns, ResultFolder, RoundTable
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
-from murmura.studies.papers.trial_results import TrialResult
-from murmura.studies.search.trials import Side, Trial, best, best_place, ranked, side
+from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
+from murmura.studies.papers.attempt import TrialResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

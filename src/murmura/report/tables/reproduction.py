@@ -40,9 +40,9 @@ from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_li
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
+from murmura.studies.papers.attempt import TrialResult, best_trial
 from murmura.studies.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.studies.papers.reproduce import CHOICES, TRIALS, ExperimentPlace, spent
-from murmura.studies.papers.trial_results import TrialResult, best_trial
 from murmura.studies.sweep import only, points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]

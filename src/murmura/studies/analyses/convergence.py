@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.studies.papers.trial_results import TrialResult
+from murmura.studies.papers.attempt import TrialResult
 
 NEAR = 0.95  # of the best value
 

@@ -31,14 +31,14 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
+from murmura.runs.trials import TrialHistory, side
 from murmura.studies.compare import ComparisonFolder
 from murmura.studies.config import named_data
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method, name_and_settings
-from murmura.studies.papers.trial_results import TrialResult
+from murmura.studies.papers.attempt import TrialResult
 from murmura.studies.search.grid import TrialJob, run_job
 from murmura.studies.search.search_folder import CHOICE, TRIALS
-from murmura.studies.search.trials import TrialHistory, side
 
 LISTS = "recommendations.tsv"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")

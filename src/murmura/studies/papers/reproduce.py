@@ -31,6 +31,7 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.runs.trials import name_of, side
 from murmura.studies.analyses.preservation import preserve_entries
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import (
@@ -44,11 +45,10 @@ from murmura.studies.compare import (
 )
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
+from murmura.studies.papers.attempt import TrialResult, attempt, best_trial
 from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
-from murmura.studies.papers.trial_results import TrialResult, attempt, best_trial
 from murmura.studies.search.grid import TrialJob
 from murmura.studies.search.tpe import proposals, space_of
-from murmura.studies.search.trials import name_of, side
 from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps
 

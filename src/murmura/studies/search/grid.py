@@ -25,8 +25,8 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
+from murmura.runs.trials import DIGITS, Side, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.methods import method, method_class
-from murmura.studies.search.trials import DIGITS, Side, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.worker_pool import processes
 
 __all__ = ["Axes", "Trial", "best", "grid", "name_of", "search"]

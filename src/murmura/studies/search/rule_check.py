@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import SettingError
+from murmura.runs.trials import Trial, name_of, read_history
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import whole_settings
 from murmura.studies.search.plan_file import SearchPlan
-from murmura.studies.search.trials import Trial, name_of, read_history
 from murmura.studies.size_rule import LITTLE, RULES, SizeRule, Sizes
 
 DIVISORS = (100.0, 200.0, 300.0, 400.0, 500.0, 700.0, 1000.0)  # rows per unit of reg that are considered

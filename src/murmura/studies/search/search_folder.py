@@ -28,11 +28,11 @@ from murmura.engine.protocol import Selection
 from murmura.engine.run import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.engine.sealed import refuse_opened
+from murmura.runs.trials import Trial, best, measured, side
 from murmura.studies.config import DataConfig, refuse_other_data
 from murmura.studies.methods import method
 from murmura.studies.search.grid import grid, most_epochs, search
 from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
-from murmura.studies.search.trials import Trial, best, measured, side
 
 TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
 

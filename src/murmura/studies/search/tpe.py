@@ -22,9 +22,9 @@ import numpy as np
 from murmura.core.errors import MissingExtraError, RunError, SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import Selection
+from murmura.runs.trials import Side, Trial, TrialHistory, name_of, side
 from murmura.studies.methods import method
 from murmura.studies.search.grid import run_trials, trial_team
-from murmura.studies.search.trials import Side, Trial, TrialHistory, name_of, side
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.shares import Entropy
+from murmura.core.archive import answers_of, flat_answers
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode_model
 from murmura.core.contract import Answers, ServerState
@@ -18,7 +19,6 @@ from murmura.core.message import MessageSpec
 from murmura.core.rng import Rng
 from murmura.core.row_versions import RowVersions
 from murmura.core.update import Arrays
-from murmura.engine.archive import answers_of, flat_answers
 from murmura.engine.itinerary import Itinerary, Position
 from murmura.runtimes.http.coordinator.model_changes import ModelChanges
 from murmura.runtimes.http.coordinator.public_log import PublicLog

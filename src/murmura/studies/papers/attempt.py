@@ -10,8 +10,8 @@ from typing import Any
 
 from murmura.core.errors import DataError, FederationError, MissingExtraError
 from murmura.engine.protocol import Selection
+from murmura.runs.trials import best_place, side
 from murmura.studies.search.grid import TrialJob, run_job
-from murmura.studies.search.trials import best_place, side
 
 
 @dataclass(frozen=True)
