@@ -158,7 +158,7 @@ def test_a_damaged_audit_of_a_comparison_is_refused(compared: Path, kept: str) -
 
 def test_comparisons_that_cannot_be_audited_are_refused(compared: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("models: {a: {name: fedsplit}}\n")
-    with pytest.raises(RunError, match=r"a comparison that has begun"):
+    with pytest.raises(RunError, match=r"a run that has begun"):
         audit_folder(tmp_path)
     with pytest.raises(SettingError, match="the attacks fpl-signs can be made on"):
         audit_folder(compared, ["fpl-signs"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from murmura.report.pages.comparison import build
+from murmura.report import build
 from murmura.studies.exposure import exposure_sentence
 from tests.cli.processes import murmura
 

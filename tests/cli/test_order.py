@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from murmura.baselines import BASELINES
-from murmura.report.pages.comparison import build
-from murmura.report.result_folder import read_folder
+from murmura.report import build
+from murmura.runs.comparison import read_runs
 from tests.cli.processes import murmura
 from tests.engine.last_seen import LastSeen
 from tests.engine.test_order import people
@@ -55,7 +55,7 @@ def test_both_orders_side_by_side(place: Path) -> None:
     assert "--order real,day" in page
     table = json.loads((place / "c" / "report-tables" / "order.json").read_text())
     assert "P@10, day" in json.dumps(table)
-    assert read_folder(place / "c").beside
+    assert read_runs(place / "c").beside
 
     again = murmura(*BOTH, "--order", "real,day", "--out", "c", "--json", cwd=place)
     lines = [json.loads(line) for line in again.stdout.splitlines()]

@@ -15,13 +15,14 @@ from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.report.tables.analyses import freshness_table
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.sweep_points import freshness, points
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.loopback import Loopback
-from murmura.studies.compare import ComparisonFolder, compare, plan
+from murmura.studies.compare import compare, plan
 from murmura.studies.papers.experiments import Counts, costs
-from murmura.studies.sweep import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from tests.studies.worlds import small_world

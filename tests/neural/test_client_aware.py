@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from murmura.report.pages.reproduction import write
+from murmura.runs.comparison import ComparisonFolder
 from murmura.studies.analyses.learning import read_learning
-from murmura.studies.compare import ComparisonFolder
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, reproduce
 from tests.data.digits import write_digits

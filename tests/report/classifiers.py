@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from murmura.engine.run import Run
-from murmura.studies.compare import run_name
+from murmura.runs.comparison import run_name
 from tests.report.folders import DATA, ENVIRONMENT
 
 CLIENTS = tuple(f"c{place}" for place in range(10))

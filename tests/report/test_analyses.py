@@ -14,11 +14,12 @@ from murmura.report.pages.analyses import TABLES, analyses
 from murmura.report.pages.comparison import OURS
 from murmura.report.plots.drawing import CURVES, VARIABLES, curve_styles, power, ramp
 from murmura.report.plots.sweep import value_places
-from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
+from murmura.runs.comparison import ComparisonFolder, read_runs
+from murmura.runs.sweep import Sweep
 from murmura.studies.analyses.exposure import bias, frequencies
-from murmura.studies.compare import ComparisonFolder, compare, plan
-from murmura.studies.sweep import Sweep, plan_sweep, sweep
+from murmura.studies.compare import compare, plan
+from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 pytestmark = pytest.mark.slow
@@ -103,7 +104,7 @@ def test_some_rows_of_a_sweep_are_shown_alone(swept: Path) -> None:
     assert {row[0].text for row in table.rows} == {"pfpl+"}
     for one in found.values():
         assert not any("sfpl" in picture.alt or "mostpop" in picture.alt for picture in one.pictures)
-    assert [line.label for line in summarise(read_folder(swept, ["pfpl+"])).lines] == [
+    assert [line.label for line in summarise(read_runs(swept, ["pfpl+"])).lines] == [
         *("pfpl+ pi=0", "pfpl+ pi=0.5", "pfpl+ pi=1"),
     ]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from murmura.report.plots.progress import MOST, curve
-from murmura.report.result_folder import RoundTable
+from murmura.runs.run import RoundTable
 
 
 def test_the_first_column_that_only_grows_runs_along() -> None:

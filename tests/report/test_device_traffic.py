@@ -13,9 +13,9 @@ import pytest
 from murmura.report import build
 from murmura.report.device_traffic import PRICES, device_traffic, on_front, priced
 from murmura.report.plots.device_traffic import traffic_plot
-from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, summarise
 from murmura.report.tables.device_traffic import traffic_table
+from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, write_comparison
 
 CLIENTS = 10
@@ -30,7 +30,7 @@ def made(label: str, level: float, up: int, down: int, final: int = 50_000, **mo
 
 def results(folder: Path, *models: Made) -> Results:
     central = [Made("mostpop", [drawn(1, 0.05)], 107, "mostpop"), Made("ease", [drawn(2, 0.6)], 499)]
-    return summarise(read_folder(write_comparison(folder, [*central, *models])))
+    return summarise(read_runs(write_comparison(folder, [*central, *models])))
 
 
 def three(folder: Path) -> Results:

@@ -13,6 +13,7 @@ from murmura.report import build
 from murmura.report.pages.analyses import Analysis, analyses
 from murmura.report.plots.learning import accuracy_curves, difference_curves
 from murmura.report.tables.table import ReportTable, TableCell
+from murmura.runs.comparison import ComparisonFolder
 from murmura.studies.analyses.learning import (
     AGREEMENT,
     agreement,
@@ -21,7 +22,6 @@ from murmura.studies.analyses.learning import (
     read_learning,
     weighted_accuracy,
 )
-from murmura.studies.compare import ComparisonFolder
 from tests.report.classifiers import write_classifiers
 
 SLOW = (0.505, 0.605, 0.795, 0.905)  # the first client; the tenth is .09 below

@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.cli import options
+from murmura.engine.run import Run
 from murmura.report.pages.command_lines import FILE, rerun
-from murmura.report.result_folder import ResultFolder, model_runs
 from murmura.report.tables.comparison import inline
+from murmura.runs.comparison import ComparisonFolder
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),
@@ -23,11 +24,8 @@ plain = st.recursive(
 )
 
 
-def folder_of(config: dict[str, Any]) -> ResultFolder:
-    kind: Any = "comparison" if "models" in config else "run"
-    entries = config.get("models") or {"alone": config.get("model", {})}
-    models = tuple(model_runs(str(label), own, ()) for label, own in entries.items())
-    return ResultFolder(kind, config, {}, {"murmura": "0.1.0"}, "done", "", models)
+def folder_of(config: dict[str, Any]) -> ComparisonFolder:
+    return ComparisonFolder(Run(Path("nowhere")), config)
 
 
 def commands(config: dict[str, Any]) -> list[list[str]]:

@@ -13,10 +13,10 @@ from murmura.evaluation.intervals import bootstrap_interval
 from murmura.evaluation.significance import compare_values
 from murmura.report.pages.comparison import outcome
 from murmura.report.plots.comparison import both, front
-from murmura.report.result_folder import read_folder
 from murmura.report.summary import Results, named_tests, summarise
 from murmura.report.tables.comparison import difference_table, result_tables, seed_table
 from murmura.report.tables.table import ReportTable, TableCell
+from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, federation, write_comparison
 
 BY_ID = np.argsort([f"u{i}" for i in range(200)])  # users are kept in the order of their ids as text
@@ -29,7 +29,7 @@ def cell(table: ReportTable | None, row: str, column: str) -> TableCell:
 
 
 def results_of(path: Path) -> Results:
-    return summarise(read_folder(path))
+    return summarise(read_runs(path))
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def three(tmp_path: Path) -> Path:
 
 
 def test_best_is_bold_and_only_the_clearly_worse_are_marked(three: Path) -> None:
-    folder = read_folder(three)
+    folder = read_runs(three)
     table = result_tables(folder, summarise(folder))[0]
     assert [row[0].text for row in table.rows] == ["worst", "best", "near"], "the order of the configuration"
     assert cell(table, "worst", "P@10").mark == "†"
@@ -57,7 +57,7 @@ def test_best_is_bold_and_only_the_clearly_worse_are_marked(three: Path) -> None
 
 
 def test_p_values_are_scipys_times_holms_factor(three: Path) -> None:
-    folder = read_folder(three)
+    folder = read_runs(three)
     values = {model.label: model.parts[0].per_user["P@10"] for model in folder.models}
     raw = {label: scipy.stats.ttest_rel(values[label], values["best"]).pvalue for label in ("worst", "near")}
     tests = {test.label: test for test in summarise(folder).against_best if test.metric == "P@10"}
@@ -80,7 +80,7 @@ def test_the_interval_is_the_bootstrap_over_users(three: Path) -> None:
 def test_several_seeds_are_averaged_per_user_and_spread_over_seeds(tmp_path: Path) -> None:
     seeds = [drawn(1, 0.2), drawn(2, 0.2), drawn(3, 0.2)]
     path = write_comparison(tmp_path / "c", [Made("a", seeds), Made("b", [drawn(9, 0.1)])], seeds=3)
-    folder = read_folder(path)
+    folder = read_runs(path)
     results = summarise(folder)
     line = results.lines[0]
     assert line.people.per_user["P@10"] == pytest.approx(np.mean(seeds, axis=0)[BY_ID])
@@ -95,7 +95,7 @@ def test_several_seeds_are_averaged_per_user_and_spread_over_seeds(tmp_path: Pat
 
 
 def test_federated_models_are_tested_against_the_best_baseline_too(tmp_path: Path) -> None:
-    folder = read_folder(federation(tmp_path / "c"))
+    folder = read_runs(federation(tmp_path / "c"))
     results = summarise(folder)
     assert results.costs == ("disclosed", "kB up/client", "kB down/client")
     assert {test.reference for test in results.against_baseline} == {"ease"}
@@ -114,7 +114,7 @@ def test_federated_models_are_tested_against_the_best_baseline_too(tmp_path: Pat
 
 def test_a_federated_model_above_the_best_baseline_points_up(tmp_path: Path) -> None:
     models = [Made("base", [drawn(1, 0.1)]), Made("fed", [drawn(2, 0.3)], cost={"disclosed": 1.0})]
-    folder = read_folder(write_comparison(tmp_path / "c", models))
+    folder = read_runs(write_comparison(tmp_path / "c", models))
     assert cell(result_tables(folder, summarise(folder))[0], "fed", "P@10").mark == "↑"
 
 
@@ -134,7 +134,7 @@ def test_the_front_is_what_nobody_beats(tmp_path: Path) -> None:
 
 def test_the_main_cutoff_comes_first(tmp_path: Path) -> None:
     path = write_comparison(tmp_path / "c", [Made("a", [drawn(1, 0.2)])], cutoffs=(1, 10, 20))
-    folder = read_folder(path)
+    folder = read_runs(path)
     results = summarise(folder)
     assert results.cutoffs == (10, 1, 20)
     assert results.primary == "P@10"
@@ -172,7 +172,7 @@ def test_an_error_is_told_in_words_and_its_lowest_value_is_the_best(tmp_path: Pa
 
 
 def test_named_pairs_are_one_family(three: Path) -> None:
-    folder = read_folder(three)
+    folder = read_runs(three)
     values = {model.label: model.parts[0].per_user["P@10"] for model in folder.models}
     pairs = [("best", "near"), ("near", "worst"), ("best", "worst")]
     tests = named_tests(summarise(folder), [*pairs, ("best", "nobody")], ["P@10", "IC@10"])

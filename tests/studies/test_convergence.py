@@ -2,12 +2,12 @@
 
 from murmura.report.pages.analyses import convergence_section
 from murmura.report.tables.table import to_csv
+from murmura.runs.trials import Trial
 from murmura.studies.analyses.convergence import convergence
-from murmura.studies.papers.attempt import TrialResult
 
 
-def trial(row: str, curve: tuple[float, ...], **settings: object) -> TrialResult:
-    return TrialResult("sfpl", dict(settings), max(curve, default=0.0), curve, row=row)
+def trial(row: str, curve: tuple[float, ...], **settings: object) -> Trial:
+    return Trial(dict(settings), max(curve, default=0.0), model="sfpl", curve=curve, row=row)
 
 
 TRIED = [

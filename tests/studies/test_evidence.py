@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from murmura.engine.run import Run
+from murmura.runs.trials import Trial
 from murmura.studies.leaks.check import Evidence
-from murmura.studies.papers.attempt import TrialResult
 
-LOW, HIGH = (TrialResult("mf", {"factors": k}, value, row="mf") for k, value in ((3, 0.7), (5, 0.9)))
+LOW, HIGH = (Trial({"factors": k}, value, model="mf", row="mf") for k, value in ((3, 0.7), (5, 0.9)))
 
 
 @pytest.mark.parametrize(("metric", "won", "lost"), [("MSE", LOW, HIGH), ("P@10", HIGH, LOW)])
-def test_the_best_trial_of_an_error_is_the_lowest(metric: str, won: TrialResult, lost: TrialResult) -> None:
+def test_the_best_trial_of_an_error_is_the_lowest(metric: str, won: Trial, lost: Trial) -> None:
     prepared: Any = None  # the trials alone are looked at
 
-    def best_and_top(chosen: TrialResult) -> tuple[float, float]:
+    def best_and_top(chosen: Trial) -> tuple[float, float]:
         both = (LOW, HIGH)
         return Evidence(Run(Path()), prepared, (), (), None, both, (chosen,), metric).chosen_trials()["mf"]
 

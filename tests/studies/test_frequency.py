@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
+from murmura.runs.comparison import ComparisonFolder, run_name
 from murmura.studies.analyses.exposure import (
     concentration,
     frequencies,
@@ -18,7 +19,7 @@ from murmura.studies.analyses.exposure import (
     rank_correlation,
     ranked_shares,
 )
-from murmura.studies.compare import ComparisonFolder, compare, plan, run_name
+from murmura.studies.compare import compare, plan
 from tests.studies.worlds import small_world
 
 MODELS = {"mostpop": {}, "shy": {"name": "sfpl", "epochs": 3, "factors": 3, "pi": 0}}

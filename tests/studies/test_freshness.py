@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from murmura.studies.compare import ComparisonFolder
-from murmura.studies.sweep import FRESHNESS, NORMALISED, freshness, plan_sweep, points, sweep
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.sweep_points import FRESHNESS, NORMALISED, freshness, points
+from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 

@@ -13,9 +13,9 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
 from murmura.engine.run import Run
 from murmura.report.pages.reproduction import write
+from murmura.runs.trials import Trial, best
 from murmura.studies.compare import usual_settings
 from murmura.studies.config import DataConfig
-from murmura.studies.papers.attempt import TrialResult, best_trial
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
 from tests.cli.processes import MURMURA, murmura, wait_for
@@ -251,18 +251,18 @@ def test_what_is_taken_over_must_be_a_setting_of_the_model(tmp_path: Path) -> No
 
 
 def test_a_training_that_diverges_loses_to_one_that_never_reaches_the_target() -> None:
-    diverged = TrialResult("fedavg", {"learning_rate": 0.5}, math.nan, failed="it diverged")
-    never = TrialResult("fedavg", {"learning_rate": 0.1}, math.nan)
-    slow, soon = (TrialResult("fedavg", {}, rounds) for rounds in (40.0, 12.0))
-    assert best_trial([diverged, never], "rounds/50>80") is never
-    assert best_trial([diverged, never, slow, soon], "rounds/50>80") is soon
-    assert best_trial([diverged], "rounds/50>80") is diverged
+    diverged = Trial({"learning_rate": 0.5}, math.nan, failed="it diverged")
+    never = Trial({"learning_rate": 0.1}, math.nan)
+    slow, soon = (Trial({}, rounds) for rounds in (40.0, 12.0))
+    assert best([diverged, never], "rounds/50>80") is never
+    assert best([diverged, never, slow, soon], "rounds/50>80") is soon
+    assert best([diverged], "rounds/50>80") is diverged
 
 
 def test_a_trial_whose_later_epochs_diverged_is_a_file_like_any_other(tmp_path: Path) -> None:
-    half = TrialResult("sfpl", {"epochs": 1}, 0.1, (0.1, math.nan, math.nan))
+    half = Trial({"epochs": 1}, 0.1, model="sfpl", curve=(0.1, math.nan, math.nan))
     Run(tmp_path).write_json("one.json", half.plain())
-    back = TrialResult.of(Run(tmp_path).read("one.json"))
+    back = Trial.of(Run(tmp_path).read("one.json"))
     assert (back.value, back.curve[0]) == (0.1, 0.1)
     assert [math.isnan(one) for one in back.curve] == [False, True, True]
 

@@ -10,16 +10,10 @@ import pytest
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.report import build_search
+from murmura.report import build
+from murmura.runs.search import CHOICE, TRIALS, SearchFolder
 from murmura.studies.config import DataConfig
-from murmura.studies.search.search_folder import (
-    CHOICE,
-    TRIALS,
-    SearchConfig,
-    evaluate_search,
-    read_search,
-    search_run,
-)
+from murmura.studies.search.search_folder import SearchConfig, evaluate_search, search_run
 from tests.cli.processes import killed_at, murmura, ratings
 
 pytestmark = pytest.mark.slow
@@ -45,7 +39,7 @@ def test_the_choice_is_kept_and_the_test_part_opened_once(tmp_path: Path) -> Non
     assert run.read(OPENED)["choice"] == {"model": {"name": "user-knn", **chosen["settings"]}}
     assert run.status == "done"
     assert evaluate_search(folder) == values  # the same choice, the same numbers
-    page = build_search(folder).read_text()
+    page = build(folder).read_text()
     assert "opened once" in page
     assert "Search history" in page
 
@@ -68,7 +62,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     next(some)
     some.close()  # type: ignore[attr-defined]
     assert Run.open(folder).status == "interrupted"
-    assert "interrupted" in build_search(folder).read_text()
+    assert "interrupted" in build(folder).read_text()
     with pytest.raises(RunError, match="must hold a finished search, but it is interrupted"):
         evaluate_search(folder)
     with pytest.raises(RunError, match="holds another"):
@@ -84,7 +78,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()  # nothing is written of what is refused
     Run.create(tmp_path / "fit", {"model": {"name": "ease"}})
     with pytest.raises(RunError, match="must be the folder of a search"):
-        read_search(tmp_path / "fit")
+        SearchFolder.open(tmp_path / "fit")
 
 
 @pytest.mark.process

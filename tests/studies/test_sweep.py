@@ -8,8 +8,10 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run import Run
-from murmura.studies.compare import ComparisonFolder, run_name
-from murmura.studies.sweep import Sweep, plan_sweep, points, read_sweep, sweep
+from murmura.runs.comparison import ComparisonFolder, run_name
+from murmura.runs.sweep import Sweep
+from murmura.runs.sweep_points import points
+from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 
 QUICK = {"epochs": 2, "factors": 3}
@@ -74,7 +76,7 @@ def test_a_killed_sweep_goes_on(tmp_path: Path) -> None:
     next(lines)
     next(lines)
     lines.close()
-    assert read_sweep(ComparisonFolder.open(tmp_path / "s")) == what
+    assert ComparisonFolder.open(tmp_path / "s").sweep == what
     assert [point.value for point in points(ComparisonFolder.open(tmp_path / "s"))] == [0, 0.5]
     kept = tmp_path / "s" / run_name("sfpl+ pi=0.5", 0) / "metrics.json"
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "P@10": 0.123}))
@@ -90,7 +92,7 @@ def test_another_sweep_may_not_use_the_folder(tmp_path: Path) -> None:
     plan, what = plan_sweep(small_world(), "default", {"sfpl+": dict(QUICK)}, "pi", [0.5])
     with pytest.raises(RunError, match="holds another"):
         list(sweep(plan, what, tmp_path / "s"))
-    kept = read_sweep(ComparisonFolder.open(tmp_path / "s"))
+    kept = ComparisonFolder.open(tmp_path / "s").sweep
     assert kept is not None
     assert kept.values == (1,)
 
@@ -146,7 +148,7 @@ def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
     from murmura.studies.compare import compare, plan
 
     list(compare(plan(small_world(), "default", {"mostpop": {}}), tmp_path / "c"))
-    assert read_sweep(ComparisonFolder.open(tmp_path / "c")) is None
+    assert ComparisonFolder.open(tmp_path / "c").sweep is None
     assert [(point.curve, point.value) for point in points(ComparisonFolder.open(tmp_path / "c"))] == [
         ("mostpop", None)
     ]
@@ -156,4 +158,4 @@ def test_an_ordinary_comparison_is_no_sweep(tmp_path: Path) -> None:
 def test_a_damaged_record_is_named(tmp_path: Path, text: str) -> None:
     Run.create(tmp_path / "c", {"models": {"mostpop": {}}}).write("sweep.json", text)
     with pytest.raises(RunError, match=r"sweep\.json is damaged"):
-        read_sweep(ComparisonFolder.open(tmp_path / "c"))
+        assert ComparisonFolder.open(tmp_path / "c").sweep

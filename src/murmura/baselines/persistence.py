@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from murmura.baselines import BASELINES, baseline
 from murmura.baselines.base import Baseline
-from murmura.core.errors import DataError, MurmuraError
-from murmura.core.files import whole_file
+from murmura.core.archive import group, prefixed, read_archive, write_archive
+from murmura.core.errors import DataError, MurmuraError, RunError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.model import Arrays, Model
 from murmura.core.settings import as_dict, from_dict
 
-FORMAT, VERSION = "murmura-model", 1
+FORMAT, VERSION = "murmura-model", 2
 _COLUMNS = ("user", "item", "value", "time")
 
 
@@ -26,11 +23,10 @@ def save_model(path: Path | str, method: Baseline, model: Model) -> None:
     """Write the method, its settings, the training part and what was learned; whole, or not at all."""
     train = model.train
     header = {"format": FORMAT, "version": VERSION, "model": method.name, "settings": as_dict(method)}
-    arrays: Arrays = {"users": train.users.labels, "items": train.items.labels}
-    arrays |= {f"train.{name}": column for name in _COLUMNS if (column := getattr(train, name)) is not None}
-    arrays |= {f"model.{name}": array for name, array in model.arrays().items()}
-    with whole_file(Path(path), DataError) as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+    rows = {name: column for name in _COLUMNS if (column := getattr(train, name)) is not None}
+    arrays: Arrays = prefixed(train=rows, model=model.arrays())
+    named = {"users": train.users.labels, "items": train.items.labels}
+    write_archive(Path(path), {**named, **arrays}, header, DataError)
 
 
 def load_model(path: Path | str) -> tuple[Baseline, Model]:
@@ -38,17 +34,16 @@ def load_model(path: Path | str) -> tuple[Baseline, Model]:
     header, arrays = _read(Path(path))
     try:
         method = from_dict(baseline(header["model"]), header["settings"])
-        time = arrays.get("train.time")
+        rows = group(arrays, "train")
         train = Interactions(
             Vocabulary(arrays["users"]),
             Vocabulary(arrays["items"]),
-            arrays["train.user"],
-            arrays["train.item"],
-            arrays["train.value"],
-            time,
+            rows["user"],
+            rows["item"],
+            rows["value"],
+            rows.get("time"),
         )
-        learned = {name[6:]: array for name, array in arrays.items() if name.startswith("model.")}
-        return method, method.model.restore(train, learned, method)
+        return method, method.model.restore(train, group(arrays, "model"), method)
     except (MurmuraError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is not a usable model: {error}; fit and save it again.") from None
 
@@ -60,13 +55,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
             f"a model must be a file that save_model wrote, but {path} is not there; check the path."
         )
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays.pop("header")))
-        ours = header["format"] == FORMAT
-    except (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, zipfile.BadZipFile):
-        ours = False
-    if not ours:
+        arrays, header = read_archive(path)
+    except RunError:
+        arrays, header = {}, {}
+    if header.get("format") != FORMAT:
         raise DataError(
             f"a model must be a file that save_model wrote, but {path} is damaged or foreign; fit it again."
         )

@@ -34,8 +34,8 @@ def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fa
 def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.report.tables.analyses import frequency_table
+    from murmura.runs.comparison import ComparisonFolder
     from murmura.studies.analyses.exposure import frequencies
-    from murmura.studies.compare import ComparisonFolder
 
     _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json, as_csv)
 
@@ -44,9 +44,9 @@ def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.report.tables.analyses import bias_table
+    from murmura.runs.comparison import ComparisonFolder
     from murmura.studies.analyses.exposure import bias as bias_of
     from murmura.studies.analyses.exposure import frequencies
-    from murmura.studies.compare import ComparisonFolder
 
     comparison = ComparisonFolder.open(folder)
     found = bias_of(comparison, frequencies(comparison))
@@ -62,9 +62,9 @@ def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fal
 def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.report.tables.analyses import freshness_table
-    from murmura.studies.compare import ComparisonFolder
-    from murmura.studies.sweep import freshness as freshness_of
-    from murmura.studies.sweep import points
+    from murmura.runs.comparison import ComparisonFolder
+    from murmura.runs.sweep_points import freshness as freshness_of
+    from murmura.runs.sweep_points import points
 
     comparison = ComparisonFolder.open(folder)
     _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
@@ -73,13 +73,13 @@ def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     from murmura.report.tables.analyses import sweep_table
+    from murmura.runs.comparison import ComparisonFolder
+    from murmura.runs.sweep_points import points
     from murmura.studies.analyses.exposure import bias as bias_of
     from murmura.studies.analyses.exposure import frequencies, with_disparity
-    from murmura.studies.compare import ComparisonFolder
-    from murmura.studies.sweep import points, read_sweep
 
     comparison = ComparisonFolder.open(folder)
-    what = read_sweep(comparison)
+    what = comparison.sweep
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
     shown = bias_of(comparison, frequencies(comparison)) if comparison.run.has("items.csv") else None
@@ -94,11 +94,11 @@ def named_pairs(
     as_csv: options.Csv = False,
 ) -> None:
     """Test named models against each other, user by user: paired t-test and Wilcoxon, Holm-corrected."""
-    from murmura.report.result_folder import read_folder
     from murmura.report.summary import named_tests, summarise
     from murmura.report.tables.comparison import pair_table
+    from murmura.runs.comparison import read_runs
 
-    results = summarise(read_folder(folder))
+    results = summarise(read_runs(folder))
     pairs = [_pair(one, [line.label for line in results.lines]) for one in pair]
     found = named_tests(results, list(dict.fromkeys(pairs)), results.metrics)
     _answer(folder, pair_table(found) if found else None, as_json, as_csv)

@@ -46,8 +46,9 @@ def compare(
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
     """
     from murmura.engine.protocol import with_order
+    from murmura.runs.comparison import BESIDE
     from murmura.studies.compare import plan as planned
-    from murmura.studies.order import BESIDE, order_users, parse_orders
+    from murmura.studies.order import order_users, parse_orders
 
     orders = parse_orders(order)
     if config is not None:

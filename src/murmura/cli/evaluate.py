@@ -54,12 +54,13 @@ def evaluate(
         values = evaluate_lists(lists, source, protocol, run, form, cutoffs)
         say(f"run folder: {run}")
     else:
-        from murmura.engine.run import Run
-        from murmura.studies.search.search_folder import evaluate_search, is_search
+        from murmura.runs.folders import open_folder
+        from murmura.runs.search import SearchFolder
+        from murmura.studies.search.search_folder import evaluate_search
         from murmura.studies.single_run import evaluate_run
 
         assert run is not None
-        score = evaluate_search if is_search(Run.open(run)) else evaluate_run
+        score = evaluate_search if isinstance(open_folder(run), SearchFolder) else evaluate_run
         values = score(run, cutoffs, data_dir)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))

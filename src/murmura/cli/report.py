@@ -18,11 +18,9 @@ def report(
     ] = "no",
 ) -> None:
     """Write one self-contained HTML page, and its tables as CSV, Markdown, LaTeX and JSON beside it."""
-    from murmura.engine.run import Run
-    from murmura.report import build, build_search
-    from murmura.studies.search.search_folder import is_search
+    from murmura.report import build
 
-    page = (build_search if is_search(Run.open(folder)) else build)(folder, out)
+    page = build(folder, out)
     typer.echo(page)
     say(f"tables: {page.with_name(f'{page.stem}-tables')}")
     if show == "yes":

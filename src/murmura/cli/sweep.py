@@ -15,8 +15,8 @@ from murmura.cli.console import say
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
+    from murmura.runs.sweep import Sweep
     from murmura.studies.compare import Comparison
-    from murmura.studies.sweep import Sweep
 
 DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
 DEFAULT_VALUES = "0,0.1,...,1"

@@ -15,15 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.errors import RunError
+from murmura.core.errors import MurmuraError, RunError
 from murmura.core.files import whole_file
 
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # a fixed date: equal content, equal bytes
 
 
-def write_archive(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+def write_archive(
+    path: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any],
+    refuse: type[MurmuraError] = RunError,
+) -> None:
     """One file, complete or not at all."""
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path, refuse) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         text = json.dumps(meta, indent=1, sort_keys=True, allow_nan=False)
         archive.writestr(zipfile.ZipInfo("meta.json", _LONG_AGO), text)
         for name in sorted(arrays):
@@ -35,7 +40,7 @@ def read_archive(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays and the plain values; refuses a file that is damaged or something else."""
     try:
         with zipfile.ZipFile(path) as archive:
-            meta = json.loads(archive.read("meta.json"))
+            meta = dict(json.loads(archive.read("meta.json")))
             arrays = {
                 name.removesuffix(".npy"): np.lib.format.read_array(
                     io.BytesIO(archive.read(name)), allow_pickle=False
@@ -43,7 +48,7 @@ def read_archive(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
                 for name in archive.namelist()
                 if name.endswith(".npy")
             }
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise RunError(
             f"{path} must be an archive Murmura wrote, but cannot be read ({error}); delete it."
         ) from None

@@ -7,7 +7,6 @@ registers it too is refused, in one sentence.
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from murmura.core.errors import MurmuraError, SettingError
+from murmura.core.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -120,8 +120,7 @@ def _own(place: object) -> object:
 
 def unknown_name(kind: str, name: str, known: tuple[str, ...]) -> str:
     """The sentence for a name that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(known)}."
+    hint = did_you_mean(name, known, f"it is one of {', '.join(known)}.")
     return f"there is no {kind} '{name}': {hint}"
 
 

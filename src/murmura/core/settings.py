@@ -7,7 +7,6 @@ constructor's check, the YAML schema and the command line's `-S key=value`.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, cast, dataclass_transform, get_type_hints
 
@@ -16,6 +15,7 @@ from pydantic import Field, TypeAdapter
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from murmura.core.errors import SettingError
+from murmura.core.spelling import did_you_mean
 
 T = TypeVar("T")
 Count = Annotated[int, Field(ge=1)]
@@ -74,9 +74,8 @@ def problem(error: Any, cls: type, owner: str) -> str:
 
 def unknown(name: str, known: list[str], owner: str) -> str:
     """The sentence for a setting that does not exist, with the nearest one that does."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'?" if near else f"It knows {', '.join(known) or 'no settings'}."
-    return f"unknown setting '{owner + '.' if owner else ''}{name}'. {hint}"
+    hint = did_you_mean(name, known, f"it knows {', '.join(known) or 'no settings'}.", like=0.5)
+    return f"unknown setting '{owner + '.' if owner else ''}{name}'. {hint[0].upper()}{hint[1:]}"
 
 
 def field_names(cls: type) -> list[str]:

@@ -103,8 +103,8 @@ class Run:
         self.write_json("status.json", {"status": status, "at": now(), **details})
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Say that it is running; where it is stopped or fails, say that."""
+    def running(self, then: str = "done") -> Iterator[None]:
+        """Say that it is running, and at the end what it `then` is; where it is stopped or fails, say that."""
         self.mark("running")
         try:
             yield
@@ -112,6 +112,7 @@ class Run:
             stopped = isinstance(error, KeyboardInterrupt | GeneratorExit)
             self.mark("interrupted" if stopped else "failed", error=str(error))
             raise
+        self.mark(then)
 
     def has(self, name: str) -> bool:
         """Whether a part is there."""

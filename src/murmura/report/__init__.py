@@ -1,6 +1,5 @@
 """A run folder becomes one self-contained page, tables and plots."""
 
-from murmura.report.pages.comparison import build
-from murmura.report.pages.search import build_search
+from murmura.report.pages.build import build
 
-__all__ = ["build", "build_search"]
+__all__ = ["build"]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from murmura.report.plots.comparison import pareto_front
-from murmura.report.result_folder import ModelRuns, SeedRun
+from murmura.evaluation.pareto import pareto_front
 from murmura.report.summary import ModelSummary, Results, badness
+from murmura.runs.comparison import ModelRuns
+from murmura.runs.run import RunFolder
 
 UP, DOWN = "kB up/client", "kB down/client"
 
@@ -55,9 +56,10 @@ def priced(results: Results, key: str) -> Priced:
 
 def on_front(lines: Priced, price: str, key: str) -> list[ModelSummary]:
     """Those no other beats by this price and the metric, cheapest first; whoever has no price takes no part."""
-    known = [(line, cost) for line, traffic in lines if math.isfinite(cost := PRICES[price](traffic))]
-    gains = [-badness(key, line.values[key].mean) for line, _ in known]
-    return [known[place][0] for place in pareto_front([cost for _, cost in known], gains)]
+    best = pareto_front(
+        lines, lambda one: PRICES[price](one[1]), lambda one: -badness(key, one[0].values[key].mean)
+    )
+    return [line for line, _ in best]
 
 
 def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
@@ -69,7 +71,7 @@ def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
     return DeviceTraffic(*(math.fsum(values) / len(found) for values in zip(*found)))
 
 
-def _of_run(part: SeedRun) -> tuple[float, ...]:
+def _of_run(part: RunFolder) -> tuple[float, ...]:
     up, down, ledger = part.metrics[UP], part.metrics[DOWN], part.ledger or {}
     visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")
     received, final = _number(ledger, "bytes_down"), _number(ledger, "final_bytes_down", 0.0)

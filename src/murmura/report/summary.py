@@ -14,7 +14,9 @@ from murmura.evaluation import Evaluation, metric_of, registry
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels, is_summary
 from murmura.evaluation.significance import Test, adjust, compare_values, differences, paired
-from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.parts import ordered
+from murmura.runs.run import is_cost
 
 ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
 OVER = {
@@ -161,7 +163,7 @@ def badness(key: str, value: float) -> float:
     return -value if direction == "higher" else abs(value) if direction == "zero" else value
 
 
-def summarise(folder: ResultFolder) -> Results:
+def summarise(folder: ComparisonFolder) -> Results:
     """Means, intervals and tests of every model that has a finished part."""
     models = [model for model in folder.models if model.done]
     named = [part.users for model in models for part in model.done]

@@ -1,4 +1,8 @@
-"""The trials of searches: one line each in a file that grows, so that what is known is not tried again."""
+"""The trials of searches: a setting and what it scored on the validation part.
+
+A search keeps one line each in a file that grows, so that what is known is not tried again; a reproduction
+keeps a file each, with the curve over epochs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import csv
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -21,11 +25,42 @@ Side = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting and what it scored on the validation part."""
+    """One setting, perhaps at its best epoch, and what it scored on the validation part."""
 
     settings: dict[str, Any]
-    value: float
-    seconds: float
+    value: float  # NaN where the training failed
+    seconds: float = 0.0
+    model: str = ""
+    curve: tuple[float, ...] = ()  # the value after every epoch
+    cpu: float = 0.0
+    failed: str = ""  # why there is no value
+    missing: bool = False  # because an optional part is not installed
+    row: str = ""  # of the experiment it was tried for
+    stage: int = 0
+    asked: dict[str, Any] = field(default_factory=dict)  # the settings before an epoch was chosen
+
+    def plain(self) -> dict[str, Any]:
+        """As a reproduction keeps it."""
+        kept = {key: value for key, value in asdict(self).items() if key != "seconds"}
+        curve = [_number(one) for one in self.curve]
+        return {**kept, "wall": self.seconds, "value": _number(self.value), "curve": curve}
+
+    @staticmethod
+    def of(plain: dict[str, Any]) -> Trial:
+        """The opposite of `plain`."""
+        kept = {key: value for key, value in plain.items() if key != "wall"}
+        curve = tuple(_value(one) for one in plain["curve"])
+        return Trial(**{**kept, "seconds": plain["wall"], "value": _value(plain["value"]), "curve": curve})
+
+
+def _number(value: float) -> float | None:
+    """A value in JSON, which has no NaN: epochs that a diverging training did not reach have none."""
+    return None if math.isnan(value) else value
+
+
+def _value(number: float | None) -> float:
+    """The opposite of `_number`."""
+    return math.nan if number is None else float(number)
 
 
 def name_of(settings: dict[str, Any]) -> str:
@@ -54,8 +89,8 @@ def ranked(trials: Sequence[Trial], metric: str) -> list[Trial]:
 
 
 def best(trials: Sequence[Trial], metric: str) -> Trial:
-    """The first of `ranked`."""
-    return ranked(trials, metric)[0]
+    """The first of `ranked` that came to its end: a target may never be reached, and is still no failure."""
+    return ranked([one for one in trials if not one.failed] or trials, metric)[0]
 
 
 def best_place(values: Sequence[float], better: Side) -> int:

@@ -1,17 +1,13 @@
-"""Several models, several seeds, one protocol: a folder with one run each, resumable, and its reader."""
+"""Several models, several seeds, one protocol: a folder with one run each, resumable."""
 
 from __future__ import annotations
 
-import hashlib
-import math
-import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import RunError
 from murmura.core.locks import locked
 from murmura.core.method import Method
 from murmura.core.progress import SILENT, Progress
@@ -28,7 +24,8 @@ from murmura.engine.experiment import (
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
-from murmura.studies.config import named_data, refuse_other_data
+from murmura.runs.comparison import run_name
+from murmura.runs.sweep import mean
 from murmura.studies.methods import TWINS, kept_settings, method, name_and_settings, whole_settings
 from murmura.studies.order import order_users, record_order
 from murmura.studies.settings_source import record_rule
@@ -125,7 +122,7 @@ def run_entries(
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     record_rule(whole, plan.ruled, Sizes.of(plan.prepared.split.train))
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
-    with whole.at_work():
+    with whole.running():
         for entry, each in zip(plan.entries, ready):
             runs = [
                 one_run(plan, entry, each, seed, folder, workers, progress) for seed in plan.seeds_of(entry)
@@ -135,7 +132,6 @@ def run_entries(
                 len(runs) if entry.seeds else plan.seeds,
                 mean([run.read("metrics.json") for run in runs]),
             )
-    whole.mark("done")
 
 
 def one_run(
@@ -152,36 +148,18 @@ def one_run(
     run = Run.create(folder / run_name(entry.label, seed), plan.config((alone,), 1, seed))
     if run.status == "done":
         return run
-    with run.at_work():
+    with run.running():
         split = plan.opened(folder)
         rules, at = plan.prepared.protocol, plan.cutoffs
         outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics, run)
-    run.write_json("data.json", plan.prepared.describe())
-    run.write_json("environment.json", environment())
-    run.write_json("seconds.json", outcome.seconds)
-    record_training(run, outcome.model)
-    record_reasons(run, outcome.model, plan.prepared.catalogue)
-    record_lists(run, outcome.lists, split)
-    record_outcome(run, outcome, split)
-    run.mark("done")
+        run.write_json("data.json", plan.prepared.describe())
+        run.write_json("environment.json", environment())
+        run.write_json("seconds.json", outcome.seconds)
+        record_training(run, outcome.model)
+        record_reasons(run, outcome.model, plan.prepared.catalogue)
+        record_lists(run, outcome.lists, split)
+        record_outcome(run, outcome, split)
     return run
-
-
-def run_name(label: str, seed: int) -> str:
-    """The folder of one run inside a comparison."""
-    plain = re.sub(r"[^A-Za-z0-9.+_-]", "_", label)
-    if plain != label or len(plain) > 100:  # two labels must not meet in one folder
-        plain = f"{plain[:100]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
-    return f"{plain}-seed{seed}"
-
-
-def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
-    """Key by key, over seeds; None where a metric is not defined."""
-    means: dict[str, float | None] = {}
-    for key in found[0]:
-        known = [value for one in found if (value := one.get(key)) is not None]
-        means[key] = math.fsum(known) / len(known) if known else None
-    return means
 
 
 def plan(
@@ -230,83 +208,3 @@ def usual_settings(name: str, ready: PreparedData, own: Mapping[str, Any]) -> tu
     if own.get("rounds") is not None:  # which come before epochs
         found.pop("epochs", None)
     return found, bool(found)
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonFolder:
-    """A comparison on disk, finished or not."""
-
-    run: Run
-    config: dict[str, Any]
-
-    @staticmethod
-    def open(folder: Path) -> ComparisonFolder:
-        """The comparison in a folder; refuses the folder of one run."""
-        run = Run.open(folder)
-        config = run.config
-        if not isinstance(config.get("models"), dict):
-            raise RunError(
-                f"{folder} must be the folder of a comparison or a sweep, but its config.yaml has no 'models'; "
-                "give the folder `murmura compare` or `murmura sweep` printed."
-            )
-        return ComparisonFolder(run, config)
-
-    @property
-    def models(self) -> dict[str, dict[str, Any]]:
-        """The entries: label -> name and settings."""
-        entries = self.config["models"].items()
-        return {str(label): dict(given) if isinstance(given, dict) else {} for label, given in entries}
-
-    @property
-    def cutoff(self) -> int:
-        """The list length the analyses look at: 10 where the comparison has it, otherwise its largest."""
-        cutoffs = [int(k) for k in self.config.get("cutoffs") or [10]]
-        return 10 if 10 in cutoffs else max(cutoffs)
-
-    @property
-    def seeds(self) -> range:
-        """The seeds every entry is run with."""
-        first, count = whole_number(self.config.get("seed", 0)), whole_number(self.config.get("seeds", 1))
-        return range(first, first + count)
-
-    def begun(self, label: str) -> dict[int, Run]:
-        """The runs of one entry that have a folder: seed -> run."""
-        runs = {seed: Run(self.run.path / run_name(label, seed)) for seed in self.seeds}
-        return {seed: run for seed, run in runs.items() if run.has("config.yaml")}
-
-    def prepare(self, data_dir: Path | None = None) -> PreparedData:
-        """Its data made ready; refuses others than those it was made from."""
-        rules = self.config.get("protocol")
-        if not self.run.has("data.json") or not isinstance(rules, dict):
-            raise RunError(
-                f"{self.run.path} must be a comparison that has begun, but has no data.json or no protocol; "
-                "run `murmura compare` with this --out."
-            )
-        prepared = named_data(self.config).prepare(rules, data_dir)
-        refuse_other_data(prepared, self.run)
-        return prepared
-
-    def finished(self, label: str) -> list[Run]:
-        """The finished runs of one entry, by seed."""
-        return [run for run in self.begun(label).values() if run.status == "done"]
-
-
-def read_columns(
-    run: Run, name: str, separator: str = ",", **readers: Callable[[str], Any]
-) -> list[tuple[Any, ...]]:
-    """Some columns of a CSV or TSV part, every field read by its column's reader; refuses a damaged part."""
-    header, rows = run.read_table(name, separator)
-    try:
-        places = [(header.index(column), read) for column, read in readers.items()]
-        return [tuple(read(row[place]) for place, read in places) for row in rows]
-    except (ValueError, KeyError, IndexError):
-        raise RunError(f"{run.path / name} is damaged: it does not fit the comparison; run it again.") from None
-
-
-def whole_number(value: object) -> int:
-    """A seed, or a number of seeds, as a configuration has it."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    raise RunError(
-        f"seed and seeds in config.yaml must be whole numbers, but one is {value!r}; give an unchanged folder."
-    )

@@ -115,6 +115,19 @@ def named_data(config: dict[str, Any]) -> DataConfig:
     return DataConfig(name=str(data.get("name")), skip_bad=bool(data.get("skip_bad")), **about)
 
 
+def data_of(run: Run, data_dir: Path | None = None) -> PreparedData:
+    """The data of a run folder made ready; refuses others than those it was made from."""
+    config = run.config
+    if not run.has("data.json") or "data" not in config:
+        raise RunError(
+            f"{run.path} must be a run that has begun, but has no data.json or names no data; run it again "
+            "with this --out."
+        )
+    prepared = named_data(config).prepare(config.get("protocol", "default"), data_dir)
+    refuse_other_data(prepared, run)
+    return prepared
+
+
 def refuse_other_data(prepared: PreparedData, run: Run) -> None:
     """Refuse data of another fingerprint than the run's, and other samples under the same labels."""
     here, kept = prepared.describe(), run.read("data.json")

@@ -19,8 +19,9 @@ from murmura.engine.experiment import record_lists, record_scores
 from murmura.engine.run import Run, environment
 from murmura.evaluation import evaluate
 from murmura.evaluation.measure import check_cutoffs
+from murmura.runs.run import LISTS
 from murmura.studies.config import DataConfig
-from murmura.studies.leaks.check import LISTS, Evidence
+from murmura.studies.leaks.check import Evidence
 
 
 def export_run(
@@ -42,7 +43,7 @@ def export_run(
     train, written = prepared.split.train, []
     for one in evidence.trained:
         written.append(place / f"{one.name}{wanted.suffix}")
-        lists = read_lists(one.run.path / LISTS, train, "murmura")
+        lists = read_lists(one.part.run.path / LISTS, train, "murmura")
         write_lists(written[-1], lists, train, form, one.name)
     if split is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(prepared.data).stem)

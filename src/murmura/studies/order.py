@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from murmura.core.errors import SettingError
 from murmura.data.splits.day_order import Order
 from murmura.engine.run import Run
+from murmura.runs.comparison import ORDER
 from murmura.studies.methods import method
 
 if TYPE_CHECKING:
     from murmura.studies.compare import ComparisonEntry
 
-FILE = "order.json"  # of a run folder: which order was seen, and by whom that is used
-BESIDE = "order-day"  # the folder, in that of a comparison, of the same with the order inside days hidden
 ORDERS: dict[str, tuple[Order, ...]] = {"real": ("real",), "day": ("day",), "real,day": ("real", "day")}
 
 
@@ -35,7 +34,7 @@ def order_users(entries: Iterable[ComparisonEntry]) -> list[str]:
 def record_order(run: Run, labels: Sequence[str], order: Order) -> None:
     """Keep which order was seen; nothing where nobody uses it."""
     if labels:
-        run.write_json(FILE, {"order": order, "used by": list(labels)})
+        run.write_json(ORDER, {"order": order, "used by": list(labels)})
 
 
 def order_sentence(found: dict[str, Any], both: bool = False) -> str:

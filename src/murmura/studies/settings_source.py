@@ -7,15 +7,14 @@ from dataclasses import asdict
 from typing import Any
 
 from murmura.engine.run import Run
+from murmura.runs.comparison import RULE
 from murmura.studies.size_rule import Sizes
-
-FILE = "rule.json"  # of a run folder: whose settings the rule gave, and for which sizes
 
 
 def record_rule(run: Run, labels: Sequence[str], sizes: Sizes) -> None:
     """Keep whose settings are the rule's; nothing where nobody's are."""
     if labels:
-        run.write_json(FILE, {"by rule": list(labels), "sizes": asdict(sizes)})
+        run.write_json(RULE, {"by rule": list(labels), "sizes": asdict(sizes)})
 
 
 def rule_sentence(found: dict[str, Any]) -> str:

@@ -41,7 +41,7 @@ def fit_run(
         run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
         if run.has(MODEL):
             return run
-        with run.at_work():
+        with run.running(then="fitted"):
             run.write_json("environment.json", environment())
             run.write_json("data.json", prepared.describe())
             record_order(run, [name] if ready.uses_order else [], prepared.protocol.order)
@@ -50,8 +50,7 @@ def fit_run(
             record_training(run, model)
             record_reasons(run, model, prepared.catalogue)
             ready.save(run.path / MODEL, model)
-        (run.path / CHECKPOINT).unlink(missing_ok=True)
-        run.mark("fitted")
+            (run.path / CHECKPOINT).unlink(missing_ok=True)
     return run
 
 

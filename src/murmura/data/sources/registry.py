@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
+from murmura.core.spelling import did_you_mean
 from murmura.data.attributes import attributes_of_file
 from murmura.data.graphs.exploration import EXCLUDED
 from murmura.data.graphs.own_features import FeatureFiles, with_features
@@ -191,8 +191,7 @@ def every_source() -> dict[str, Source]:
 
 def unknown_name(name: str) -> str:
     """The sentence for a data set nobody knows, with the nearest name that somebody does."""
-    near = difflib.get_close_matches(name, [*SOURCES, *ALIASES, *MADE_UP], n=1)
-    hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(SOURCES)}, or a file."
+    hint = did_you_mean(name, [*SOURCES, *ALIASES, *MADE_UP], f"it is one of {', '.join(SOURCES)}, or a file.")
     return f"there is no data set '{name}': {hint}"
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from murmura.engine.run import Run
 from murmura.report.audits import (
     audited_entries_picture,
     audited_entries_table,
@@ -40,7 +38,6 @@ from murmura.report.plots.sweep import (
     freshness_picture,
     reciprocal_picture,
 )
-from murmura.report.result_folder import read_folder
 from murmura.report.summary import summarise
 from murmura.report.tables.analyses import (
     bias_table,
@@ -54,17 +51,17 @@ from murmura.report.tables.analyses import (
 from murmura.report.tables.convergence import convergence_table
 from murmura.report.tables.learning import NAMES, learning_tables
 from murmura.report.tables.table import ReportTable
+from murmura.runs.comparison import ComparisonFolder, read_runs
+from murmura.runs.sweep import Sweep
+from murmura.runs.sweep_points import SweepPoint, freshness, points
+from murmura.runs.trials import Trial
 from murmura.studies.analyses.convergence import convergence
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
 from murmura.studies.analyses.fidelity import read_fidelity
 from murmura.studies.analyses.learning import baseline_of, read_learning
 from murmura.studies.analyses.preservation import read_preservation
 from murmura.studies.audits.audit import Audit, read_audits
-from murmura.studies.compare import ComparisonFolder
 from murmura.studies.groups.group_results import GroupTable, find_groups
-from murmura.studies.order import BESIDE
-from murmura.studies.papers.attempt import TrialResult
-from murmura.studies.sweep import Sweep, SweepPoint, freshness, only, points, read_sweep
 
 EXPLAINED = 3  # entries whose reasons are drawn
 TABLES = (
@@ -105,28 +102,26 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first. With
     `rows`, the sections about entries are about these alone.
     """
-    run = Run.open(folder)
-    audited = read_audits(run)
+    comparison = read_runs(folder, rows)
+    run, audited = comparison.run, read_audits(comparison.run)
     attacked = [audit_section(folder, audited)] if audited else []
-    config = run.config
-    if run.has("metrics.json") or not isinstance(config.get("models"), dict):
-        return [*_explanations(run, {_model_name(config): [run]}), *attacked]
-    comparison = only(ComparisonFolder(run, config), rows)
-    what, found = read_sweep(comparison), points(comparison)
+    if comparison.kind == "run":
+        return [*_explanations(comparison), *attacked]
+    what, found = comparison.sweep, points(comparison)
     times = frequencies(comparison) if run.has("items.csv") else []
     shown = bias(comparison, times) if times else None
     found = with_disparity(found, shown)
     if groups := find_groups(folder):
         attacked = [_groups(groups), *attacked]
-    made = [_orders(folder)]
+    made = [_orders(comparison)]
     made += [_sweep(what, found, comparison.cutoff) if what else None, _freshness(found, comparison.cutoff)]
-    made += [_entropy(folder, found, comparison.cutoff, rows), _learning(comparison, against)]
+    made += [_entropy(comparison, found), _learning(comparison, against)]
     made += [_popularity(times, what), _categories(shown)]
-    made += _explanations(run, {label: comparison.finished(label) for label in comparison.models})
+    made += _explanations(comparison)
     return [*(one for one in made if one is not None and (one.pictures or one.tables)), *attacked]
 
 
-def convergence_section(tried: Sequence[TrialResult], metric: str) -> Analysis:
+def convergence_section(tried: Sequence[Trial], metric: str) -> Analysis:
     """How fast the rows of an experiment come near their best, from the curves of its trials."""
     found = convergence(tried)
     pictures, tables = [convergence_picture(found, metric)], [convergence_table(found, metric)]
@@ -143,7 +138,7 @@ def audit_section(folder: Path, found: dict[str, Audit]) -> Analysis:
     """One audit with all it says, or several side by side."""
     title = "What the letters give away"
     if len(found) > 1:
-        results = summarise(read_folder(folder))
+        results = summarise(read_runs(folder))
         return _of(
             "audit", title, [audited_entries_picture(found, results)], [audited_entries_table(found, results)]
         )
@@ -158,11 +153,11 @@ def _groups(found: GroupTable) -> Analysis:
     return _of("groups", "Groups", [gain_picture(found)], tables)
 
 
-def _orders(folder: Path) -> Analysis | None:
+def _orders(comparison: ComparisonFolder) -> Analysis | None:
     """Real times and whole days side by side, where both were run."""
-    if not Run(folder / BESIDE).has("config.yaml"):
+    if comparison.beside is None:
         return None
-    real, days = (summarise(read_folder(one)) for one in (folder, folder / BESIDE))
+    real, days = summarise(comparison), summarise(comparison.beside)
     return _of("order", "The order inside a day", [], [order_table(real, days)])
 
 
@@ -175,17 +170,17 @@ def _freshness(found: list[SweepPoint], k: int) -> Analysis | None:
 def _learning(comparison: ComparisonFolder, against: str) -> Analysis | None:
     if not (entries := read_learning(comparison)):
         return None
-    asked = baseline_of(entries, comparison.models, against)
-    baseline = next(entry for entry in entries if entry.label == asked)
+    baseline = baseline_of(entries, comparison, against)
     tables: list[ReportTable | None] = [*learning_tables(entries, baseline)]
     pictures = [accuracy_curves(entries), difference_curves(entries, baseline)]
     return _of("learning", "Learning to classify", pictures, tables)
 
 
-def _entropy(folder: Path, found: list[SweepPoint], k: int, rows: Sequence[str]) -> Analysis | None:
+def _entropy(comparison: ComparisonFolder, found: list[SweepPoint]) -> Analysis | None:
+    k = comparison.cutoff
     if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in found):
         return None
-    return _of("entropy", "Accuracy and evenness", [entropy_plot(summarise(read_folder(folder, rows)))], [])
+    return _of("entropy", "Accuracy and evenness", [entropy_plot(summarise(comparison))], [])
 
 
 def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None:
@@ -196,28 +191,22 @@ def _popularity(found: list[Frequencies], what: Sweep | None) -> Analysis | None
     return _of("popularity", "Popularity", pictures, [frequency_table(found)])
 
 
-def _explanations(run: Run, entries: dict[str, list[Run]]) -> list[Analysis]:
+def _explanations(comparison: ComparisonFolder) -> list[Analysis]:
     """Reasons and how often they decide; features before and after, where they were analysed."""
-    made = [_reasons(run, entries)]
-    if kept := read_preservation(run):
+    made = [_reasons(comparison)]
+    if kept := read_preservation(comparison.run):
         title = "Features before and after"
         made.append(_of("features", title, [preservation_picture(kept[0])], [preservation_table(kept)]))
     return [one for one in made if one.pictures or one.tables]
 
 
-def _reasons(run: Run, runs: dict[str, list[Run]]) -> Analysis:
+def _reasons(comparison: ComparisonFolder) -> Analysis:
     """The reasons of the first seed of the first entries that give any, and what removal says of them."""
-    known = [(label, found) for label, some in runs.items() if some and (found := read_reasons(some[0]))]
+    firsts = [(model.label, model.parts[0].run) for model in comparison.models if model.parts]
+    known = [(label, found) for label, run in firsts if (found := read_reasons(run))]
     pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
-    measured = read_fidelity(run)
+    measured = read_fidelity(comparison.run)
     return _of("reasons", "Reasons", list(pictures), [fidelity_table(measured)] if measured else [])
-
-
-def _model_name(config: dict[str, Any]) -> str:
-    """The method of the folder of one run: of `murmura fit`, or inside a comparison."""
-    if isinstance(config.get("models"), dict):
-        return ", ".join(map(str, config["models"]))
-    return str((config.get("model") or {}).get("name", ""))
 
 
 def _categories(found: Bias | None) -> Analysis | None:

@@ -7,15 +7,16 @@ from typing import Any
 
 import yaml
 
-from murmura.report.result_folder import ResultFolder, printable
 from murmura.report.tables.comparison import inline
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import printable
 
 AGAIN = "again"  # the folder the commands write
 FILE = f"{AGAIN}.yaml"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba")
 
 
-def rerun(folder: ResultFolder) -> str:
+def rerun(folder: ComparisonFolder) -> str:
     """A shell script: run the same and report it; the versions stand above as a comment."""
     parts = [f"{part} {folder.environment[part]}" for part in VERSIONS if folder.environment.get(part)]
     versions = [printable(f"# {', '.join(parts)}")] if parts else []
@@ -34,7 +35,7 @@ def _fits_a_flag(label: object) -> bool:
     return text == text.strip() and text.isprintable() and bool(text) and not set(text) & set(",=")
 
 
-def _compare(folder: ResultFolder) -> str:
+def _compare(folder: ComparisonFolder) -> str:
     config, models = folder.config, folder.models
     named = [one.label if one.name == one.label else f"{one.label}={one.name}" for one in models]
     flags = [_settings(one.label, one.settings) for one in models if one.settings]
@@ -48,7 +49,7 @@ def _compare(folder: ResultFolder) -> str:
     return " \\\n  ".join(lines)
 
 
-def _orders(folder: ResultFolder) -> str:
+def _orders(folder: ComparisonFolder) -> str:
     """A protocol's text says which order was seen, unless both were."""
     return " --order real,day" if folder.beside else ""
 
@@ -58,7 +59,7 @@ def _settings(label: str, settings: dict[str, Any]) -> str:
     return " ".join(f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items())
 
 
-def _fit(folder: ResultFolder) -> list[str]:
+def _fit(folder: ComparisonFolder) -> list[str]:
     config, (model,) = folder.config, folder.models
     lines = [
         f"murmura fit --model {shlex.quote(model.name)} {_data(folder)}",
@@ -68,7 +69,7 @@ def _fit(folder: ResultFolder) -> list[str]:
     return [" \\\n  ".join(lines), f"murmura evaluate {AGAIN}{_cutoffs(config)}"]
 
 
-def _from_file(folder: ResultFolder) -> list[str]:
+def _from_file(folder: ComparisonFolder) -> list[str]:
     """A label that no flag can carry goes through a file."""
     config = folder.config
     kept: dict[str, Any] = {
@@ -85,7 +86,7 @@ def _from_file(folder: ResultFolder) -> list[str]:
     ]
 
 
-def _data(folder: ResultFolder) -> str:
+def _data(folder: ComparisonFolder) -> str:
     source = folder.source
     parts = [f"--data {shlex.quote(str(source.get('name')))}"]
     if source.get("dir"):

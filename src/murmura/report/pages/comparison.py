@@ -17,9 +17,8 @@ from murmura.report.pages.analyses import TABLES, Analysis, analyses
 from murmura.report.pages.command_lines import rerun
 from murmura.report.plots.comparison import cost_plot, coverage_plot, metric_dots, people_shares
 from murmura.report.plots.device_traffic import traffic_plot
-from murmura.report.plots.drawing import Picture, require_matplotlib
+from murmura.report.plots.drawing import Picture
 from murmura.report.plots.progress import disclosure_curves, loss_curves
-from murmura.report.result_folder import ResultFolder, printable, read_folder
 from murmura.report.summary import PairedDifference, Results, better, summarise, title
 from murmura.report.tables.comparison import (
     category_table,
@@ -35,6 +34,8 @@ from murmura.report.tables.comparison import (
 )
 from murmura.report.tables.device_traffic import traffic_table
 from murmura.report.tables.table import FORMATS, ReportTable, decimals_for, number, to_html, written
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import printable
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
 from murmura.studies.settings_source import rule_sentence
@@ -46,18 +47,9 @@ OURS = re.compile(rf"(results(-at-\d+)?|{'|'.join((*FACTS, *TABLES))})\.\w+")
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
 
-def build(folder: Path, out: Path | None = None) -> Path:
-    """Write the report of a comparison or a run; reads the folder and nothing else.
-
-    Args:
-        folder: What `murmura compare` or `murmura fit` wrote, finished or not.
-        out: The page, or a folder for it; by default `report.html` in the folder itself.
-
-    Returns:
-        The page. The tables are in `<its name>-tables/` beside it, as CSV, Markdown, LaTeX and JSON.
-    """
-    require_matplotlib()
-    record = read_folder(folder)
+def build_runs(record: ComparisonFolder, out: Path | None = None) -> Path:
+    """Write the report of a comparison or a run."""
+    folder = record.run.path
     results = summarise(record)
     tables = every_table(record, results)
     more = analyses(folder)
@@ -85,7 +77,7 @@ def _write_tables(place: Path, tables: Iterable[ReportTable]) -> None:
 
 
 def render(
-    record: ResultFolder, results: Results, tables: dict[str, ReportTable], more: Sequence[Analysis] = ()
+    record: ComparisonFolder, results: Results, tables: dict[str, ReportTable], more: Sequence[Analysis] = ()
 ) -> str:
     """The whole page as text; the same folder gives the same text."""
     sections = [
@@ -135,10 +127,10 @@ def document(title: str, sub: str, sections: Sequence[tuple[str, str, str]]) -> 
 """
 
 
-def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
+def _results(record: ComparisonFolder, results: Results, tables: dict[str, ReportTable]) -> str:
     missing = unfinished(record)
     banner = f'<p class="banner" role="status">{escape(missing)}</p>\n' if missing else ""
-    order = printable(order_sentence(record.order, record.beside))
+    order = printable(order_sentence(record.order, record.beside is not None))
     values = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
     also = (order, printable(rule_sentence(record.rule)), printable(exposure_sentence(values)))
     said = "".join(f'<p class="lead">{escape(one)}</p>\n' for one in (*outcome(results), *also) if one)
@@ -146,13 +138,13 @@ def _results(record: ResultFolder, results: Results, tables: dict[str, ReportTab
     return banner + said + in_page(tables, *names, "unfinished")
 
 
-def _plots(record: ResultFolder, results: Results) -> str:
+def _plots(record: ComparisonFolder, results: Results) -> str:
     if len(record.models) > CROWD:
         return ""
     return figures([*metric_dots(results), coverage_plot(results), people_shares(results)])
 
 
-def _cost(record: ResultFolder, results: Results, tables: dict[str, ReportTable]) -> str:
+def _cost(record: ComparisonFolder, results: Results, tables: dict[str, ReportTable]) -> str:
     if len(record.models) > CROWD:
         return ""
     drawn = figures([traffic_plot(results), cost_plot(results), disclosure_curves(record)])
@@ -185,7 +177,7 @@ def figures(pictures: Iterable[Picture | None]) -> str:
     return "".join(picture.html() for picture in pictures if picture is not None)
 
 
-def _configuration(record: ResultFolder, tables: dict[str, ReportTable]) -> str:
+def _configuration(record: ComparisonFolder, tables: dict[str, ReportTable]) -> str:
     rest = {key: value for key, value in record.config.items() if key not in {"models", "model"}}
     return f"{in_page(tables, 'settings')}<h3>Everything else</h3>\n{as_yaml(rest)}"
 
@@ -199,7 +191,7 @@ def as_yaml(value: Any) -> str:
     return f"<pre>{shown}</pre>\n"
 
 
-def _reproduce(record: ResultFolder) -> str:
+def _reproduce(record: ComparisonFolder) -> str:
     script = escape("\n".join(map(printable, rerun(record).split("\n"))))
     fingerprint = record.data.get("fingerprint")
     starts = printable(str(fingerprint)[:12])
@@ -210,7 +202,7 @@ def _reproduce(record: ResultFolder) -> str:
     )
 
 
-def every_table(folder: ResultFolder, results: Results) -> dict[str, ReportTable]:
+def every_table(folder: ComparisonFolder, results: Results) -> dict[str, ReportTable]:
     """All tables that have something to say, by name."""
     tables = [
         *result_tables(folder, results),
@@ -228,7 +220,7 @@ def every_table(folder: ResultFolder, results: Results) -> dict[str, ReportTable
     return {table.name: table for table in tables if table is not None}
 
 
-def headline(folder: ResultFolder) -> str:
+def headline(folder: ComparisonFolder) -> str:
     """What was compared on what."""
     name = printable(folder.source.get("name", "data"))
     if folder.kind == "run":
@@ -236,7 +228,7 @@ def headline(folder: ResultFolder) -> str:
     return f"{len(folder.models)} models on {name}" if len(folder.models) > 1 else f"One model on {name}"
 
 
-def subline(folder: ResultFolder) -> str:
+def subline(folder: ComparisonFolder) -> str:
     """Protocol, seeds, version and date, as far as the folder has them."""
     seeds = max((len(model.parts) for model in folder.models), default=1)
     version = folder.environment.get("murmura")
@@ -249,7 +241,7 @@ def subline(folder: ResultFolder) -> str:
     return printable(" · ".join(filter(None, parts)))
 
 
-def unfinished(folder: ResultFolder) -> str:
+def unfinished(folder: ComparisonFolder) -> str:
     """How much is there where not all is; "" where all is."""
     done = sum(model.finished for model in folder.models)
     if done == len(folder.models):

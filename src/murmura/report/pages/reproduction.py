@@ -19,7 +19,6 @@ from murmura.report.pages.analyses import analyses, convergence_section
 from murmura.report.pages.comparison import as_html, document, figures
 from murmura.report.plots.drawing import Picture, require_matplotlib
 from murmura.report.plots.progress import search_picture
-from murmura.report.result_folder import printable, read_folder
 from murmura.report.tables.comparison import environment_table
 from murmura.report.tables.reproduction import (
     ReproducedNumber,
@@ -36,6 +35,8 @@ from murmura.report.tables.reproduction import (
     trial_table,
 )
 from murmura.report.tables.table import ReportTable, to_csv, to_markdown
+from murmura.runs.comparison import read_runs
+from murmura.runs.parts import printable
 from murmura.studies.audits.audit import read_audits
 from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
@@ -169,7 +170,7 @@ def _page(
     if absent := _absent(shown, counted):
         sections.append(("absent", "Not here", f"<p>{escape(absent)}</p>"))
     if places:
-        facts = [time_table(places), environment_table(read_folder(places[0].runs))]
+        facts = [time_table(places), environment_table(read_runs(places[0].runs))]
         sections.append(("cost", "Cost and environment", as_html(facts)))
     sections.append(("again", "How to run it", f"<pre>{escape(_commands(shown, places))}</pre>\n"))
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)

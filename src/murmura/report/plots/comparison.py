@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.core.arrays import Floats
+from murmura.evaluation.pareto import pareto_front
 from murmura.evaluation.registry import is_error, is_of_labels
 from murmura.report.plots.drawing import (
     CENTRAL,
@@ -284,26 +285,13 @@ def both(results: Results, key: str, other: str) -> list[ModelSummary]:
     ]
 
 
-def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
-    """The places that no other place beats: none costs at most as much, gains at least as much, and differs.
-
-    Thesis, 4.6.4 and figure 4.6. Cheapest first; equal ones are all on it, in their order.
-    """
-    order = sorted(range(len(cost)), key=lambda place: (cost[place], -gain[place], place))
-    front: list[int] = []
-    for place in order:
-        better = not front or gain[place] > gain[front[-1]]
-        equal = bool(front) and (cost[place], gain[place]) == (cost[front[-1]], gain[front[-1]])
-        if better or equal:
-            front.append(place)
-    return front
-
-
 def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSummary]:
     """The lines no other beats: none is at least as good in both and better in one. Cheapest first."""
-    prices = [badness(cost, line.values[cost].mean) for line in lines]
-    gains = [-badness(key, line.values[key].mean) for line in lines]
-    return [lines[place] for place in pareto_front(prices, gains)]
+    return pareto_front(
+        lines,
+        lambda line: badness(cost, line.values[cost].mean),
+        lambda line: -badness(key, line.values[key].mean),
+    )
 
 
 def scatter(

@@ -16,7 +16,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from murmura.core.errors import MissingExtraError
-from murmura.report.result_folder import printable
+from murmura.runs.parts import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

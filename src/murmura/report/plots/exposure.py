@@ -32,8 +32,8 @@ from murmura.report.plots.drawing import (
     short,
 )
 from murmura.report.tables.table import number
+from murmura.runs.sweep import Sweep, value_text
 from murmura.studies.analyses.exposure import Bias, Frequencies, ranked_shares
-from murmura.studies.sweep import Sweep, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,10 +24,10 @@ from murmura.report.plots.drawing import (
     panel_grid,
     short,
 )
-from murmura.report.result_folder import ModelRuns, ResultFolder, RoundTable
 from murmura.report.tables.table import Column, ReportTable, decimals_for, number_cell, text_cell
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.run import RoundTable
 from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
-from murmura.studies.papers.attempt import TrialResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,7 @@ TALL = 1.5  # inches of a row's panel
 LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
 
 
-def loss_curves(folder: ResultFolder) -> Picture | None:
+def loss_curves(folder: ComparisonFolder) -> Picture | None:
     """The loss of every model that wrote one, over its epochs or rounds; each panel has its own scale."""
     caption = (
         "Loss over epochs or rounds, one line per seed. The losses of different methods are not comparable."
@@ -48,7 +48,7 @@ def loss_curves(folder: ResultFolder) -> Picture | None:
     return _training_picture(folder, "loss", "loss", "Loss", "Loss", caption, _training_panel)
 
 
-def disclosure_curves(folder: ResultFolder) -> Picture | None:
+def disclosure_curves(folder: ComparisonFolder) -> Picture | None:
     """How much of the users' positives has left their devices so far, as training goes on."""
     caption = (
         "The fraction of a user's positives that has left her device at least once: the mean over users, one "
@@ -82,7 +82,7 @@ def _time(rounds: RoundTable) -> tuple[str, Floats]:
 
 
 def _training_picture(
-    folder: ResultFolder,
+    folder: ComparisonFolder,
     name: str,
     column: str,
     title: str,
@@ -247,7 +247,7 @@ def _keys(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.settings))
 
 
-def search_picture(name: str, tried: Sequence[TrialResult], metric: str) -> Picture | None:
+def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
     rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
     rows = {row: mine for row, mine in rows.items() if len(mine) > 1}

@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from murmura.report.plots.comparison import pareto_front
+from murmura.evaluation.pareto import pareto_front
 from murmura.report.plots.drawing import (
     INK,
     MUTED,
@@ -29,8 +29,9 @@ from murmura.report.plots.drawing import (
 )
 from murmura.report.summary import title
 from murmura.report.tables.table import decimals_for, number
+from murmura.runs.sweep import Sweep, value_text
+from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
-from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -328,9 +329,7 @@ def cost(point: SweepPoint, key: str) -> float | None:
 
 def front_points(found: Sequence[SweepPoint], key: str, gain: str) -> list[SweepPoint]:
     """The points on the Pareto front of a cost and a gain, cheapest first."""
-    known = [(point, price) for point in found if (price := cost(point, key)) is not None]
-    front = pareto_front([price for _, price in known], [point.found[gain] for point, _ in known])
-    return [known[place][0] for place in front]
+    return pareto_front(found, lambda point: cost(point, key), lambda point: point.found.get(gain))
 
 
 def freshness_picture(found: Sequence[SweepPoint], k: int) -> Picture | None:

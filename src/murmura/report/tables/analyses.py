@@ -8,10 +8,11 @@ from murmura.report.plots.sweep import cost, front_points
 from murmura.report.summary import Results, title
 from murmura.report.tables.comparison import NAME, estimate_cell
 from murmura.report.tables.table import Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
+from murmura.runs.sweep import Sweep, value_text
+from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint
 from murmura.studies.analyses.exposure import HEAD, MEAN_DISPARITY, Bias, Frequencies
 from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
 from murmura.studies.analyses.preservation import OVERALL, Preservation
-from murmura.studies.sweep import FRESHNESS, NORMALISED, Sweep, SweepPoint, value_text
 
 Row = tuple[TableCell, ...]
 

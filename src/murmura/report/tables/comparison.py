@@ -15,7 +15,6 @@ from murmura.core.channel import READABLE
 from murmura.core.method import EVERYTHING
 from murmura.evaluation.intervals import Interval
 from murmura.evaluation.registry import is_of_labels
-from murmura.report.result_folder import ModelRuns, ResultFolder, is_cost, ordered
 from murmura.report.summary import ALPHA, ModelSummary, PairedDifference, Results, badness, better, title
 from murmura.report.tables.table import (
     Column,
@@ -27,13 +26,16 @@ from murmura.report.tables.table import (
     number_cell,
     text_cell,
 )
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.parts import ordered
+from murmura.runs.run import is_cost
 from murmura.studies.compare import BELOW_MOSTPOP
 
 NAME = Column("model", numeric=False)
 MISSING = Interval(math.nan)
 
 
-def result_tables(folder: ResultFolder, results: Results) -> list[ReportTable]:
+def result_tables(folder: ComparisonFolder, results: Results) -> list[ReportTable]:
     """The headline: one table per cut-off, costs beside the main one."""
     several = max((len(model.parts) for model in folder.models), default=1) > 1
     tables = []
@@ -243,7 +245,7 @@ def seed_table(results: Results) -> ReportTable | None:
     return ReportTable("seeds", "Spread over seeds", columns, tuple(rows), (note,))
 
 
-def status_table(folder: ResultFolder) -> ReportTable | None:
+def status_table(folder: ComparisonFolder) -> ReportTable | None:
     """What is not finished, run by run; nothing where all is."""
     if all(model.finished for model in folder.models):
         return None
@@ -263,7 +265,7 @@ def status_table(folder: ResultFolder) -> ReportTable | None:
     return ReportTable("unfinished", "Runs without a result", columns, tuple(rows))
 
 
-def ledger_table(folder: ResultFolder) -> ReportTable | None:
+def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
     """What left the devices, model by model, from the ledgers of their first finished seeds."""
     ledgers = [(m, m.done[0].ledger) for m in folder.models if m.done and m.done[0].ledger is not None]
     flat = [(model.label, dict(_flat(ledger))) for model, ledger in ledgers]
@@ -288,7 +290,7 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
         yield path, value
 
 
-def data_table(folder: ResultFolder) -> ReportTable:
+def data_table(folder: ComparisonFolder) -> ReportTable:
     """What was learned from and what was held out."""
     facts = {"data": folder.source.get("name"), "protocol": folder.protocol, **folder.data}
     users, items, rows = (folder.data.get(key) for key in ("users", "items", "rows"))
@@ -303,7 +305,7 @@ def data_table(folder: ResultFolder) -> ReportTable:
     )
 
 
-def settings_table(folder: ResultFolder) -> ReportTable:
+def settings_table(folder: ComparisonFolder) -> ReportTable:
     """Every setting of every model."""
     columns = name_columns("model", "method", "settings")
     rows = [(text_cell(m.label), text_cell(m.name), text_cell(_settings(m))) for m in folder.models]
@@ -314,7 +316,7 @@ def _settings(model: ModelRuns) -> str:
     return ", ".join(f"{key} = {inline(value)}" for key, value in model.settings.items()) or "no settings"
 
 
-def time_table(folder: ResultFolder) -> ReportTable | None:
+def time_table(folder: ComparisonFolder) -> ReportTable | None:
     """How long the parts of a run took, means over seeds."""
     models = [model for model in folder.models if any(part.seconds for part in model.done)]
     keys = ordered([list(part.seconds) for model in models for part in model.done])
@@ -331,7 +333,7 @@ def time_table(folder: ResultFolder) -> ReportTable | None:
     return ReportTable("seconds", "Time per run, in seconds", columns, tuple(rows))
 
 
-def environment_table(folder: ResultFolder) -> ReportTable:
+def environment_table(folder: ComparisonFolder) -> ReportTable:
     """What the runs ran on."""
     facts = {key: value for key, value in folder.environment.items() if value is not None}
     if isinstance(facts.get("command"), list):

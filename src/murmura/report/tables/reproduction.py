@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval
-from murmura.report.result_folder import ordered, read_folder
 from murmura.report.summary import (
     ALPHA,
     ModelSummary,
@@ -35,15 +33,17 @@ from murmura.report.tables.table import (
     table_of,
     text_cell,
 )
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import ordered
+from murmura.runs.reproduction import RowChoice
+from murmura.runs.sweep_points import points
+from murmura.runs.trials import Trial, best
 from murmura.studies.analyses.exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
 from murmura.studies.analyses.preservation import read_preservation
-from murmura.studies.compare import ComparisonFolder
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
-from murmura.studies.papers.attempt import TrialResult, best_trial
 from murmura.studies.papers.experiments import AS_COMPARE, Experiment, Row
-from murmura.studies.papers.reproduce import CHOICES, TRIALS, ExperimentPlace, spent
-from murmura.studies.sweep import only, points
+from murmura.studies.papers.reproduce import ExperimentPlace
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse
@@ -114,9 +114,9 @@ def measured(
     place: ExperimentPlace, analyses: tuple[str, ...], rows: Sequence[str] = ()
 ) -> tuple[Values, Results]:
     """Every value of the comparison in a folder, or of some rows of it, and its summary for the tests."""
-    results = summarise(read_folder(place.runs, rows))
+    comparison = ComparisonFolder.open(place.runs, rows)
+    results = summarise(comparison)
     found: Values = {line.label: dict(line.over_seeds) for line in results.lines}
-    comparison = only(ComparisonFolder.open(place.runs), rows)
     for point in points(comparison):
         own = found.setdefault(point.label, {})
         costs = {
@@ -128,8 +128,8 @@ def measured(
     for kept in read_preservation(comparison.run) if "features" in analyses else ():
         found.setdefault(kept.label, {}).update({key: Interval(v) for key, v in kept.values().items()})
     if "learning" in analyses and (entries := read_learning(comparison)):
-        asked = baseline_of(entries, comparison.models, place.experiment.against)
-        for label, own in printed_like(entries, next(one for one in entries if one.label == asked)).items():
+        baseline = baseline_of(entries, comparison, place.experiment.against)
+        for label, own in printed_like(entries, baseline).items():
             found.setdefault(label, {}).update(own)
     return found, results
 
@@ -286,13 +286,10 @@ def _test(one: ReproducedNumber) -> TableCell:
     return TableCell(p, "< .001" if p < 0.001 else f"{p:.3f}", mark=mark)
 
 
-def read_trials(place: ExperimentPlace) -> list[TrialResult]:
+def read_trials(place: ExperimentPlace) -> list[Trial]:
     """Every trial of a folder, in the order of rows, stages and settings."""
-    folder = Run(place.folder / TRIALS)
-    names = sorted(file.name for file in folder.path.glob("*.json")) if folder.path.is_dir() else []
     order = {label: number for number, label in enumerate(place.experiment.rows)}
-    tried = [TrialResult.of(folder.read(name)) for name in names]
-    tried = [one for one in tried if one.row in order]
+    tried = [one for one in place.kept.trials if one.row in order]
     return sorted(tried, key=lambda one: (order[one.row], one.stage, _natural(one.asked)))
 
 
@@ -304,18 +301,17 @@ def _natural(settings: dict[str, Any]) -> list[tuple[str, float, str]]:
     ]
 
 
-def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> ReportTable:
+def choice_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
     """What was chosen for every row on the validation part, out of how many trials."""
-    experiment = place.experiment
-    chosen = Run(place.folder).read(CHOICES)
+    experiment, chosen = place.experiment, place.kept.choices
     rows = []
     for label, row in experiment.rows.items():
         mine = [one for one in tried if one.row == label]
-        left_out = str(chosen.get(label, {}).get("left out", ""))
+        left_out = chosen[label].left_out if label in chosen else ""
         usual = AS_COMPARE if row.kept and not row.settings else settings_text(row.settings)
         settings, value = usual, None
         if mine and not left_out:
-            won = best_trial(_agreeing(mine, row, chosen[label]["entries"]), experiment.metric)
+            won = best(_agreeing(mine, row, chosen[label]), experiment.metric)
             settings, value = settings_text(won.settings), won.value
         if row.tuned_as:
             settings = f"{settings}; the rest as {row.tuned_as}"
@@ -347,17 +343,17 @@ def choice_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> Report
     )
 
 
-def _agreeing(tried: Sequence[TrialResult], row: Row, entries: dict[str, Any]) -> Sequence[TrialResult]:
+def _agreeing(tried: Sequence[Trial], row: Row, chosen: RowChoice) -> Sequence[Trial]:
     """The trials with what was chosen; of equally good ones the search took the first it was asked for."""
-    kept: dict[str, Any] = next(iter(entries.values()), {})
+    kept = chosen.entries[0].settings if chosen.entries else {}
     searched = {key for axes in row.search for key in axes}
     return [one for one in tried if all(one.asked.get(key) == kept.get(key) for key in searched)] or tried
 
 
-def trial_table(place: ExperimentPlace, tried: Sequence[TrialResult]) -> ReportTable:
+def trial_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
     """Every trial: the search that reached a value, or did not."""
     row, settings, failed = name_columns("row", "settings", "failed")
-    fields: list[Field[TrialResult]] = [
+    fields: list[Field[Trial]] = [
         (row, lambda one: text_cell(one.row)),
         (Column("grid"), lambda one: number_cell(one.stage + 1)),
         (settings, lambda one: text_cell(settings_text(one.asked))),
@@ -373,8 +369,8 @@ def time_table(places: Sequence[ExperimentPlace]) -> ReportTable:
     """What a reproduction cost: fits, CPU and wall minutes, over all sessions."""
     rows = []
     for place in places:
-        total = spent(place)
-        values = (total["fits"], total["cpu"] / 60, total["wall"] / 60, total["sessions"])
+        total = place.kept.spent
+        values = (total.fits, total.cpu / 60, total.wall / 60, total.sessions)
         rows.append((text_cell(place.data), *map(number_cell, values, (0, 1, 1, 0))))
     titles = ("fits", "CPU minutes", "wall minutes", "sessions")
     columns = (*name_columns("data"), *map(Column, titles))

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any, TypeVar
 
 from murmura.evaluation.intervals import Interval
-from murmura.report.result_folder import printable
+from murmura.runs.parts import printable
 from murmura.studies.compare import BELOW_MOSTPOP
 
 NONE = "–"  # what a reader sees where there is no value

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.studies.papers.attempt import TrialResult
+from murmura.runs.trials import Trial
 
 NEAR = 0.95  # of the best value
 
@@ -38,7 +38,7 @@ class ConvergenceCurve:
         return int(self.rounds[reached[0]]) if len(reached) else None
 
 
-def convergence(tried: Sequence[TrialResult]) -> list[ConvergenceCurve]:
+def convergence(tried: Sequence[Trial]) -> list[ConvergenceCurve]:
     """The trials that have a curve and say how many rounds an epoch has."""
     found = []
     for one in tried:

@@ -9,7 +9,8 @@ evaluation.categories.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 
@@ -18,13 +19,14 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.catalogue import Relation
 from murmura.core.errors import RunError
-from murmura.engine.run import Run
 from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.coverage import gini_index
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.studies.compare import ComparisonFolder, read_columns
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import read_columns
+from murmura.runs.run import ITEM_ROWS, LISTS, RunFolder
+from murmura.runs.sweep_points import SweepPoint
 from murmura.studies.config import named_data
-from murmura.studies.sweep import SweepPoint
 
 HEAD = 0.01  # the most popular part of the items that a summary looks at
 PRINTED = "thesis_table_4_5.csv"
@@ -55,33 +57,34 @@ class Frequencies:
 
 def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
     """The entries of a comparison that have a finished seed."""
-    items, popularity = read_items(comparison.run)
+    popularity = np.array(list(comparison.items.values()), int)
     made = []
-    for label in comparison.models:
-        runs = comparison.finished(label)
-        if runs:
-            sent = [_sent(run, items) for run in runs if run.has("item_rows.csv")]
-            each = tuple(recommendation_counts(run, items, comparison.cutoff) for run in runs)
-            shown = sum(each, np.zeros(len(items), np.int64))
-            total = sum(sent, np.zeros(len(items), np.int64)) if sent else None
-            made.append(Frequencies(label, popularity, total, shown, each))
+    for model in comparison.models:
+        if model.done:
+            known = [(part, part.item_rows) for part in model.done]
+            sent = [_counts(comparison, part, ITEM_ROWS, rows) for part, rows in known if rows is not None]
+            each = tuple(recommendation_counts(comparison, part) for part in model.done)
+            shown: Longs = np.sum(each, axis=0)
+            made.append(
+                Frequencies(model.label, popularity, np.sum(sent, axis=0) if sent else None, shown, each)
+            )
     return made
 
 
-def read_items(whole: Run) -> tuple[dict[str, int], Longs]:
-    """The items of a comparison: own id -> place, and how often each occurs in the training part."""
-    rules = whole.config.get("protocol")
-    if isinstance(rules, dict) and rules.get("classifies"):
-        raise RunError(f"{whole.path} must rank items to be analysed, but it classifies samples.")
-    rows = read_columns(whole, "items.csv", item=str, train=int)
-    return {item: place for place, (item, _) in enumerate(rows)}, np.array([train for _, train in rows], int)
+def recommendation_counts(comparison: ComparisonFolder, part: RunFolder) -> Longs:
+    """How often each item stands among the first places of a list, as far as the main cut-off."""
+    shown = Counter(item for _, rank, item, _ in part.read_lists() if rank <= comparison.cutoff)
+    return _counts(comparison, part, LISTS, shown)
 
 
-def recommendation_counts(run: Run, items: dict[str, int], k: int) -> Longs:
-    """How often each item stands among the first k of a list."""
-    rows = read_columns(run, "recommendations.tsv", "\t", rank=int, item=items.__getitem__)
-    places = [item for rank, item in rows if rank <= k]
-    return np.bincount(np.array(places, np.int64), minlength=len(items))
+def _counts(comparison: ComparisonFolder, part: RunFolder, name: str, found: Mapping[str, int]) -> Longs:
+    """What a file counts, in the order of items.csv; refuses an item that is not there."""
+    strange = next((item for item in found if item not in comparison.items), None)
+    if strange is not None:
+        raise RunError(
+            f"{part.run.path / name} is damaged: '{strange}' is no item of the comparison; run it again."
+        )
+    return np.array([found.get(item, 0) for item in comparison.items], np.int64)
 
 
 def ranked_shares(times: Longs, most: int) -> Floats:
@@ -121,14 +124,6 @@ def rank_correlation(times: Longs, popularity: Longs) -> float:
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt((a @ a) * (b @ b)))
     return float(a @ b) / scale if scale else float("nan")
-
-
-def _sent(run: Run, items: dict[str, int]) -> Longs:
-    """How often a row of each item left a device."""
-    sent = np.zeros(len(items), np.int64)
-    for item, count in read_columns(run, "item_rows.csv", item=items.__getitem__, sent=int):
-        sent[item] += count
-    return sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +168,8 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
     """The bias of the entries whose frequencies were found; None where the items have no categories."""
     if not comparison.run.has("categories.csv"):
         return None
-    items, popularity = read_items(comparison.run)
-    categories = _categories(comparison.run, items)
+    categories = _categories(comparison)
+    popularity = np.array(list(comparison.items.values()), int)
     shown = {one.label: category_bias(one.shown, categories) for one in found}
     each = {one.label: np.stack([category_bias(t, categories) for t in one.each_seed]) for one in found}
     printed = printed_bias(named_data(comparison.config).name)
@@ -211,8 +206,9 @@ def printed_bias(data: str) -> dict[str, float]:
     return {row["category"]: float(row["bias"]) for row in rows if row["data"] == data}
 
 
-def _categories(whole: Run, items: dict[str, int]) -> Relation:
-    rows = read_columns(whole, "categories.csv", item=items.__getitem__, category=str)
+def _categories(comparison: ComparisonFolder) -> Relation:
+    place = {item: place for place, item in enumerate(comparison.items)}
+    rows = read_columns(comparison.run, "categories.csv", item=place.__getitem__, category=str)
     labels = sorted({category for _, category in rows})
     code = {name: place for place, name in enumerate(labels)}
     pairs = np.array([(item, code[category]) for item, category in rows], np.int32).reshape(-1, 2)

@@ -7,7 +7,7 @@ samples were classified rightly in the end), `confusion.csv` and the spread of w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,7 +21,8 @@ from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
 from murmura.evaluation.registry import TARGETS
 from murmura.evaluation.significance import compare_values, holm
-from murmura.studies.compare import ComparisonFolder
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.run import RunFolder
 
 WEIGHTS = ("effective clients", "smallest weight", "largest weight", "capped")
 AGREEMENT = ("both right", "only the baseline right", "only this one right", "both wrong")
@@ -77,22 +78,20 @@ class NoiseTest:
 def read_learning(comparison: ComparisonFolder) -> list[LearnedEntry]:
     """Every entry with a finished run that was scored after every round."""
     found = []
-    for label in comparison.models:
-        begun = comparison.begun(label).items()
-        seeds = {seed: read_seed(run) for seed, run in begun if run.status == "done" and run.has(FILE)}
-        if seeds:
-            found.append(LearnedEntry(label, seeds))
+    for model in comparison.models:
+        if seeds := {part.seed: read_seed(part) for part in model.done if part.run.has(FILE)}:
+            found.append(LearnedEntry(model.label, seeds))
     return found
 
 
-def read_seed(run: Run) -> LearnedSeed:
+def read_seed(part: RunFolder) -> LearnedSeed:
     """One finished run; refuses files that do not fit each other."""
+    run = part.run
     try:
         header, lines = run.read_table(FILE)
         accuracy = np.array(lines, np.float64).reshape(len(lines), len(header))[:, 1:]
         held_out, right = _answers(run, header[1:])
-        metrics = run.read("metrics.json")
-        weights = {key: float(metrics[key]) for key in WEIGHTS if metrics.get(key) is not None}
+        weights = {key: part.metrics[key] for key in WEIGHTS if key in part.metrics}
         return LearnedSeed(LearningCurve(accuracy, held_out), right, _confusion(run), weights)
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{run.path} is damaged: {FILE} and {ANSWERS} do not fit; run it again.") from None
@@ -114,13 +113,11 @@ def _confusion(run: Run) -> Longs | None:
     return np.array([row[1:] for row in rows], np.int64)
 
 
-def baseline_of(entries: Sequence[LearnedEntry], models: Mapping[str, Mapping[str, object]], asked: str) -> str:
+def baseline_of(entries: Sequence[LearnedEntry], comparison: ComparisonFolder, asked: str) -> LearnedEntry:
     """The entry others are held against: the one asked for, else FedAvg's weights by size, else the first."""
-    labels = [entry.label for entry in entries]
-    if asked in labels:
-        return asked
-    by_size = [label for label in labels if models[label].get("criteria") == ["dataset_size"]]
-    return (by_size or labels)[0]
+    by_size = [one.label for one in comparison.models if one.settings.get("criteria") == ["dataset_size"]]
+    wanted = [one for label in (asked, *by_size) for one in entries if one.label == label]
+    return (wanted or list(entries))[0]
 
 
 def weighted_accuracy(entry: LearnedEntry) -> Floats:

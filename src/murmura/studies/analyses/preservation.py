@@ -24,8 +24,9 @@ from murmura.core.locks import locked
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.run import RunFolder
 from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs, entry_runs
-from murmura.studies.compare import ComparisonFolder
 
 FILE = "features.json"
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
@@ -128,10 +129,10 @@ def _entry(label: str, info: FederationInfo, runs: Sequence[EntryRun]) -> Preser
     sums: tuple[Floats, Floats] = np.zeros(info.feature_count), np.zeros(info.feature_count)
     for one in runs:
         train = one.prepared.split.train
-        users, lists = _lists(one.run, train)
+        users, lists = _lists(one.part, train)
         own = [train.by_user.of(user) for user in users.tolist()]
-        before = rankings(info, own, users, one.seed, 0)
-        after = rankings(info, lists, users, one.seed, 1)
+        before = rankings(info, own, users, one.part.seed, 0)
+        after = rankings(info, lists, users, one.part.seed, 1)
         kept.append(preserved(before, after))
         here = [totals(info.feature_count, some) for some in (before, after)]
         overlap.append(float(np.isin(_first(here[0]), _first(here[1])).mean()))
@@ -147,22 +148,13 @@ def _first(total: Floats) -> Ints:
     return order[total[order] > 0].astype(np.int32)
 
 
-def _lists(run: Run, train: Interactions) -> tuple[Ints, list[Ints]]:
+def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
     """The users of the lists a run keeps, and the first LENGTH items of each."""
-    header, rows = run.read_table("recommendations.tsv", "\t")
-    users, items = (
-        {str(label): code for code, label in enumerate(one.labels.tolist())}
-        for one in (train.users, train.items)
-    )
-    found: dict[int, list[int]] = {}
-    try:
-        who, rank, what = header.index("user"), header.index("rank"), header.index("item")
-        for row in rows:
-            if int(row[rank]) <= LENGTH:
-                found.setdefault(users[row[who]], []).append(items[row[what]])
-    except (ValueError, KeyError, IndexError):
-        raise RunError(f"{run.path / 'recommendations.tsv'} is damaged: run it again.") from None
-    return np.array(list(found), np.int32), [np.array(some, np.int32) for some in found.values()]
+    found: dict[str, list[str]] = {}
+    for user, rank, item, _ in part.read_lists():
+        if rank <= LENGTH:
+            found.setdefault(user, []).append(item)
+    return train.users.index(list(found), "user"), [train.items.index(some, "item") for some in found.values()]
 
 
 def read_preservation(run: Run) -> list[Preservation]:

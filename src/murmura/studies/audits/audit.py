@@ -46,13 +46,12 @@ from murmura.engine.plan import federation_info
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.audits.chosen_attacks import all_attacks, attack_fits, chosen_attacks, reads_sums
 from murmura.studies.audits.poisonings import USUAL, PoisoningFinding, PoisoningPlan, poison
 from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON, AttackResult, SumAudit
-from murmura.studies.compare import ComparisonFolder
-from murmura.studies.config import refuse_other_data
-from murmura.studies.methods import name_and_settings
+from murmura.studies.config import data_of, refuse_other_data
 from murmura.studies.single_run import prepare_run, read_config
 
 FILE = "audit.json"
@@ -227,7 +226,7 @@ def audit_folder(
 ) -> dict[str, Audit]:
     """Audit the entries of the comparison in a folder, on its data and with its seeds."""
     comparison = ComparisonFolder.open(folder)
-    prepared = comparison.prepare(data_dir)
+    prepared = data_of(comparison.run, data_dir)
     with locked(folder):
         return audit_entries(comparison, prepared, names, progress)
 
@@ -239,12 +238,12 @@ def audit_entries(
 
     Those the folder has already are not repeated. Where it has an audit with other attacks, that one is kept.
     """
-    chosen = [(label, *_attackable(label, given, names)) for label, given in comparison.models.items()]
+    chosen = [(model.label, *_attackable(model, names)) for model in comparison.models]
     if not any(attacks for *_, attacks in chosen):
         those = f"the attacks {', '.join(names)}" if names else "an attack"
         raise SettingError(
             f"a comparison must have an entry that {those} can be made on to be audited, "
-            f"but has {', '.join(comparison.models)}."
+            f"but has {', '.join(label for label, *_ in chosen)}."
         )
     run, before = comparison.run, read_audits(comparison.run)  # refuses a damaged file
     keeps = not before or keeps_attacks(run, names)
@@ -264,14 +263,11 @@ def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
     return bool(run.has(FILE) and run.read(FILE).get("attacks") == sorted(names))
 
 
-def _attackable(
-    label: str, given: dict[str, Any], names: Sequence[str]
-) -> tuple[FederatedMethod | None, list[str]]:
+def _attackable(model: ModelRuns, names: Sequence[str]) -> tuple[FederatedMethod | None, list[str]]:
     """An entry's method, and which of these attacks (none named: of all) are against it."""
-    name, settings = name_and_settings(given, label)
-    if name not in ALGORITHMS:
+    if model.name not in ALGORITHMS:
         return None, []
-    ready = simulated(name, settings)
+    ready = simulated(model.name, model.settings)
     algorithm = ready.preset.algorithm()
     if names:
         return ready, [one for one in names if attack_fits(ready, attack(one), algorithm)]

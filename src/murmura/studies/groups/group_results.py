@@ -17,9 +17,10 @@ from murmura.algorithms import algorithm
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.core.schedule import Schedule
-from murmura.engine.run import Run
 from murmura.evaluation.intervals import seed_interval
-from murmura.studies.compare import ComparisonFolder, read_columns
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import read_columns
+from murmura.runs.run import RunFolder
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"
@@ -85,22 +86,16 @@ class MethodErrors:
 class GroupRun:
     """One run of the folder: what it was asked for, and what it found."""
 
-    run: Run
+    part: RunFolder
     label: str
+    model: str  # the name of its method, whatever the label
     settings: dict[str, Any]
-    seed: int
-    metrics: dict[str, float]
-
-    @property
-    def model(self) -> str:
-        """The name of its method, whatever the label."""
-        return str(self.settings["name"])
 
     @property
     def grouping(self) -> tuple[Any, ...]:
         """What its groups are known by: the seed they were drawn with, and how."""
         own = self.settings.get("grouping_seed")
-        return (self.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
+        return (self.part.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
 
     @property
     def stem(self) -> str:
@@ -112,16 +107,17 @@ class GroupRun:
     def method(self) -> dict[str, Any]:
         """Its settings but for the grouping, and for what was tuned for that."""
         tuned = ("tuned", "patterns") if self.settings.get("tuned") else ()
-        return {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
+        kept = {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
+        return {"name": self.model, **kept}
 
     @property
     def exchanges(self) -> int | None:
         """Rounds of the training, the small one before included; None without any."""
-        return len(self.run.read_table("rounds.csv")[1]) if self.run.has("rounds.csv") else None
+        return None if self.part.rounds is None else len(self.part.rounds.values)
 
     def groups(self) -> Floats:
         """Of every group members, training ratings and MSE."""
-        return np.array(read_columns(self.run, FILE, members=float, ratings=float, MSE=float))
+        return np.array(read_columns(self.part.run, FILE, members=float, ratings=float, MSE=float))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +130,7 @@ class GroupTable:
     @property
     def central(self) -> dict[str, float]:
         """The metrics of the centralised model, where there is one."""
-        return next((runs[0].metrics for runs in self.methods.values() if runs[0].model == CENTRAL), {})
+        return next((runs[0].part.metrics for runs in self.methods.values() if runs[0].model == CENTRAL), {})
 
     def summaries(self) -> list[GroupSummary]:
         """One line for every method."""
@@ -176,7 +172,7 @@ def _a_round(runs: list[GroupRun]) -> float | None:
 
 
 def _mean(runs: list[GroupRun], key: str) -> float | None:
-    return float(np.mean([run.metrics[key] for run in runs])) if key in runs[0].metrics else None
+    return float(np.mean([run.part.metrics[key] for run in runs])) if key in runs[0].part.metrics else None
 
 
 def read_groups(folder: Path) -> GroupTable:
@@ -197,26 +193,24 @@ def find_groups(folder: Path) -> GroupTable | None:
     """
     if not any(folder.glob(f"*/{FILE}")):
         return None
-    comparison = ComparisonFolder.open(folder)
     methods = _methods(
         [
-            GroupRun(run, label, settings, seed, run.read("metrics.json"))
-            for label, settings in comparison.models.items()
-            for seed, run in comparison.begun(label).items()
-            if run.has("metrics.json")
+            GroupRun(part, model.label, model.name, model.settings)
+            for model in ComparisonFolder.open(folder).models
+            for part in model.done
         ]
     )
-    grouped = [(label, one) for label, runs in methods.items() for one in runs if one.run.has(FILE)]
+    grouped = [(label, one) for label, runs in methods.items() for one in runs if one.part.run.has(FILE)]
     alone: dict[tuple[Any, ...], Floats] = {}
     for _, one in grouped:
         if one.model == ALONE:
-            alone.setdefault((one.seed, one.grouping), one.groups()[:, 2])
+            alone.setdefault((one.part.seed, one.grouping), one.groups()[:, 2])
     pairs = []
     for label, one in grouped:
-        if one.model != ALONE and (one.seed, one.grouping) in alone:
+        if one.model != ALONE and (one.part.seed, one.grouping) in alone:
             members, ratings, mse = one.groups().T
-            mine = alone[one.seed, one.grouping]
-            pairs.append(GroupingPair(one.run.path.name, label, one.grouping, members, ratings, mine, mse))
+            mine = alone[one.part.seed, one.grouping]
+            pairs.append(GroupingPair(one.part.run.path.name, label, one.grouping, members, ratings, mine, mse))
     return GroupTable(tuple(pairs), methods) if pairs else None
 
 

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from murmura.core.arrays import Ints
-from murmura.core.errors import MissingExtraError, RunError
+from murmura.core.errors import MissingExtraError
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
 from murmura.core.ranked_lists import RankedLists
@@ -31,16 +31,17 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
-from murmura.runs.trials import TrialHistory, side
-from murmura.studies.compare import ComparisonFolder
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.folders import open_folder
+from murmura.runs.reproduction import ReproductionFolder
+from murmura.runs.run import RunFolder
+from murmura.runs.search import SearchFolder
+from murmura.runs.trials import Trial, side
 from murmura.studies.config import named_data
 from murmura.studies.leaks.isolated_process import Call, isolated
-from murmura.studies.methods import method, name_and_settings
-from murmura.studies.papers.attempt import TrialResult
+from murmura.studies.methods import method
 from murmura.studies.search.grid import TrialJob, run_job
-from murmura.studies.search.search_folder import CHOICE, TRIALS
 
-LISTS = "recommendations.tsv"
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba", "machine")
 LeakVerdict = Literal["clean", "leak", "unproven"]
 Found = tuple[LeakVerdict, str]  # and why
@@ -51,31 +52,35 @@ MOST_DRAWS = 2_000_000
 
 @dataclass(frozen=True)
 class StoredFit:
-    """One fit of a folder: which model with which settings and seed, and the lists it left, as text."""
+    """One fit of a folder: which model with which settings, and the lists it left."""
 
-    run: Run
+    part: RunFolder
     model: str
     settings: dict[str, Any]
-    seed: int
 
     @property
     def name(self) -> str:
         """The name of its folder."""
-        return self.run.path.name
+        return self.part.run.path.name
+
+    @property
+    def seed(self) -> int:
+        """What it was fitted with."""
+        return self.part.seed
 
     @cached_property
-    def rows(self) -> list[list[str]]:
-        """user, rank, item, score."""
-        return self.run.read_table(LISTS, "\t")[1]
+    def rows(self) -> list[tuple[str, int, str, str]]:
+        """User, rank, item, score."""
+        return self.part.read_lists()
 
     @property
     def k(self) -> int:
         """The longest list."""
-        return max(int(row[1]) for row in self.rows)
+        return max(rank for _, rank, *_ in self.rows)
 
     def users(self, train: Interactions) -> Ints:
         """Whose lists they are, in the order of the file."""
-        return train.users.index(dict.fromkeys(row[0] for row in self.rows), "user")
+        return train.users.index(dict.fromkeys(user for user, *_ in self.rows), "user")
 
 
 def same_versions(run: Run) -> bool:
@@ -94,31 +99,22 @@ class Evidence:
     files: tuple[Path, ...]  # of the data
     trained: tuple[StoredFit, ...]
     choice: dict[str, Any] | None  # what the test part was to be opened for
-    trials: tuple[TrialResult, ...] = ()
-    chosen: tuple[TrialResult, ...] = ()  # what won, one for each label that was searched
+    trials: tuple[Trial, ...] = ()
+    chosen: tuple[Trial, ...] = ()  # what won, one for each label that was searched
     metric: str = "P@10"
     seed: int = 0  # of the trials
 
     @staticmethod
     def of(folder: Path, data_dir: Path | None = None) -> Evidence:
         """Read a folder of fit, compare, sweep, search or reproduce."""
-        run = Run.open(folder)
-        config = run.config
-        if "experiment" in config:
-            return _reproduction(run, config, data_dir)
-        prepared, files = _prepared(config, data_dir)
-        if "search" in config:
-            return _search(run, config, prepared, files)
-        if isinstance(config.get("models"), dict):
-            trained = tuple(_comparison(run, config))
-            return Evidence(run, prepared, files, trained, {"models": config["models"]})
-        if isinstance(config.get("model"), dict):
-            fitted = (_stored_fit(run, config["model"], int(config.get("seed", 0))),)
-            return Evidence(run, prepared, files, fitted if run.has(LISTS) else (), {"model": config["model"]})
-        raise RunError(
-            f"{folder} must be the folder of a fit, comparison, sweep, search or reproduction, but is none; "
-            "give a folder such a command printed."
-        )
+        found = open_folder(folder)
+        if isinstance(found, ReproductionFolder):
+            inner = _compared(found.comparison, named_data(found.run.config).place(data_dir))
+            known = tuple(one for one in found.trials if math.isfinite(one.value))
+            return replace(inner, trials=known, chosen=found.winners, metric=found.metric)
+        if isinstance(found, SearchFolder):
+            return _searched(found, data_dir)
+        return _compared(found, data_dir)
 
     def chosen_trials(self) -> dict[str, tuple[float, float]]:
         """What each label's choice scored and the best there was, with signs so that higher is better."""
@@ -129,7 +125,7 @@ class Evidence:
             found[won.row] = (sign * won.value, max(values, default=sign * won.value))
         return found
 
-    def some_trials(self, most: int) -> list[TrialResult]:
+    def some_trials(self, most: int) -> list[Trial]:
         """What won, then others spread over the search, `most` in all."""
         rest = [one for one in self.trials if one not in self.chosen]
         spread = (
@@ -154,58 +150,28 @@ def _files(name: str, where: Path | None) -> tuple[Path, ...]:
     return (path,) if path.exists() else ()
 
 
-def _comparison(run: Run, config: dict[str, Any]) -> Iterator[StoredFit]:
-    for label, given in config["models"].items():
-        alone = run.has(LISTS)  # one run of a comparison
-        for one in [run] if alone else ComparisonFolder(run, config).finished(str(label)):
-            if one.has(LISTS):
-                yield _stored_fit(one, given, int(one.config.get("seed", 0)), str(label))
+def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
+    prepared, files = _prepared(found.config, data_dir)
+    trained = tuple(
+        StoredFit(part, model.name, model.settings)
+        for model in found.models
+        for part in model.parts
+        if part.has_lists and (part.done or found.kind == "run")
+    )
+    kind = "models" if "models" in found.config else "model"
+    return Evidence(found.run, prepared, files, trained, {kind: found.config[kind]})
 
 
-def _stored_fit(run: Run, given: dict[str, Any], seed: int, label: str = "") -> StoredFit:
-    return StoredFit(run, *name_and_settings(given, label), seed)
-
-
-def _search(run: Run, config: dict[str, Any], prepared: PreparedData, files: tuple[Path, ...]) -> Evidence:
-    model, metric, seed = str(config["search"]), str(config.get("metric", "P@10")), int(config.get("seed", 0))
-    won = run.read(CHOICE) if run.has(CHOICE) else None
-    named = (won or {}).get("history")
-    file = Path(named) if named else run.path / TRIALS
-    log = TrialHistory(file, (prepared.data, prepared.protocol.name, model), metric)
-    trials = tuple(TrialResult(model, one.settings, one.value, row=model) for one in log.known.values())
-    if won is None:
-        return Evidence(run, prepared, files, (), None, trials, (), metric, seed=seed)
-    choice = {"name": model, **won["settings"]}
-    trained = (_stored_fit(run, choice, seed),) if run.has(LISTS) else ()
-    kept = (TrialResult(model, won["settings"], float(won["value"]), row=model),)
-    return Evidence(run, prepared, files, trained, {"model": choice}, trials, kept, metric, seed=seed)
-
-
-def _reproduction(run: Run, config: dict[str, Any], data_dir: Path | None) -> Evidence:
-    """A reproduction: a comparison in `runs`, a file per trial in `trials`, what won in `choices.json`."""
-    stated = config["experiment"]
-    if not (run.path / "runs" / "config.yaml").is_file():
-        raise RunError(f"{run.path} must have come to its test part, but has not; run it to its end.")
-    inner = Evidence.of(run.path / "runs", named_data(config).place(data_dir))
-    files = sorted((run.path / "trials").glob("*.json"))
-    kept = [TrialResult.of(Run(path.parent).read(path.name)) for path in files]
-    trials = [one for one in kept if math.isfinite(one.value)]
-    entries = {
-        label: list(one["entries"].values())
-        for label, one in (run.read("choices.json") if run.has("choices.json") else {}).items()
-    }
-    won = [
-        best_of[0]
-        for label, found in entries.items()
-        if len(found) == 1 and (best_of := [one for one in trials if one.row == label and _is(one, found[0])])
-    ]
-    metric = str(stated.get("metric", "P@10"))
-    return replace(inner, trials=tuple(trials), chosen=tuple(won), metric=metric)
-
-
-def _is(trial: TrialResult, entry: dict[str, Any]) -> bool:
-    """Whether an entry has the settings of a trial; it has the model's defaults beside them."""
-    return entry.get("model") == trial.model and all(entry.get(k) == v for k, v in trial.settings.items())
+def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
+    prepared, files = _prepared(found.config, data_dir)
+    about: dict[str, Any] = {"metric": found.metric, "seed": found.seed}
+    trials = tuple(replace(one, model=found.model, row=found.model) for one in found.trials)
+    if (won := found.choice) is None:
+        return Evidence(found.run, prepared, files, (), None, trials, **about)
+    trained = (StoredFit(found.tested, found.model, won.settings),) if found.tested.has_lists else ()
+    kept = (Trial(won.settings, won.value, model=found.model, row=found.model),)
+    choice = {"model": {"name": found.model, **won.settings}}
+    return Evidence(found.run, prepared, files, trained, choice, trials, kept, **about)
 
 
 @dataclass(frozen=True)
@@ -289,7 +255,7 @@ def _refit(one: StoredFit, ready: Method, prepared: PreparedData, call: Call) ->
     with_data = fitted_lists(ready, train, one.seed, users, k)
     if _text(with_data, train) == one.rows or not _equal(alone, with_data):
         return "leak", "the lists change when the held-out rows are taken away"
-    if same_versions(one.run):
+    if same_versions(one.part.run):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
 
@@ -307,8 +273,9 @@ def fitted_lists(ready: Method, train: Interactions, seed: int, users: Ints, k: 
     return ready.fit(train, seed).recommend(users, k)
 
 
-def _text(lists: RankedLists, train: Interactions) -> list[list[str]]:
-    return [[str(field) for field in row] for row in list_rows(lists, train)]
+def _text(lists: RankedLists, train: Interactions) -> list[tuple[str, int, str, str]]:
+    """As a run folder keeps them."""
+    return [(str(user), rank, str(item), score) for user, rank, item, score in list_rows(lists, train)]
 
 
 def _equal(one: RankedLists, other: RankedLists) -> bool:
@@ -343,7 +310,7 @@ def _argmax(evidence: Evidence) -> Found:
     return "clean", f"the best of {len(evidence.trials)} trials on validation was chosen"
 
 
-def _redone(evidence: Evidence, trial: TrialResult, selection: Selection, call: Call) -> Found:
+def _redone(evidence: Evidence, trial: Trial, selection: Selection, call: Call) -> Found:
     """One trial, again, where there is nothing but the selection."""
     reply = call(run_job, selection, TrialJob(trial.model, trial.settings, evidence.metric, evidence.seed))
     if reply.touched:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from importlib import resources
@@ -19,13 +18,14 @@ from murmura.algorithms import algorithm
 from murmura.channel.ledger import paper_costs
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
+from murmura.core.plugins import unknown_name
 from murmura.core.settings import changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.runs.sweep import entry_label
 from murmura.studies.config import Count, Path_, Where, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid
 from murmura.studies.search.tpe import corners, space_of
-from murmura.studies.sweep import entry_label
 
 Values = Annotated[list[Any], Field(min_length=1)]
 Analysis = Literal[
@@ -215,9 +215,7 @@ def experiment(name: str, folder: Path | None = None) -> Experiment:
         return read_experiment(Path(name))
     names = experiment_names(folder)
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"it is one of {', '.join(names)}."
-        raise SettingError(f"there is no experiment '{name}': {hint}")
+        raise SettingError(unknown_name("experiment", name, tuple(names)))
     return read_experiment((folder or experiment_folder()) / f"{name}.yaml")
 
 

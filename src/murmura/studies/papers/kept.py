@@ -17,7 +17,7 @@ from murmura.core.errors import RunError
 from murmura.core.version import __version__
 from murmura.engine.run import Run
 from murmura.studies.papers.experiments import Experiment, experiment
-from murmura.studies.papers.reproduce import ExperimentPlace, spent
+from murmura.studies.papers.reproduce import ExperimentPlace
 
 PLACE = Path("docs") / "results" / "reproductions"
 SECTION = "## "  # before the name of a data set in <name>.md
@@ -74,15 +74,15 @@ def code_version(root: Path | None) -> str:
 
 def result_of(place: ExperimentPlace) -> KeptResult:
     """What the files of a run say of it."""
-    total, seeds = spent(place), place.experiment.seeds
+    total, seeds = place.kept.spent, place.experiment.seeds
     fewest = min((row.seeds or seeds for row in place.experiment.rows.values()), default=seeds)
     return KeptResult(
         data=Path(place.data).stem,
         date=str(Run(place.runs).read("status.json")["at"])[:10],
         code=code_version(checkout()),
         seeds=seeds,
-        fits=round(total["fits"]),
-        cpu_minutes=round(total["cpu"] / 60, 1),
+        fits=round(total.fits),
+        cpu_minutes=round(total.cpu / 60, 1),
         quick=place.folder.name.endswith("-quick"),
         fewest=fewest if fewest < seeds else 0,
     )

@@ -31,28 +31,27 @@ from murmura.engine.protocol import PreparedData, Selection
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.runs.trials import name_of, side
+from murmura.runs.comparison import ComparisonFolder, run_name
+from murmura.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
+from murmura.runs.sweep import Sweep, entry_label, write_sweep
+from murmura.runs.trials import Trial, best, name_of, side
 from murmura.studies.analyses.preservation import preserve_entries
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import (
     Comparison,
     ComparisonEntry,
-    ComparisonFolder,
     one_run,
     run_entries,
-    run_name,
     usual_settings,
 )
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
-from murmura.studies.papers.attempt import TrialResult, attempt, best_trial
+from murmura.studies.papers.attempt import attempt
 from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
 from murmura.studies.search.grid import TrialJob
 from murmura.studies.search.tpe import proposals, space_of
-from murmura.studies.sweep import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, processes, run_steps
 
-TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
 FitListener = Callable[
     [str, float, int, int, float], None
 ]  # what, its seconds, fits done, fits in all, seconds left
@@ -72,6 +71,11 @@ class ExperimentPlace:
         """The comparison on the test part."""
         return self.folder / RUNS
 
+    @property
+    def kept(self) -> ReproductionFolder:
+        """What its folder has so far."""
+        return ReproductionFolder(Run(self.folder))
+
 
 @dataclass(frozen=True)
 class ExperimentFit:
@@ -85,23 +89,14 @@ class ExperimentFit:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class RowSelection:
-    """What won for a row: its entries for the test part; none when it was left out, with the reason."""
-
-    label: str
-    entries: tuple[ComparisonEntry, ...]
-    left_out: str = ""
-
-
 def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
     with locked(place.folder):
         folder = Run.create(place.folder, _config(place))
         log = _Log(folder, heard, place.experiment, workers)
-        with folder.at_work(), locked(place.runs):
+        with folder.running(), locked(place.runs):
             with processes(workers) as pool:
-                chosen = _choices_of(place, folder, pool, log)
+                chosen = _choices_of(place, pool, log)
                 plan = _plan(place, chosen)
                 whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
                 _write_sweep(whole, place.experiment, chosen)
@@ -111,41 +106,32 @@ def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
             if "features" in place.experiment.analyses:
                 preserve_entries(ComparisonFolder.open(place.runs), plan.prepared)
-        folder.mark("done")
     return whole
 
 
-def _choices_of(place: ExperimentPlace, folder: Run, pool: Executor, log: _Log) -> list[RowSelection]:
+def _choices_of(place: ExperimentPlace, pool: Executor, log: _Log) -> list[RowChoice]:
     """What is chosen for every row; what was chosen, once the test part has been opened."""
     if Run(place.runs).has(OPENED):
-        return _read_choices(place.experiment, folder)
+        return list(place.kept.choices.values())
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
     steps = [_choose(place, label, row) for label, row in rows if not row.tuned_as]
     found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
     steps = [_tuned(place, label, row, found[row.tuned_as]) for label, row in rows if row.tuned_as]
     found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
     chosen = [found[label] for label in place.experiment.rows]
-    folder.write_json(CHOICES, _choices(chosen))
+    place.kept.write_choices(chosen)
     return chosen
 
 
 def _tuned(
-    place: ExperimentPlace, label: str, row: Row, other: RowSelection
-) -> Steps[ExperimentFit, TrialResult, RowSelection]:
+    place: ExperimentPlace, label: str, row: Row, other: RowChoice
+) -> Steps[ExperimentFit, Trial, RowChoice]:
     """A row that starts from what was searched for another; left out where that one is."""
     if not other.entries:
-        return RowSelection(label, (), other.left_out)
+        return RowChoice(label, (), other.left_out)
     searched = {key for axes in place.experiment.rows[row.tuned_as].search for key in axes}
     won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
     return (yield from _choose(place, label, changed(row, settings={**row.settings, **won})))
-
-
-def spent(place: ExperimentPlace) -> dict[str, float]:
-    """Fits, CPU and wall seconds over all sessions, and how many there were."""
-    folder = Run(place.folder)
-    sessions = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
-    total = {key: float(sum(one[key] for one in sessions)) for key in ("fits", "cpu", "wall")}
-    return {**total, "sessions": float(len(sessions))}
 
 
 def fits(experiment: Experiment) -> int:
@@ -175,29 +161,29 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
-def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit, TrialResult, RowSelection]:
+def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit, Trial, RowChoice]:
     """The searches of one row, stage after stage; then one trial for every value of its sweep."""
-    experiment, tried = place.experiment, list[TrialResult]()
+    experiment, tried = place.experiment, list[Trial]()
     so_far: dict[str, Any] = {}
     if row.kept:
         usual, _ = usual_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
     if not row.search and not row.sweep and row.epochs is None:
-        return RowSelection(label, (_entry(label, row, row.settings),))  # nothing to choose
+        return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
         begun = ExperimentFit(place, label, row, {**row.settings, **row.trial, **so_far}, stage)
         try:
             tried += yield from _stage(begun, axes)
         except MissingExtraError as error:
-            return RowSelection(label, (), str(error))
-        won = best_trial(tried, experiment.metric)
+            return RowChoice(label, (), str(error))
+        won = best(tried, experiment.metric)
         if won.failed:
-            return RowSelection(label, (), next(one.failed for one in tried if one.failed))
+            return RowChoice(label, (), next(one.failed for one in tried if one.failed))
         so_far = won.asked
     if not row.sweep:
         whole = {key: value for key, value in won.settings.items() if key not in row.trial}
-        return RowSelection(label, (_entry(label, row, {**row.settings, **whole}),))
+        return RowChoice(label, (_entry(label, row, {**row.settings, **whole}),))
     (key, values), *_ = row.sweep.items()
     asked = [
         ExperimentFit(place, label, row, {**row.settings, **so_far, key: one}, len(stages)) for one in values
@@ -205,28 +191,24 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     kept = yield asked
     broken = next((one.failed for one in kept if one.failed), "")
     entries = (_entry(entry_label(label, key, value), row, one.settings) for value, one in zip(values, kept))
-    return RowSelection(label, () if broken else tuple(entries), broken)
+    return RowChoice(label, () if broken else tuple(entries), broken)
 
 
 def _ready(place: ExperimentPlace) -> PreparedData:
     return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
-def _entry(label: str, row: Row, settings: dict[str, Any]) -> ComparisonEntry:
-    return ComparisonEntry(label, row.model, whole_settings(row.model, settings), row.seeds)
+def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
+    return ChosenEntry(label, row.model, whole_settings(row.model, settings))
 
 
-def _stage(
-    fit: ExperimentFit, axes: Mapping[str, list[Any] | str]
-) -> Steps[ExperimentFit, TrialResult, list[TrialResult]]:
+def _stage(fit: ExperimentFit, axes: Mapping[str, list[Any] | str]) -> Steps[ExperimentFit, Trial, list[Trial]]:
     """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
     experiment = fit.place.experiment
     if not has_range(axes):
-        found: list[TrialResult] = yield [
-            replace(fit, settings={**fit.settings, **one}) for one in grid_of(axes)
-        ]
+        found: list[Trial] = yield [replace(fit, settings={**fit.settings, **one}) for one in grid_of(axes)]
         return found
-    tried: list[TrialResult] = []
+    tried: list[Trial] = []
     asking = proposals(space_of(axes), experiment.trials or 0, side(experiment.metric))
     group = next(asking)
     while True:
@@ -250,14 +232,14 @@ def _selection(data: str, data_dir: Path | None, rules: str, folder: Path) -> Se
     return _prepared(data, data_dir, rules, folder).selection()
 
 
-def _try(fit: ExperimentFit) -> TrialResult:
+def _try(fit: ExperimentFit) -> Trial:
     """In a worker: one trial, or the file it left before."""
     place, row = fit.place, fit.row
     identity = [row.model, fit.settings, row.epochs, row.patience]
     code = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     folder, name = Run(place.folder / TRIALS), f"{row.model}-{code}.json"
     if folder.has(name):
-        return replace(TrialResult.of(folder.read(name)), stage=fit.stage, wall=0.0, cpu=0.0)
+        return replace(Trial.of(folder.read(name)), stage=fit.stage, seconds=0.0, cpu=0.0)
     experiment = place.experiment
     selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder.resolve())
     job = TrialJob(row.model, fit.settings, experiment.metric, patience=row.patience)
@@ -268,9 +250,14 @@ def _try(fit: ExperimentFit) -> TrialResult:
     return tried
 
 
-def _plan(place: ExperimentPlace, chosen: Sequence[RowSelection]) -> Comparison:
+def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
     """The comparison on the test part."""
-    entries = tuple(entry for one in chosen for entry in one.entries)
+    seeds = {label: row.seeds for label, row in place.experiment.rows.items()}
+    entries = tuple(
+        ComparisonEntry(entry.label, entry.model, entry.settings, seeds.get(one.label))
+        for one in chosen
+        for entry in one.entries
+    )
     if not entries:
         raise RunError(
             f"{place.experiment.name} must have a row that can be run, but: {chosen[0].left_out}"
@@ -306,8 +293,9 @@ def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tu
 def _test(fit: ExperimentFit) -> tuple[float, float]:
     """In a worker: one chosen setting with one seed on the test part."""
     wall, cpu = time.perf_counter(), time.process_time()
-    entry = ComparisonEntry(fit.label, fit.row.model, fit.settings)
-    plan = _plan(fit.place, [RowSelection(fit.label, (entry,))])
+    chosen = RowChoice(fit.label, (ChosenEntry(fit.label, fit.row.model, fit.settings),))
+    plan = _plan(fit.place, [chosen])
+    (entry,) = plan.entries
     done = Run(fit.place.runs / run_name(fit.label, fit.seed))
     if done.has("status.json") and done.status == "done":
         return 0.0, 0.0
@@ -315,32 +303,7 @@ def _test(fit: ExperimentFit) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-def _choices(chosen: Sequence[RowSelection]) -> dict[str, Any]:
-    return {
-        one.label: {
-            "left out": one.left_out,
-            "entries": {entry.label: {"model": entry.model, **entry.settings} for entry in one.entries},
-        }
-        for one in chosen
-    }
-
-
-def _read_choices(experiment: Experiment, folder: Run) -> list[RowSelection]:
-    """The opposite of `_choices`: what was chosen before the test part was opened."""
-    made = []
-    for label, kept in folder.read(CHOICES).items():
-        seeds = experiment.rows[label].seeds
-        entries = tuple(
-            ComparisonEntry(
-                name, one["model"], {key: value for key, value in one.items() if key != "model"}, seeds
-            )
-            for name, one in kept["entries"].items()
-        )
-        made.append(RowSelection(label, entries, kept["left out"]))
-    return made
-
-
-def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowSelection]) -> None:
+def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]) -> None:
     """Say which entries make a curve, for the analyses of a sweep."""
     swept = {label: next(iter(row.sweep.items())) for label, row in experiment.rows.items() if row.sweep}
     if not swept:
@@ -360,16 +323,16 @@ class _Log:
         self.total = fits(experiment)
         self.left = {label: _fits_of(row, experiment) for label, row in experiment.rows.items()}
         self.walls: dict[str, list[float]] = {label: [] for label in experiment.rows}
-        before = folder.read(SPENT)["sessions"] if folder.has(SPENT) else []
+        before = ReproductionFolder(folder).sessions
         self.sessions: list[dict[str, float]] = [*before, {"fits": 0, "cpu": 0.0, "wall": 0.0}]
         self.started = time.perf_counter()
 
-    def tried(self, fit: ExperimentFit, result: TrialResult) -> None:
+    def tried(self, fit: ExperimentFit, result: Trial) -> None:
         """A trial is finished, now or before."""
         changes = {k: v for k, v in result.settings.items() if fit.row.settings.get(k) != v}
         value = "no value" if math.isnan(result.value) else f"{result.value:.4f}"
         what = f"{fit.label} {name_of(changes)}: {value}" if changes else f"{fit.label}: {value}"
-        self._add(fit.label, what, result.cpu, result.wall)
+        self._add(fit.label, what, result.cpu, result.seconds)
 
     def tested(self, fit: ExperimentFit, result: tuple[float, float]) -> None:
         """A chosen setting is scored on the test part."""

@@ -54,11 +54,9 @@ def trial_team(selection: Selection, workers: int, progress: Progress = SILENT) 
 
     A worker is sent the selection and the job; the test rows are in neither.
     """
-    if workers == 1:
-        yield lambda jobs: (run_job(selection, job, progress) for job in jobs)
-        return
+    told = progress if workers == 1 else SILENT  # a listener stays in its process
     with processes(workers) as pool:
-        yield lambda jobs: pool.map(partial(run_job, selection), jobs)
+        yield lambda jobs: pool.map(partial(run_job, selection, progress=told), jobs)
 
 
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:

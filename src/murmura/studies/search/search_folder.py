@@ -17,7 +17,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from murmura.core.errors import RunError, SettingError
 from murmura.core.locks import locked
@@ -26,15 +26,15 @@ from murmura.core.settings import as_dict, settings
 from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
 from murmura.engine.protocol import Selection
 from murmura.engine.run import Run, environment
-from murmura.engine.sealed import FILE as OPENED
 from murmura.engine.sealed import refuse_opened
+from murmura.runs.search import CHOICE, TRIALS, SearchFolder
 from murmura.runs.trials import Trial, best, measured, side
-from murmura.studies.config import DataConfig, refuse_other_data
+from murmura.studies.config import DataConfig, data_of
 from murmura.studies.methods import method
 from murmura.studies.search.grid import grid, most_epochs, search
 from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
 
-TRIALS, STUDY, CHOICE = "trials.csv", "study.db", "choice.json"
+STUDY = "study.db"
 
 
 @settings
@@ -97,15 +97,16 @@ def search_run(
         run.write_json("data.json", about)
         run.write_json("environment.json", environment())
         found: list[Trial] = []
-        with run.at_work():
+        with run.running(then="chosen"):
             for trial in _trials(config, selection, run, trials, history, workers, progress):
                 found.append(trial)
                 yield trial
-        run.write_json(CHOICE, _choice(config, found, history))
-        run.mark("chosen")
+            run.write_json(CHOICE, _choice(config, selection, found, history))
 
 
-def _choice(config: SearchConfig, found: list[Trial], history: Path | None) -> dict[str, Any]:
+def _choice(
+    config: SearchConfig, selection: Selection, found: list[Trial], history: Path | None
+) -> dict[str, Any]:
     winner = best(found, config.metric)
     return {
         "model": config.search,
@@ -115,6 +116,8 @@ def _choice(config: SearchConfig, found: list[Trial], history: Path | None) -> d
         "trials": len(found),
         "seconds": round(sum(trial.seconds for trial in found), 2),
         "history": None if history is None else str(history),
+        "data": selection.data,
+        "protocol": selection.protocol.name,
     }
 
 
@@ -150,20 +153,18 @@ def evaluate_search(
     folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None, workers: int = 1
 ) -> dict[str, Any]:
     """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
-    run, config = Run.open(folder), read_search(folder)
+    search = SearchFolder.open(folder)
+    run, chosen = search.run, search.choice
     with locked(folder):
-        if not run.has(CHOICE) or (run.status != "chosen" and not run.has(OPENED)):
+        if chosen is None or (run.status != "chosen" and not search.opened):
             raise RunError(
                 f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
             )
-        chosen = run.read(CHOICE)
-        ready = method(chosen["model"], chosen["settings"])
-        prepared = config.data.prepare(config.protocol, data_dir)
-        refuse_other_data(prepared, run)
-        split = prepared.open(run, {"model": {"name": chosen["model"], **chosen["settings"]}})
-        metrics = measured(config.metric)
+        ready, prepared = method(chosen.model, chosen.settings), data_of(run, data_dir)
+        split = prepared.open(run, {"model": {"name": chosen.model, **chosen.settings}})
+        metrics = measured(search.metric)
         outcome = experiment(
-            ready, split, prepared.protocol, config.seed, workers, cutoffs=cutoffs, metrics=metrics
+            ready, split, prepared.protocol, search.seed, workers, cutoffs=cutoffs, metrics=metrics
         )
         record_training(run, outcome.model)
         record_lists(run, outcome.lists, split)
@@ -171,20 +172,3 @@ def evaluate_search(
         run.mark("done")
         values: dict[str, Any] = run.read("metrics.json")
         return values
-
-
-def is_search(run: Run) -> bool:
-    """Whether a folder is that of a search."""
-    return "search" in run.config
-
-
-def read_search(folder: Path) -> SearchConfig:
-    """The configuration of a search; refuses another folder."""
-    run = Run.open(folder)
-    try:
-        found: SearchConfig = TypeAdapter(SearchConfig).validate_python(run.config)
-    except ValidationError:
-        raise RunError(
-            f"{folder} must be the folder of a search, but is not; give a folder `murmura search` printed."
-        ) from None
-    return found
