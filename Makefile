@@ -6,7 +6,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check -q
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo federation quick test test-all test-neural test-faults test-properties check lint types imports bench docs clean
+.PHONY: demo federation quick test test-all test-neural test-faults test-properties check lint types imports bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -56,6 +56,11 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.test
 	MURMURA_WRITE_DOCS=1 $(BIN)/pytest tests/docs
 
+# The documentation site, in build/site: no warning, nothing fetched from other hosts.
+site: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs -q build --strict
+	$(BIN)/python -m website.external build/site
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install --upgrade pip
@@ -74,6 +79,10 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.neural: $(VENV)/.test
 	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test,neural]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/bin/python pyproject.toml
+	$(PIP) install -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

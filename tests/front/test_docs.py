@@ -1,34 +1,30 @@
 """What the pages show of the Python API runs as it stands there."""
 
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
+import murmura
+from tests.front.running import run
+
 ROOT = Path(__file__).parents[2]
 
 
-def run_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Every Python block of a page, one after the other, as one module."""
-    module = ModuleType(f"page_{path.stem}")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+def run_page(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str]:
+    """What the Python of a page leaves behind, and what it prints."""
     blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
     assert blocks
-    for block in blocks:
-        exec(compile(block, str(path), "exec"), module.__dict__)
-    return module.__dict__
+    page, printed = run(path, blocks, monkeypatch)
+    return page, "".join(printed)
 
 
-def test_the_page_about_python_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_page_about_python_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = run_page(ROOT / "docs" / "python.md", monkeypatch)
+    page, shown = run_page(ROOT / "docs" / "python.md", monkeypatch)
     assert page["chosen"]["k"] in {2, 5, 10}
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[-3:]] == [
+    assert [line.split()[0] for line in shown.splitlines()[-3:]] == [
         "user-knn",
         "sfpl+",
         "half",
@@ -38,11 +34,10 @@ def test_the_page_about_python_runs(
     assert page["fitted"].ledger.totals["bytes_up"] > 0
 
 
-def test_the_five_lines_of_the_readme_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = run_page(ROOT / "README.md", monkeypatch)
-    assert type(page["data"]).__name__ == "Dataset"
-    shown = capsys.readouterr().out
-    assert re.fullmatch(r"\{1: \[.+\], 2: \[.+\], 3: \[.+\]\}\n", shown)
-    assert len(re.findall(r"\d+", shown)) == 3 * (1 + 5)
+def test_the_five_lines_of_the_readme_federate(monkeypatch: pytest.MonkeyPatch) -> None:
+    page, shown = run_page(ROOT / "README.md", monkeypatch)
+    assert isinstance(page["model"], murmura.FederatedModel)
+    assert page["model"].ledger.channel.startswith("secure-sum")
+    lists, left = re.fullmatch(r"(\{1: \[.+\], 2: \[.+\], 3: \[.+\]\}) (\{.*\})\n", shown).groups()  # type: ignore[union-attr]
+    assert len(re.findall(r"\d+", lists)) == 3 * (1 + 5)
+    assert re.match(r"\{'disclosed': 0\.7\d+, 'kB up/client': ", left)
