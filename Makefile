@@ -54,7 +54,7 @@ bench: $(VENV)/.bench
 
 # Write the generated parts of the documentation anew.
 docs: $(VENV)/.test
-	MURMURA_WRITE_DOCS=1 $(BIN)/pytest tests/docs
+	MURMURA_WRITE_DOCS=1 $(BIN)/pytest tests/docs tests/front/test_notebooks.py
 
 # The documentation site, in build/site: no warning, nothing fetched from other hosts.
 site: $(VENV)/.docs
