@@ -40,6 +40,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Lead links to notebooks to their pages, and links that leave docs/ to the code host; set lists apart."""
+    if page.is_homepage:
+        page.meta["hide"] = ["navigation", "toc"]  # it names every page itself
     return lists_apart(relinked(markdown, page.file.src_uri, config.extra["repository"]))
 
 

@@ -41,3 +41,13 @@ def test_the_five_lines_of_the_readme_federate(monkeypatch: pytest.MonkeyPatch) 
     lists, left = re.fullmatch(r"(\{1: \[.+\], 2: \[.+\], 3: \[.+\]\}) (\{.*\})\n", shown).groups()  # type: ignore[union-attr]
     assert len(re.findall(r"\d+", lists)) == 3 * (1 + 5)
     assert re.match(r"\{'disclosed': 0\.7\d+, 'kB up/client': ", left)
+
+
+def test_the_people_of_the_operators_tutorial_have_two_tastes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_page(ROOT / "docs" / "tutorials" / "operator.md", monkeypatch)
+    likes = murmura.load(tmp_path / "likes.csv").interactions
+    assert (likes.n_users, likes.n_items, len(likes)) == (60, 40, 60 * 12)
+    assert not ((likes.user + likes.item) % 2).any()
