@@ -14,6 +14,7 @@ _ELSEWHERE = re.compile(r"(https?:)?//", re.IGNORECASE)
 _CSS = re.compile(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
 _SCRIPT = re.compile(r"(?:import|from)\s*\(?\s*['\"]((?:https?:)?//[^'\"]+)", re.IGNORECASE)
 _LOOKED_INTO = {"style": _CSS, "script": _SCRIPT}
+_REFERS = {"link", "image", "use"}  # tags whose reference is fetched
 _NAMED = {"canonical", "next", "prev"}  # relations that fetch nothing
 
 
@@ -30,8 +31,8 @@ class Fetched(HTMLParser):
         self._inside = tag
         given = {name: value or "" for name, value in attrs}
         sources = [given.get(name, "") for name in ("src", "srcset", "poster", "data")]
-        if tag == "link" and given.get("rel") not in _NAMED:
-            sources.append(given.get("href", ""))
+        if tag in _REFERS and given.get("rel") not in _NAMED:
+            sources += [given.get("href", ""), given.get("xlink:href", "")]
         self.found += [one for one in sources if _ELSEWHERE.match(one)]
         self.found += _CSS.findall(given.get("style", ""))
 

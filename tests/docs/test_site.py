@@ -88,6 +88,12 @@ def test_commands_that_are_shown_exist_with_their_options(page: str) -> None:
         assert [word for word in words if re.match(r"--?[a-zA-Z]", word) and word not in known] == [], line
 
 
+def test_tests_that_the_readme_names_exist() -> None:
+    named = re.findall(r"\btests/[\w/.]+", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(named) >= 3
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_citation_is_of_this_version() -> None:
     told = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert (told["cff-version"], told["version"]) == ("1.2.0", murmura.__version__)
@@ -126,14 +132,14 @@ FETCHES = """<link rel="canonical" href="https://named.example"><a href="https:/
 <link rel="stylesheet" href="https://one.example/a.css"><script src="//two.example/b.js"></script>
 <style>@import "https://three.example/c"; p { background: url(https://four.example/d.png) }</style>
 <script>import x from "https://five.example/e.mjs"</script><p style="background: url('//six.example/f')">g</p>
-<img src="own.png">"""
+<img src="own.png"><svg><image xlink:href="https://seven.example/h.png"/></svg>"""
 
 
 def test_what_a_page_fetches_from_elsewhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(FETCHES)
     found = sorted(re.findall(r"\w+(?=\.example)", url)[0] for url in fetched(page))
-    assert found == ["five", "four", "one", "six", "three", "two"]
+    assert found == ["five", "four", "one", "seven", "six", "three", "two"]
     sheet = tmp_path / "sheet.css"
     sheet.write_text("@font-face { src: url(//fonts.example/x.woff2), url(own.woff2) }")
     assert fetched(sheet) == ["//fonts.example/x.woff2"]
