@@ -10,7 +10,7 @@ from murmura.core.rng import Rng, client_secrets
 from murmura.core.settings import as_dict
 from murmura.core.update import SentUpdate
 from murmura.data.sources.synthetic import synth
-from murmura.report.audits import findings_table
+from murmura.report.sections.audits import findings_table
 from murmura.runtimes.simulation import simulated
 from murmura.studies.audits.audit import Audit, audit
 

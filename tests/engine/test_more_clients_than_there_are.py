@@ -14,7 +14,7 @@ from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.report.tables.analyses import freshness_table
+from murmura.report.sections.freshness import freshness_table
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.sweep_points import freshness, points
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming

@@ -8,10 +8,10 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
-from murmura.report.pages.analyses import analyses
+from murmura.report.build import analyses
 from murmura.studies.compare import compare, plan
 from murmura.studies.groups.central_splits import central_splits
-from murmura.studies.groups.group_results import GroupingPair, GroupTable, find_groups, read_groups
+from murmura.studies.groups.group_results import GroupingPair, GroupTable, read_groups
 from tests.fedsplit.worlds import raters
 
 FAST: dict[str, Any] = {"factors": 2, "epochs": 5}
@@ -103,6 +103,5 @@ def test_every_split_of_a_centralised_model_has_a_test_part_of_its_own(tmp_path:
 
 
 def test_a_folder_without_groups_is_refused(tmp_path: Path) -> None:
-    assert find_groups(tmp_path) is None
     with pytest.raises(RunError, match="must hold runs of cnmf-groups and of another method"):
         read_groups(tmp_path)

@@ -12,7 +12,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
 from murmura.engine.run import Run
-from murmura.report.pages.analyses import analyses
+from murmura.report.build import analyses
 from murmura.studies.groups import tuned_groups
 from murmura.studies.groups.group_results import read_groups
 from murmura.studies.groups.tuned_groups import Tuning, TuningRequest, tuned_table

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from murmura.report.pages.reproduction import write
+from murmura.report.papers.page import write
 from murmura.runs.comparison import ComparisonFolder
 from murmura.studies.analyses.learning import read_learning
 from murmura.studies.papers.experiments import experiment

@@ -10,10 +10,9 @@ import pytest
 
 from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.report import build
-from murmura.report.pages.analyses import TABLES, analyses
-from murmura.report.pages.comparison import OURS
-from murmura.report.plots.drawing import CURVES, VARIABLES, curve_styles, power, ramp
-from murmura.report.plots.sweep import value_places
+from murmura.report.build import analyses
+from murmura.report.drawing import CURVES, VARIABLES, curve_styles, power, ramp
+from murmura.report.sections.sweep import value_places
 from murmura.report.summary import summarise
 from murmura.runs.comparison import ComparisonFolder, read_runs
 from murmura.runs.sweep import Sweep
@@ -149,10 +148,6 @@ def test_an_unfinished_sweep_is_shown_as_far_as_it_came(tmp_path: Path) -> None:
     found = analyses(tmp_path / "s")
     assert len(found[0].tables[0].rows) == 1
     assert "1 of 2 models finished" in build(tmp_path / "s").read_text(encoding="utf-8")
-
-
-def test_an_earlier_report_leaves_no_table_behind() -> None:
-    assert all(OURS.fullmatch(f"{name}.csv") for name in TABLES)
 
 
 def test_curves_are_told_apart_by_colour_and_marker() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from murmura.report.plots.progress import MOST, curve
+from murmura.report.sections.training import MOST, curve
 from murmura.runs.run import RoundTable
 
 

@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from murmura.report import build
-from murmura.report.device_traffic import PRICES, device_traffic, on_front, priced
-from murmura.report.plots.device_traffic import traffic_plot
+from murmura.report.sections.traffic import (
+    PRICES,
+    device_traffic,
+    on_front,
+    priced,
+    traffic_plot,
+    traffic_table,
+)
 from murmura.report.summary import Results, summarise
-from murmura.report.tables.device_traffic import traffic_table
 from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, write_comparison
 

@@ -10,9 +10,10 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.report import build
-from murmura.report.pages.analyses import Analysis, analyses
-from murmura.report.plots.learning import accuracy_curves, difference_curves
-from murmura.report.tables.table import ReportTable, TableCell
+from murmura.report.build import analyses
+from murmura.report.page import Section
+from murmura.report.sections.learning import accuracy_curves, difference_curves
+from murmura.report.table import ReportTable, TableCell
 from murmura.runs.comparison import ComparisonFolder
 from murmura.studies.analyses.learning import (
     AGREEMENT,
@@ -28,7 +29,7 @@ SLOW = (0.505, 0.605, 0.795, 0.905)  # the first client; the tenth is .09 below
 FAST = (0.605, 0.795, 0.905, 0.945)
 
 
-def section(folder: Path, against: str = "") -> Analysis:
+def section(folder: Path, against: str = "") -> Section:
     return next(one for one in analyses(folder, against) if one.name == "learning")
 
 
@@ -37,7 +38,7 @@ def row(table: ReportTable, label: str) -> dict[str, TableCell]:
     return {column.title: cell for column, cell in zip(table.columns, cells)}
 
 
-def tables(found: Analysis) -> dict[str, ReportTable]:
+def tables(found: Section) -> dict[str, ReportTable]:
     return {table.name: table for table in found.tables}
 
 

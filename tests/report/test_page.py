@@ -14,7 +14,7 @@ import pytest
 
 from murmura.core.errors import MissingExtraError, RunError
 from murmura.report import build
-from murmura.report.plots.comparison import EDGES, bin_shares
+from murmura.report.sections.metrics import EDGES, bin_shares
 from tests.report.folders import Made, drawn, federation, write_comparison
 from tests.report.test_table import html_rows, markdown_rows
 

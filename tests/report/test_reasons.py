@@ -9,8 +9,8 @@ from murmura.core.errors import RunError
 from murmura.data.sources.registry import load
 from murmura.engine.run import Run
 from murmura.report import build
-from murmura.report.pages.analyses import analyses
-from murmura.report.plots.reasons import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
+from murmura.report.build import analyses
+from murmura.report.sections.reasons import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
 from murmura.studies.analyses.fidelity import fidelity_folder
 from murmura.studies.analyses.preservation import preservation_folder
 from murmura.studies.compare import compare, plan

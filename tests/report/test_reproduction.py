@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.settings import changed
-from murmura.report.pages.reproduction import write
+from murmura.report.papers.page import write
 from murmura.studies.papers.experiments import Experiment, read_experiment
 from murmura.studies.papers.kept import kept_results
 from murmura.studies.papers.reproduce import ExperimentPlace, reproduce

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from murmura.cli import options
 from murmura.engine.run import Run
-from murmura.report.pages.command_lines import FILE, rerun
-from murmura.report.tables.comparison import inline
+from murmura.report.command_lines import FILE, inline, rerun
 from murmura.runs.comparison import ComparisonFolder
 
 plain = st.recursive(

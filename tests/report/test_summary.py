@@ -11,11 +11,11 @@ import scipy.stats
 
 from murmura.evaluation.intervals import bootstrap_interval
 from murmura.evaluation.significance import compare_values
-from murmura.report.pages.comparison import outcome
-from murmura.report.plots.comparison import both, front
+from murmura.report.sections.differences import difference_table, seed_table
+from murmura.report.sections.planes import both, front
+from murmura.report.sections.results import outcome, result_tables
 from murmura.report.summary import Results, named_tests, summarise
-from murmura.report.tables.comparison import difference_table, result_tables, seed_table
-from murmura.report.tables.table import ReportTable, TableCell
+from murmura.report.table import ReportTable, TableCell
 from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, federation, write_comparison
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import DataError, SettingError
-from murmura.report.pages.trade_offs import PAGE, PICTURE, trade_offs_text, write_trade_offs
+from murmura.report.papers.trade_offs import PAGE, PICTURE, trade_offs_text, write_trade_offs
 from murmura.studies.trade_offs import NAME, kept_number, printed, read_trade_offs
 from tests.cli.processes import murmura
 

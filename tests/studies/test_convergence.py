@@ -1,7 +1,7 @@
 """Rounds until a federation comes near its best, read off the curves of trials."""
 
-from murmura.report.pages.analyses import convergence_section
-from murmura.report.tables.table import to_csv
+from murmura.report.sections.convergence import convergence_section
+from murmura.report.table import to_csv
 from murmura.runs.trials import Trial
 from murmura.studies.analyses.convergence import convergence
 
@@ -35,6 +35,7 @@ def test_epochs_after_a_divergence_have_no_value() -> None:
 
 def test_the_table_says_when_a_row_is_near_its_own_best_and_that_of_all() -> None:
     section = convergence_section(TRIED, "P@10")
+    assert section is not None
     (table,), (picture,) = section.tables, section.pictures
     lines = [line.split(",") for line in to_csv(table).splitlines()]
     assert lines[1] == ["slow", "10", "1", "0.05", "400", "400", ""]
@@ -43,6 +44,4 @@ def test_the_table_says_when_a_row_is_near_its_own_best_and_that_of_all() -> Non
 
 
 def test_without_curves_there_is_no_section() -> None:
-    section = convergence_section(TRIED[2:], "P@10")
-    assert not section.tables
-    assert not section.pictures
+    assert convergence_section(TRIED[2:], "P@10") is None

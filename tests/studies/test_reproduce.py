@@ -12,7 +12,7 @@ import pytest
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import changed
 from murmura.engine.run import Run
-from murmura.report.pages.reproduction import write
+from murmura.report.papers.page import write
 from murmura.runs.trials import Trial, best
 from murmura.studies.compare import usual_settings
 from murmura.studies.config import DataConfig

@@ -16,7 +16,7 @@ from murmura.cli.console import say, table
 from murmura.core.errors import MissingExtraError, RunError, SettingError
 
 if TYPE_CHECKING:
-    from murmura.report.tables.table import ReportTable
+    from murmura.report.table import ReportTable
 
 analyse_app = typer.Typer(no_args_is_help=True)
 Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmura compare` wrote.")]
@@ -33,7 +33,7 @@ def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fa
 @analyse_app.command("frequency")
 def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
-    from murmura.report.tables.analyses import frequency_table
+    from murmura.report.sections.popularity import frequency_table
     from murmura.runs.comparison import ComparisonFolder
     from murmura.studies.analyses.exposure import frequencies
 
@@ -43,7 +43,7 @@ def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 @analyse_app.command("bias")
 def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
-    from murmura.report.tables.analyses import bias_table
+    from murmura.report.sections.categories import bias_table
     from murmura.runs.comparison import ComparisonFolder
     from murmura.studies.analyses.exposure import bias as bias_of
     from murmura.studies.analyses.exposure import frequencies
@@ -61,7 +61,7 @@ def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fal
 @analyse_app.command("freshness")
 def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
-    from murmura.report.tables.analyses import freshness_table
+    from murmura.report.sections.freshness import freshness_table
     from murmura.runs.comparison import ComparisonFolder
     from murmura.runs.sweep_points import freshness as freshness_of
     from murmura.runs.sweep_points import points
@@ -72,7 +72,7 @@ def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
-    from murmura.report.tables.analyses import sweep_table
+    from murmura.report.sections.sweep import sweep_table
     from murmura.runs.comparison import ComparisonFolder
     from murmura.runs.sweep_points import points
     from murmura.studies.analyses.exposure import bias as bias_of
@@ -94,8 +94,8 @@ def named_pairs(
     as_csv: options.Csv = False,
 ) -> None:
     """Test named models against each other, user by user: paired t-test and Wilcoxon, Holm-corrected."""
+    from murmura.report.sections.differences import pair_table
     from murmura.report.summary import named_tests, summarise
-    from murmura.report.tables.comparison import pair_table
     from murmura.runs.comparison import read_runs
 
     results = summarise(read_runs(folder))
@@ -120,7 +120,7 @@ def features(
     folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
 ) -> None:
     """Which features people decide by before and after recommendation, and what the lists keep of them."""
-    from murmura.report.tables.analyses import preservation_table
+    from murmura.report.sections.features import preservation_table
     from murmura.studies.analyses.preservation import preservation_folder
 
     _answer(folder, preservation_table(preservation_folder(folder, data_dir)), as_json, as_csv)
@@ -131,7 +131,7 @@ def fidelity(
     folder: Folder, data_dir: options.DataDir = None, as_json: options.Json = False, as_csv: options.Csv = False
 ) -> None:
     """How often a first item leaves the list without its reason; a model that was not kept is trained again."""
-    from murmura.report.tables.analyses import fidelity_table
+    from murmura.report.sections.reasons import fidelity_table
     from murmura.studies.analyses.fidelity import fidelity_folder
 
     _answer(folder, fidelity_table(fidelity_folder(folder, data_dir)), as_json, as_csv)
@@ -146,7 +146,7 @@ def _answer(folder: Path, found: ReportTable | None, as_json: bool, as_csv: bool
             typer.echo(json.dumps(dict(zip(titles, (cell.value for cell in row))), ensure_ascii=False))
         return
     if as_csv:
-        from murmura.report.tables.table import to_csv
+        from murmura.report.table import to_csv
 
         typer.echo(to_csv(found), nl=False)
         return

@@ -57,7 +57,9 @@ def audit(
     """
     from murmura.cli.analyse import page, show
     from murmura.engine.run import Run
-    from murmura.report.pages.analyses import audit_section
+    from murmura.report.page import Compared
+    from murmura.report.sections.audits import audit_section
+    from murmura.runs.comparison import read_runs
     from murmura.studies.audits.audit import audit_folder, audit_run, keeps_attacks
     from murmura.studies.audits.poisonings import PoisoningPlan
 
@@ -89,7 +91,8 @@ def audit(
             for line in lines(label, audited):
                 typer.echo(json.dumps(line, ensure_ascii=False))
     else:
-        for table in audit_section(place, found).tables:
+        section = audit_section(found, Compared(read_runs(place)))
+        for table in section.tables if section else ():
             show(table)
     if several and not keeps_attacks(Run.open(place), attack):
         say("the folder keeps its audit with other attacks; delete its audit.json to keep this one.")

@@ -66,7 +66,7 @@ def plan(
         _show(figures, planned)
     if plot is not None:
         from murmura.core.files import write_whole
-        from murmura.report.plots.privacy_plan import privacy_plan_picture
+        from murmura.report.privacy_plan import privacy_plan_picture
 
         write_whole(plot, privacy_plan_picture(figures, planned).encode())
         say(f"drawn: {plot}")

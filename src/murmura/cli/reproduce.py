@@ -188,7 +188,7 @@ def _describe(shown: Experiment, places: list[ExperimentPlace], out: Path) -> No
 def _finish(
     shown: Experiment, places: list[ExperimentPlace], out: Path, counted: Mapping[str, DataFacts] | None = None
 ) -> None:
-    from murmura.report.pages.reproduction import write
+    from murmura.report.papers.page import write
 
     try:
         for path in write(shown, places, out, counted):
@@ -263,7 +263,7 @@ def trade_offs(
     ] = None,
 ) -> None:
     """Write the page of trade-offs anew from the results that are kept: every federated method side by side."""
-    from murmura.report.pages.trade_offs import write_trade_offs
+    from murmura.report.papers.trade_offs import write_trade_offs
     from murmura.studies.papers.kept import PLACE, checkout
 
     root = checkout()

@@ -1,5 +1,5 @@
 """A run folder becomes one self-contained page, tables and plots."""
 
-from murmura.report.pages.build import build
+from murmura.report.build import build
 
 __all__ = ["build"]

@@ -43,7 +43,7 @@ def read_numbers(run: Run, name: str) -> dict[str, float]:
 
 
 def read_columns(
-    run: Run, name: str, separator: str = ",", **readers: Callable[[str], Any]
+    run: Run, name: str, separator: str = ",", /, **readers: Callable[[str], Any]
 ) -> list[tuple[Any, ...]]:
     """Some columns of a CSV or TSV part, every field read by its column's reader."""
     try:

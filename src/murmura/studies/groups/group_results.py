@@ -177,7 +177,7 @@ def _mean(runs: list[GroupRun], key: str) -> float | None:
 
 def read_groups(folder: Path) -> GroupTable:
     """Every run beside that of its groups alone; refuses a folder without both."""
-    found = find_groups(folder)
+    found = find_groups(ComparisonFolder.open(folder)) if any(folder.glob(f"*/{FILE}")) else None
     if found is None:
         raise RunError(
             f"{folder} must hold runs of {ALONE} and of another method with the same groups, but does not; "
@@ -186,17 +186,15 @@ def read_groups(folder: Path) -> GroupTable:
     return found
 
 
-def find_groups(folder: Path) -> GroupTable | None:
+def find_groups(comparison: ComparisonFolder) -> GroupTable | None:
     """Every run beside that of its groups alone; None where the folder does not hold both.
 
     Where several entries are groups alone, the first label of them is set beside the others.
     """
-    if not any(folder.glob(f"*/{FILE}")):
-        return None
     methods = _methods(
         [
             GroupRun(part, model.label, model.name, model.settings)
-            for model in ComparisonFolder.open(folder).models
+            for model in comparison.models
             for part in model.done
         ]
     )

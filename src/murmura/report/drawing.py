@@ -1,0 +1,350 @@
+"""A matplotlib figure becomes SVG for the inside of a page: no fonts, no addresses, the page's own colours.
+
+Curves are told apart by colour and by marker, safe for colour-blind readers, on light and on dark.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import warnings
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from murmura.core.errors import MissingExtraError
+from murmura.runs.parts import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+WIDTH = 10.2  # inches of 72 points
+ROW = 0.27  # inches per line of a chart
+NAMED = "name"  # the mark of a text that may be moved
+Box = tuple[float, float, float, float]  # left, bottom, right, top
+LONGEST = 26  # characters of a label in a chart; the tables have it whole
+
+# Matplotlib writes these colours, the page replaces them by its own, so that one drawing serves light and dark.
+INK, MUTED, GRID, PAPER = "#000001", "#000002", "#000003", "#000004"
+CENTRAL, FEDERATED = "#000005", "#000006"
+SHADES = ("#000011", "#000012", "#000013", "#000014", "#000015")
+CURVES = ("#000021", "#000022", "#000023", "#000024", "#000025", "#000026")
+MARKERS = "soD^vP"
+RAMP = ((213, 94, 0), (0, 114, 178))  # from vermilion to blue: both legible on white and on black
+VARIABLES = {
+    INK: "--ink",
+    MUTED: "--muted",
+    GRID: "--grid",
+    PAPER: "--paper",
+    CENTRAL: "--central",
+    FEDERATED: "--federated",
+    **{shade: f"--shade-{place}" for place, shade in enumerate(SHADES)},
+    **{curve: f"--curve-{place}" for place, curve in enumerate(CURVES)},
+}
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "text.color": INK,
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": INK,
+    "axes.titlesize": 8.5,
+    "axes.titlelocation": "left",
+    "axes.facecolor": "none",
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.formatter.useoffset": False,
+    "axes.unicode_minus": True,
+    "figure.facecolor": "none",
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": GRID,
+    "ytick.color": GRID,
+    "xtick.labelcolor": MUTED,
+    "ytick.labelcolor": MUTED,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "lines.linewidth": 1.4,
+}
+# A drawing in a file of its own has no page around it: real colours, on white.
+FILE_INK, FILE_MUTED, FILE_GRID = "#222222", "#666666", "#dddddd"
+
+
+def file_style(name: str) -> dict[str, Any]:
+    """The style of a drawing in a file of its own; the same drawing of that name has the same bytes."""
+    return {
+        **STYLE,
+        "svg.hashsalt": name,
+        "text.color": FILE_INK,
+        "axes.edgecolor": FILE_GRID,
+        "axes.labelcolor": FILE_INK,
+        "grid.color": FILE_GRID,
+        "xtick.labelcolor": FILE_MUTED,
+        "ytick.labelcolor": FILE_INK,
+        "figure.facecolor": "white",
+    }
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing with the words that stand for it."""
+
+    name: str
+    title: str
+    caption: str
+    alt: str  # what the drawing shows, for those who cannot see it
+    svg: str
+
+    @property
+    def inside(self) -> str:
+        """The drawing without its outermost element, which the page writes."""
+        return self.svg.partition(">")[2].rpartition("</svg>")[0]
+
+    @property
+    def box(self) -> str:
+        """What the outermost element shows: its viewBox."""
+        return self.svg.partition('viewBox="')[2].partition('"')[0]
+
+    def renamed(self, name: str) -> Picture:
+        """The same picture under another name, so that two of one page keep apart."""
+        svg = self.svg.replace(f'"{self.name}-', f'"{name}-').replace(f"#{self.name}-", f"#{name}-")
+        return replace(self, name=name, svg=svg)
+
+
+def require_report() -> None:
+    """Refuse early where what draws and writes pages is not installed."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise MissingExtraError("a report", "report") from None
+
+
+def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
+    """Paint on a new figure of this height in inches; the same painting gives the same SVG on every machine."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    out = io.StringIO()
+    look: Any = {**STYLE, "svg.hashsalt": name}
+    with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
+        warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
+        figure = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")  # SVG counts in points
+        paint(figure)
+        figure.draw_without_rendering()  # from here on everything has its place
+        figure.set_layout_engine("none")
+        spread_names(figure)
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    return inlined(out.getvalue(), name)
+
+
+def inlined(svg: str, name: str) -> str:
+    """SVG for the inside of a page: no name spaces, no metadata, its own ids, colours as variables."""
+    root = ET.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if _bare(child.tag) in {"metadata", "title"}:
+                parent.remove(child)
+    used = set(re.findall(r"(?:url\(#|href=\"#)([^\")]+)", svg))
+    for element in root.iter():
+        element.tag = _bare(element.tag)
+        kept: dict[str, str] = {}
+        for key, value in element.attrib.items():
+            if key == "id" and value not in used:
+                continue
+            kept[_bare(key)] = _attribute(_bare(key), value, name)
+        element.attrib.clear()
+        element.attrib.update(kept)
+    for key in ("width", "height", "version"):
+        root.attrib.pop(key, None)
+    return ET.tostring(root, encoding="unicode")
+
+
+def _attribute(key: str, value: str, name: str) -> str:
+    if key == "id":
+        return f"{name}-{value}"
+    if key == "href":
+        return value.replace("#", f"#{name}-", 1)
+    value = value.replace("url(#", f"url(#{name}-")
+    if key in {"style", "fill", "stroke"}:
+        for colour, variable in VARIABLES.items():
+            value = value.replace(colour, f"var({variable})")
+        value = re.sub(r"font: (?:\d+ )?([\d.]+px)[^;]*", r"font-size: \1", value)
+    return value
+
+
+def _bare(tag: str) -> str:
+    return tag.rpartition("}")[2]
+
+
+def short(label: str) -> str:
+    """A label that fits beside a chart; of a feature several hops away its last hop tells the most."""
+    text = printable(label)
+    if len(text) > LONGEST and " → " in text:
+        text = "… → " + text.rpartition(" → ")[2]
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def panel_grid(figure: Figure, count: int, down: int, across: int, **share: Any) -> list[Axes]:
+    """The first `count` panels of a grid; the others are hidden."""
+    every: list[Axes] = figure.subplots(down, across, squeeze=False, **share).ravel().tolist()
+    for axes in every[count:]:
+        axes.set_visible(False)
+    return every[:count]
+
+
+def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:
+    """One line per label, the first on top."""
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_yticks(range(len(labels)), [short(label) for label in labels] if show else [""] * len(labels))
+    axes.tick_params(axis="y", labelcolor=INK, labelsize=8.5)
+    axes.grid(axis="y", visible=False)
+    axes.spines["left"].set_visible(False)
+
+
+@dataclass(frozen=True)
+class CurveStyle:
+    """One curve."""
+
+    colour: str
+    marker: str
+
+    def line(self, **more: Any) -> dict[str, Any]:
+        """What `Axes.plot` takes."""
+        look = {"color": self.colour, "marker": self.marker, "markersize": 5, "markeredgecolor": PAPER}
+        return {**look, "markeredgewidth": 0.7, "linewidth": 1.3, **more}
+
+
+def curve_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
+    """A look for each name; after six the colours come again with other markers."""
+    shift = [
+        (place % len(CURVES), (place + place // len(CURVES)) % len(MARKERS)) for place in range(len(names))
+    ]
+    return {name: CurveStyle(CURVES[colour], MARKERS[marker]) for name, (colour, marker) in zip(names, shift)}
+
+
+def ramp(steps: int) -> list[str]:
+    """Colours for ordered values, the first vermilion and the last blue (figures 4.4 and 4.5: red to blue)."""
+    first, last = RAMP
+    made = []
+    for step in range(steps):
+        part = step / max(1, steps - 1)
+        made.append("#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(first, last)))
+    return made
+
+
+def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
+    """The names above the panels, in as many rows as they need."""
+    shown = [short(name) for name in names]
+    widest = 0.085 * max(map(len, shown), default=1) + 0.55  # inches of a name and its mark
+    figure.legend(
+        handles,
+        shown,
+        loc="outside upper left",
+        ncols=max(1, min(len(shown), int(WIDTH / widest))),
+        frameon=False,
+        fontsize=8.5,
+        handlelength=1.6,
+        columnspacing=1.4,
+    )
+
+
+def curve_legend(figure: Figure, styles: Mapping[str, CurveStyle]) -> None:
+    """The legend of curves: a line of each, and its name."""
+    from matplotlib.lines import Line2D
+
+    legend(figure, [Line2D([], [], **look.line()) for look in styles.values()], list(styles))
+
+
+def note(axes: Axes, x: float, y: float, text: str, colour: str = MUTED, size: float = 7.5) -> None:
+    """A few words beside a point, on whichever side there is room; left out where there is none."""
+    look: dict[str, Any] = {"va": "center", "fontsize": size, "color": colour, "gid": NAMED}
+    named = axes.annotate(text, (x, y), (7, 0), textcoords="offset points", **look)
+    named.set_in_layout(False)  # it goes where there is room, and makes none
+
+
+def spread_names(figure: Figure) -> None:
+    """Move the names of points until none lies on another, on a marker or outside of its panel."""
+    for axes in figure.axes:
+        names: list[Any] = [text for text in axes.texts if text.get_gid() == NAMED]
+        taken = [_around(point) for line in axes.lines for point in _markers(line)] if names else []
+        area = axes.get_window_extent()
+        for name in sorted(names, key=lambda one: tuple(-axes.transData.transform(one.xy)[::-1])):
+            own = axes.transData.transform(name.xy)
+            wide, high = name.get_window_extent().size
+            free = (
+                (place, box)
+                for place, box in _places(own, wide, high)
+                if area.x0 <= box[0] and box[2] <= area.x1 and area.y0 - high <= box[1] <= area.y1
+                if not any(_meet(box, other) for other in taken)
+            )
+            place, box = next(free, (None, None))
+            if place is None or box is None:
+                name.remove()
+                continue
+            taken.append(box)
+            name.set_position(place)
+            name.set_horizontalalignment("left" if place[0] > 0 else "right" if place[0] < 0 else "center")
+
+
+def _places(own: Any, wide: float, high: float) -> Iterator[tuple[tuple[float, float], Box]]:
+    """Where a name of this size can stand beside its point, the best first: an offset, and what it covers."""
+    for up in (0.0, 9.0, -9.0, 18.0, -18.0, 27.0, -27.0):
+        for across in (7.0, -7.0) if abs(up) < 9 else (5.0, -5.0, 0.0):
+            x = own[0] + across - (0 if across > 0 else wide if across < 0 else wide / 2)
+            y = own[1] + up - high / 2
+            yield (across, up), (x, y, x + wide, y + high)
+
+
+def _markers(line: Any) -> Any:
+    """Where a line has markers; of a long one none is in a name's way."""
+    points = line.get_transform().transform(line.get_xydata()) if len(line.get_xydata()) <= 60 else ()
+    return points if line.get_marker() not in (None, "None", "", "|") else ()
+
+
+def _around(point: Any, reach: float = 3.5) -> Box:
+    return point[0] - reach, point[1] - reach, point[0] + reach, point[1] + reach
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def logarithmic(axes: Axes, *which: Literal["x", "y"]) -> None:
+    """A logarithmic axis, after what is drawn on it: powers of ten in plain letters, 2 and 5 between them.
+
+    Matplotlib's own labels are formulas, which need its fonts.
+    """
+    for one in which:
+        (axes.set_xscale if one == "x" else axes.set_yscale)("log")
+        _powers(axes.xaxis if one == "x" else axes.yaxis)
+
+
+def _powers(axis: Axis) -> None:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_data_interval()
+    short_axis = low > 0 and high < 50 * low
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short_axis else (1.0,), numticks=6))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def power(value: float) -> str:
+    """0.01, 1, 1000 as they are, larger and smaller ones as 10⁵."""
+    if value <= 0 or 1e-3 <= value < 1e5:
+        return f"{value:g}"
+    exponent = math.floor(math.log10(value) + 1e-9)
+    factor = value / 10**exponent
+    raised = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return raised if abs(factor - 1) < 1e-6 else f"{factor:g}·{raised}"

@@ -1,0 +1,156 @@
+"""One self-contained page of sections, and its tables as files beside it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from murmura.core.files import write_whole
+from murmura.report.drawing import Picture
+from murmura.report.glossary import terms_of
+from murmura.report.summary import Results, summarise
+from murmura.report.table import FORMATS, ReportTable, written
+from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import printable
+from murmura.runs.sweep_points import SweepPoint, points
+from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
+
+MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
+NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
+LIST = "tables.txt"  # beside the tables: which of them a report wrote
+CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: what it says, its pictures and tables in their order, a block of text."""
+
+    name: str
+    title: str
+    parts: tuple[Picture | ReportTable, ...] = ()
+    lead: tuple[str, ...] = ()
+    text: str = ""
+    notes: tuple[str, ...] = ()  # below the text
+    banner: str = ""
+
+    @staticmethod
+    def of(name: str, title: str, *parts: Picture | ReportTable | None, **more: Any) -> Section | None:
+        """A section of the parts that are there; it does not apply where there is nothing to show."""
+        made = Section(name, title, tuple(part for part in parts if part is not None), **more)
+        return made if made.parts or made.lead or made.text else None
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Its pictures."""
+        return tuple(part for part in self.parts if isinstance(part, Picture))
+
+    @property
+    def tables(self) -> tuple[ReportTable, ...]:
+        """Its tables."""
+        return tuple(part for part in self.parts if isinstance(part, ReportTable))
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A comparison with what several sections ask of it, each worked out once."""
+
+    folder: ComparisonFolder
+    against: str = ""  # the entry that classifiers are held against
+
+    @cached_property
+    def results(self) -> Results:
+        """Means, intervals and tests."""
+        return summarise(self.folder)
+
+    @cached_property
+    def times(self) -> list[Frequencies]:
+        """How often items are updated and recommended."""
+        known = self.folder.kind == "comparison" and self.folder.run.has("items.csv")
+        return frequencies(self.folder) if known else []
+
+    @cached_property
+    def bias(self) -> Bias | None:
+        """The bias towards categories, where items have some."""
+        return bias(self.folder, self.times) if self.times else None
+
+    @cached_property
+    def points(self) -> list[SweepPoint]:
+        """The entries, each with its means."""
+        return with_disparity(points(self.folder), self.bias) if self.folder.kind == "comparison" else []
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are too many models for one chart."""
+        return len(self.folder.models) > CROWD
+
+
+SectionOf = Callable[[Compared], Section | None]  # None: it does not apply
+
+
+def document(title: str, sub: str, sections: Iterable[Section | None]) -> str:
+    """A whole page; the same sections give the same text. Every text is escaped, drawings are our own."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    engine = Environment(
+        loader=PackageLoader("murmura.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    engine.filters |= {"printable": printable, "printable_lines": _lines, "files": _files}
+    kept = [one for one in sections if one is not None]
+    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
+    page = engine.get_template("page.html")
+    return page.render(title=title, sub=sub, sections=kept, style=style, terms=terms_of(_words(kept))).lstrip()
+
+
+def _lines(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _words(sections: Sequence[Section]) -> list[str]:
+    """Headings of tables and titles of pictures: what may need an explanation."""
+    tables = [table for one in sections for table in one.tables]
+    heads = [column.title for table in tables for column in table.columns]
+    return [*heads, *(row[0].text for table in tables for row in table.rows), *(one.title for one in sections)]
+
+
+def _files(table: ReportTable) -> list[dict[str, str]]:
+    """Links that save the table from the page itself, wherever it was sent."""
+    return [
+        {
+            "name": f"{table.name}.{form}",
+            "form": NAMES[form],
+            "data": f"data:{MEDIA[form]};base64,{base64.b64encode(written(table, form).encode()).decode()}",
+        }
+        for form in FORMATS
+    ]
+
+
+def write_page(folder: Path, out: Path | None, text: str, sections: Iterable[Section | None]) -> Path:
+    """Write a page to its place, and its tables beside it; a table of an earlier report that has gone goes."""
+    page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
+    place = page.with_name(f"{page.stem}-tables")
+    tables = [table for one in sections if one is not None for table in one.tables]
+    fresh = {f"{table.name}.{form}": written(table, form) for table in tables for form in FORMATS}
+    before = (place / LIST).read_text(encoding="utf-8").split() if (place / LIST).is_file() else []
+    for name, content in {**fresh, LIST: "\n".join(fresh)}.items():
+        write_whole(place / name, content.encode())
+    for name in before:
+        if name not in fresh and "/" not in name:
+            (place / name).unlink(missing_ok=True)
+    write_whole(page, text.encode())
+    return page
+
+
+def as_yaml(value: Any) -> str:
+    """Plain values as a block of text; nothing where there are none."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True) if value else ""
+    return text.rstrip()

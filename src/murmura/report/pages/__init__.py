@@ -1,1 +1,0 @@
-"""The pages themselves: of a run or comparison, of a search, of a reproduction."""

@@ -1,0 +1,421 @@
+"""What attacks on the updates found: of one audit beside attackers who read none, of several side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from murmura.audit.judge import FALSE_ALARMS
+from murmura.evaluation.intervals import Interval
+from murmura.report.drawing import (
+    CurveStyle,
+    Picture,
+    curve_legend,
+    curve_styles,
+    draw,
+    logarithmic,
+    panel_grid,
+)
+from murmura.report.page import Compared, Section
+from murmura.report.sections.planes import scatter, upwards
+from murmura.report.summary import ModelSummary, Results, is_number
+from murmura.report.table import Column, ReportTable, TableCell, interval_cell, number_cell, text_cell
+from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
+from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REFERENCES = ("popularity", "random")
+KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
+SENT = "kB up/client"
+HEIGHT = 3.4
+PANELS = 4
+UNKNOWN = Interval(math.nan)
+NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
+MAIN = {  # the figure of an attack beside others, the first it has
+    "pm-AUC": ".5 is nothing beyond what is popular anyway",
+    "AUC": ".5 is a guess",
+    EPSILON: "what the canaries of one training prove, at 95 %",
+}
+MEANINGS = {
+    "pm-AUC": "how often an own item scores above others of like popularity: .5 is nothing beyond popularity",
+    "AUC": "how often an own item scores above any other",
+    "TPR@0.1%": "share of somebody's items found before one in 1,000 of the others",
+    "certain recall": "share of somebody's items among the asserted ones",
+    "certain precision": "how often an assertion is right",
+    "F1": "of the asserted items",
+}
+MEANINGS_OF_PEOPLE = {
+    "AUC": "how often somebody who was there scores above one who was not: .5 is a guess",
+    "TPR@0.1%": "share of those who were there found before one in 1,000 who were not",
+    EPSILON: MAIN[EPSILON],
+    CLAIMED: "what the manifest claims; none without noise",
+    "correct": "share of the guesses about canaries that are right",
+}
+VICTIMS = {"round": "people, in rounds", "member": "people", "canary": "canaries"}
+SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
+GUESSES = {
+    "error/all": "relative squared error over all ratings, known ones included (equation 4)",
+    "error/unknown": "the same over the ratings the attacker did not know",
+    "exact/unknown": "share of those guessed exactly",
+}
+LIES = {
+    "P@10": "precision of those who do not lie",
+    "P@10 clean": "the same without lies",
+    "ER@10": "exposure ratio: share of the lists of people who do not have the target that it is in",
+    "ER@10 clean": "the same without lies",
+    "rank": "mean place of the target among what they do not have",
+    "rank clean": "the same without lies",
+}
+SUMMED = (
+    "This run's channel is a secure sum: nobody reads single updates. The figures say what the sum keeps from "
+    "being read, not what can be learned from it."
+)
+TITLES = {
+    "people": "all ratings of some people",
+    "items": "all ratings of some items",
+    "ratings": "single ratings",
+}
+HINTS_HEIGHT, ROC_HEIGHT = 3.0, 3.0
+Curve = tuple[str, str, str]  # name, attack, score
+
+
+def section(compared: Compared) -> Section | None:
+    """Where the updates were attacked."""
+    found = read_audits(compared.folder.run)
+    return audit_section(found, compared) if found else None
+
+
+def audit_section(found: Mapping[str, Audit], compared: Compared) -> Section | None:
+    """One audit with all it says, or several side by side."""
+    title = "What the letters give away"
+    if len(found) > 1:
+        results = compared.results
+        parts = audited_entries_picture(found, results), audited_entries_table(found, results)
+        return Section.of("audit", title, *parts)
+    ((label, one),) = found.items()
+    title = title if label == one.method else f"{title}: {label}"
+    tables = findings_table(one), presence_table(one), hints_table(one), poisoning_table(one)
+    return Section.of("audit", title, roc_picture(one), hints_picture(one), *tables)
+
+
+@dataclass(frozen=True)
+class AuditFigure:
+    """One figure of an audit: of an attack on items, or of that on ratings with a share of them known."""
+
+    attack: str = ""
+    share: float = 0.0
+    measure: str = "pm-AUC"  # of an attack
+
+    @property
+    def name(self) -> str:
+        """As a column is headed."""
+        return f"{self.attack} {self.measure}" if self.attack else f"exact, {100 * self.share:.0f} % known"
+
+    @property
+    def meaning(self) -> str:
+        """In a few words."""
+        if self.attack:
+            return MAIN[self.measure]
+        return "unknown ratings guessed to the star, when so many single ones are known"
+
+    def of(self, audit: Audit) -> Interval:
+        """What the attacker has; not a number where the attack does not apply."""
+        if self.attack:
+            mine = (one.values for one in audit.findings if one.attack == self.attack)
+            return next(mine, {}).get(self.measure, UNKNOWN)
+        return self._exact(audit, read=True)
+
+    def without(self, audit: Audit) -> Interval:
+        """What somebody has who reads no update."""
+        return NOTHING[self.measure] if self.attack else self._exact(audit, read=False)
+
+    def _exact(self, audit: Audit, read: bool) -> Interval:
+        for one in audit.points:
+            if one.kind == "ratings" and math.isclose(one.share, self.share) and (one.attack != HINTS) == read:
+                return one.values["exact/unknown"]
+        return UNKNOWN
+
+
+def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
+    """Every figure the audits have."""
+    attacks = {
+        one.attack: next(measure for measure in MAIN if measure in one.values)
+        for audit in found.values()
+        for one in audit.findings
+    }
+    items = [AuditFigure(one, measure=measure) for one, measure in attacks.items() if one not in REFERENCES]
+    return items + [
+        AuditFigure(share=share) for share in KNOWN if any(audit.points for audit in found.values())
+    ]
+
+
+def audited_entries_table(found: Mapping[str, Audit], results: Results) -> ReportTable:
+    """A row for each entry: how well it predicts, what it sends, and every figure."""
+    keys, figures = [*_accuracy(results), SENT], audit_figures(found)
+    lines = {line.label: line.values for line in results.lines}
+    rows = [
+        (
+            text_cell(label),
+            *(number_cell(lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
+            *(interval_cell(figure.of(audit)) for figure in figures),
+        )
+        for label, audit in found.items()
+    ]
+    most = max(found.values(), key=lambda audit: len(audit.points))
+    blind = [interval_cell(figure.without(most)) for figure in figures]
+    rows.append((text_cell("no letter read"), *(number_cell(None) for _ in keys), *blind))
+    columns = (
+        Column("model", numeric=False),
+        *map(Column, keys),
+        *(Column(f.name, f.meaning) for f in figures),
+    )
+    titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
+    notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
+    notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
+    notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed and not audit.read_sums]
+    title = "How well it predicts, and what its letters give away"
+    return ReportTable("audit", title, columns, tuple(rows), tuple(notes))
+
+
+def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Picture | None:
+    """Accuracy against the figures, one panel each."""
+    lines = [_with(line, found[line.label]) for line in results.lines if line.label in found]
+    shown = [leak.name for leak in audit_figures(found) if leak.attack or leak.share == KNOWN[1]][-PANELS:]
+    if not (accuracy := _accuracy(results)) or len(lines) < 2 or not shown:
+        return None
+    key = accuracy[-1]
+
+    def paint(figure: Figure) -> None:
+        for place, axes in enumerate(panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)):
+            name = shown[place]
+            having = [line for line in lines if is_number(line.values.get(name))]
+            scatter(axes, having, name, key, name_y=place == 0)
+
+    return Picture(
+        "audit-leaks",
+        f"{key} against what the letters give away",
+        f"{upwards(key)}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
+        "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
+        draw("audit-leaks", HEIGHT, paint),
+    )
+
+
+def _accuracy(results: Results) -> list[str]:
+    """The errors over groups and over ratings, or the metric the models are ordered by."""
+    errors: list[str] = [key for key in ("MSE", "RMSE/ratings") if key in results.metrics]
+    return errors or ([results.primary] if results.primary else [])
+
+
+def _with(line: ModelSummary, audit: Audit) -> ModelSummary:
+    """A line with what was found among its values."""
+    found = {figure.name: figure.of(audit) for figure in audit_figures({line.label: audit})}
+    return replace(line, values=line.values | found)
+
+
+def _said(line: ModelSummary, keys: Sequence[str]) -> str:
+    values = [f"{key} {line.values[key].mean:.3f}" for key in keys if is_number(line.values.get(key))]
+    return f"{line.label}: {', '.join(values)}"
+
+
+def findings_table(found: Audit) -> ReportTable | None:
+    """Every attack, with intervals over clients."""
+    about_items = [one for one in found.findings if "pm-AUC" in one.values]
+    if not about_items:
+        return None
+    keys = list(about_items[0].values)
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(f"{one.victims:,} {'groups' if one.of == 'client' and found.grouped else 'people'}"),
+            *(interval_cell(one.values[key]) for key in keys),
+        )
+        for one in about_items
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("victims", numeric=False),
+        *(Column(key, MEANINGS.get(key, "")) for key in keys),
+    )
+    matched = min(one.matched for one in about_items)
+    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items)
+    notes = (
+        *titles,
+        f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
+        f"{seeds_sentence(found)}. "
+        f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
+    )
+    if found.summed and not found.read_sums:
+        notes = (SUMMED, *notes)
+    return ReportTable("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
+
+
+def presence_table(found: Audit) -> ReportTable | None:
+    """Attacks that ask who was there: in a round, in the training, or as a canary."""
+    asked = [one for one in found.findings if "pm-AUC" not in one.values]
+    if not asked:
+        return None
+    keys = [key for key in MEANINGS_OF_PEOPLE if any(key in one.values for one in asked)]
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(f"{one.victims:,} {VICTIMS[one.of]}"),
+            *(interval_cell(one.values.get(key, UNKNOWN)) for key in keys),
+        )
+        for one in asked
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("victims", numeric=False),
+        *(Column(key, MEANINGS_OF_PEOPLE[key]) for key in keys),
+    )
+    notes = (*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}.")
+    return ReportTable("audit-presence", "Who was there", columns, rows, notes)
+
+
+def roc_picture(found: Audit) -> Picture | None:
+    """How much is found at how many false alarms, on log scales."""
+    curves = {one.attack: one.roc for one in found.findings if one.of == "round" and one.roc}
+    if not curves:
+        return None
+    styles = curve_styles(list(curves))
+
+    def paint(figure: Figure) -> None:
+        (axes,) = panel_grid(figure, 1, 1, 2)
+        for name, points in curves.items():
+            shown = [(x, y) for x, y in points if y > 0]
+            axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
+        axes.plot([1e-4, 1], [1e-4, 1], color="0.6", linewidth=0.8, linestyle=":")
+        logarithmic(axes, "x", "y")
+        axes.set_xlabel("false alarms", labelpad=2)
+        axes.set_ylabel("found")
+        curve_legend(figure, styles)
+
+    said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
+    return Picture(
+        "audit-roc",
+        "Rounds somebody was in, found at so many false alarms",
+        "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
+        "for one, pooled over people. On the dotted line is a guess.",
+        f"Found at 0.1 % false alarms: {'; '.join(said)}.",
+        draw("audit-roc", ROC_HEIGHT, paint),
+    )
+
+
+def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | None:
+    """Errors of guessed ratings at some shares of hints, beside the guesses of who read no update."""
+    unknown = {key: meaning for key, meaning in GUESSES.items() if key != "error/all"}
+    shown = [one for one in found.points if any(math.isclose(one.share, share) for share in shares)]
+    alone = {(one.kind, one.share): one for one in shown if one.attack == HINTS}
+    if not shown:
+        return None
+    rows = tuple(
+        (
+            text_cell(one.kind),
+            TableCell(one.share, f"{100 * one.share:.0f} %"),
+            *(interval_cell(one.values[key]) for key in GUESSES),
+            *(interval_cell(alone[one.kind, one.share].values[key]) for key in unknown),
+        )
+        for one in shown
+        if one.attack != HINTS
+    )
+    columns = (
+        Column("known", "what a share is known of", numeric=False),
+        Column("share"),
+        *(Column(key, meaning) for key, meaning in GUESSES.items()),
+        *(
+            Column(f"no letter: {key.split('/')[0]}", f"{meaning}, by who read no letter")
+            for key, meaning in unknown.items()
+        ),
+    )
+    return ReportTable("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
+
+
+def poisoning_table(found: Audit) -> ReportTable | None:
+    """Every training with liars, beside the same one without."""
+    if not found.poisonings:
+        return None
+    keys = list(LIES)
+    rows = tuple(
+        (
+            text_cell(one.attack),
+            text_cell(f"{one.liars:,} of {one.clients:,}"),
+            text_cell(f"{one.target} ({one.owners:,} owners)" if one.target else "–"),
+            *(interval_cell(one.values[key]) for key in keys),
+        )
+        for one in found.poisonings
+    )
+    columns = (
+        Column("attack", numeric=False),
+        Column("liars", numeric=False),
+        Column("target", numeric=False),
+        *(Column(key, meaning) for key, meaning in LIES.items()),
+    )
+    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings)
+    notes = (*titles, f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.")
+    return ReportTable("audit-poisoning", "What liars make of everybody else's lists", columns, rows, notes)
+
+
+def seeds_sentence(found: Audit) -> str:
+    """Which seeds were trained with."""
+    last = found.seed + found.seeds - 1
+    return f"seed {found.seed}" if found.seeds == 1 else f"seeds {found.seed} to {last}"
+
+
+def hints_picture(found: Audit) -> Picture | None:
+    """A panel for each kind of hint; over all ratings as in the paper, and over the unknown ones."""
+    if not found.points:
+        return None
+    attacks = list(dict.fromkeys(one.attack for one in found.points))
+    curves: list[Curve] = [("all ratings (paper)", attacks[0], "error/all")]
+    curves += [("unknown ratings", attacks[0], "error/unknown"), ("unknown, no letter", HINTS, "error/unknown")]
+    styles = curve_styles([name for name, *_ in curves])
+
+    def paint(figure: Figure) -> None:
+        row = panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
+        for axes, kind in zip(row, TITLES):
+            for name, attack, score in curves:
+                _curve(axes, _points(found.points, attack, kind, score), score, styles[name])
+            axes.set_title(TITLES[kind])
+            axes.set_xlabel("known before, %", labelpad=2)
+            axes.set_ylim(bottom=0)
+        row[0].set_ylabel("relative error")
+        curve_legend(figure, styles)
+
+    return Picture(
+        "audit-hints",
+        "Error of guessed ratings over what was known before",
+        "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
+        "all ratings, the known ones included; the other curves score only what the attacker did not know. "
+        "Without a letter a person is taken to rate like the mean of what is known of her.",
+        _alt(found, attacks),
+        draw("audit-hints", HINTS_HEIGHT, paint),
+    )
+
+
+def _points(points: Sequence[HintFinding], attack: str, kind: str, score: str) -> list[HintFinding]:
+    return [
+        one
+        for one in points
+        if one.attack == attack and one.kind == kind and math.isfinite(one.values[score].mean)
+    ]
+
+
+def _curve(axes: Axes, points: Sequence[HintFinding], score: str, look: CurveStyle) -> None:
+    x, values = [100 * one.share for one in points], [one.values[score] for one in points]
+    axes.plot(x, [one.mean for one in values], **look.line(markersize=3))
+    axes.fill_between(
+        x, [one.low for one in values], [one.high for one in values], color=look.colour, alpha=0.15, linewidth=0
+    )
+
+
+def _alt(found: Audit, attacks: Sequence[str]) -> str:
+    said = []
+    for attack in attacks:
+        half = [p for p in found.points if p.attack == attack and p.kind == "ratings" and p.share == 0.5]
+        said += [f"{attack} {p.values['error/unknown'].mean:.3f}" for p in half]
+    return f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}."

@@ -1,0 +1,105 @@
+"""Differences behind the marks, with their tests, and the spread over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from murmura.report.page import Compared, Section
+from murmura.report.sections.results import (
+    _metric_column,
+    category_table,
+)
+from murmura.report.summary import PairedDifference, Results
+from murmura.report.table import (
+    MISSING,
+    NAME,
+    Column,
+    ReportTable,
+    TableCell,
+    decimals_for,
+    estimate_cell,
+    name_columns,
+    number_cell,
+    text_cell,
+)
+
+
+def section(compared: Compared) -> Section | None:
+    """The tests behind the marks, the seeds, the categories."""
+    found = compared.results
+    tables = difference_table(found), seed_table(found), category_table(found)
+    return Section.of("tests", "Differences and seeds", *tables)
+
+
+def difference_table(results: Results) -> ReportTable | None:
+    """Every test behind a mark: the difference, its interval, both tests, and who is better off."""
+    tests = (*results.against_best, *results.against_baseline)
+    about = "the best model; for federated models also the best centralised one"
+    return paired_table(tests, "Differences from the best", about) if tests else None
+
+
+def paired_table(
+    tests: Sequence[PairedDifference], heading: str, about: str, family: str = "with one reference"
+) -> ReportTable:
+    """One line for each of some tests; `about` says what each model is held against."""
+    columns = (
+        *name_columns("metric", "model"),
+        Column("against", about, numeric=False),
+        Column("difference", "mean over users, model - against"),
+        Column("from", "lower end of its 95 % bootstrap interval over users"),
+        Column("to", "upper end of it"),
+        Column("p (t)", "paired t-test, two-sided, Holm-corrected"),
+        Column("p (Wilcoxon)", "signed-rank test, two-sided, Holm-corrected"),
+        Column("users above", "users with a higher value under the model"),
+        Column("equal", "users with the same value under both"),
+        Column("below", "users with a lower value under the model"),
+    )
+    rows = []
+    for test in dict.fromkeys(tests):
+        bounds = test.difference.mean, test.difference.low, test.difference.high
+        decimals = decimals_for(list(bounds), 3)
+        rows.append(
+            (
+                *map(text_cell, (test.metric, test.label, test.reference)),
+                *(number_cell(value, decimals) for value in bounds),
+                p_cell(test.p_t),
+                p_cell(test.p_wilcoxon),
+                *map(number_cell, (test.ahead, test.level, test.behind)),
+            )
+        )
+    note = (
+        "Per-user values, means over seeds where there are several; p-values are two-sided and Holm-corrected "
+        f"over the comparisons of one metric {family}."
+    )
+    return ReportTable("tests", heading, columns, tuple(rows), (note,))
+
+
+def pair_table(tests: Sequence[PairedDifference]) -> ReportTable:
+    """Named models against each other."""
+    about = "the second of the pair"
+    return paired_table(tests, "Differences between named rows", about, "in this table")
+
+
+def p_cell(p: float) -> TableCell:
+    """A p-value: three decimals, and a bound where it is smaller."""
+    return TableCell(p, "< 0.001") if p < 0.001 else number_cell(p, 3)
+
+
+def seed_table(results: Results) -> ReportTable | None:
+    """The spread over seeds, where a model has several."""
+    lines = [line for line in results.lines if len(line.model.done) > 1]
+    if not lines or not results.metrics:
+        return None
+    keys = (*results.at(results.cutoffs[0]), *results.costs)
+    decimals = {key: decimals_for([one.values[key].mean for one in lines if key in one.values]) for key in keys}
+    rows = [
+        (
+            text_cell(line.label),
+            number_cell(len(line.model.done)),
+            *(estimate_cell(line.over_seeds.get(key, MISSING), decimals[key]) for key in keys),
+        )
+        for line in lines
+    ]
+    note = "In small type the 95 % interval over seeds: mean ± t(n - 1) s / sqrt(n). Few seeds, wide intervals."
+    columns = (NAME, Column("seeds"), *map(_metric_column, keys))
+    return ReportTable("seeds", "Spread over seeds", columns, tuple(rows), (note,))

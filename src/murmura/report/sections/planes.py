@@ -1,0 +1,185 @@
+"""Models by two values: accuracy against coverage, evenness and costs; the front is who no other beats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from murmura.evaluation.pareto import pareto_front
+from murmura.report.drawing import (
+    CENTRAL,
+    FEDERATED,
+    INK,
+    MUTED,
+    PAPER,
+    Picture,
+    draw,
+    panel_grid,
+    short,
+)
+from murmura.report.page import Compared, Section
+from murmura.report.summary import ModelSummary, Results, badness, better, is_number, title
+from murmura.report.table import decimals_for, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+from murmura.report.drawing import note
+
+HEIGHT = 3.4
+LABEL = 48  # characters of an axis' label
+
+
+def section(compared: Compared) -> Section | None:
+    """Accuracy and evenness (thesis, figure 6.2), where both were measured."""
+    k = compared.folder.cutoff
+    if not any({f"HR@{k}", f"SE@{k}"} <= point.found.keys() for point in compared.points):
+        return None
+    return Section.of("entropy", "Accuracy and evenness", entropy_plot(compared.results))
+
+
+def colour(line: ModelSummary) -> str:
+    """Centralised and federated models differ in colour, and in shape."""
+    return FEDERATED if line.model.federated else CENTRAL
+
+
+def shape(line: ModelSummary) -> str:
+    """The marker of a model."""
+    return "D" if line.model.federated else "o"
+
+
+def kinds(results: Results) -> str:
+    """The sentence that explains the markers, where both kinds are there."""
+    found = {line.model.federated for line in results.lines}
+    return " Circles are centralised models, diamonds federated ones." if len(found) > 1 else ""
+
+
+def metric_caption(results: Results, key: str) -> str:
+    """A metric from best to worst, in words."""
+    ranked = results.ranked(key)
+    decimals = decimals_for([line.values[key].mean for line in ranked])
+    each = ", ".join(f"{line.label} {number(line.values[key].mean, decimals)}" for line in ranked)
+    return f"{key}, best first: {each}."
+
+
+def coverage_plot(results: Results) -> Picture | None:
+    """The primary metric against item coverage, or against the next best thing that describes all lists."""
+    key = results.primary
+    if key is None:
+        return None
+    k = results.cutoffs[0]
+    other = next((one for one in (f"IC@{k}", f"G@{k}", f"SE@{k}") if one in results.metrics), None)
+    return _plane(results, "coverage", key, other, "right covers more of the catalogue") if other else None
+
+
+def entropy_plot(results: Results) -> Picture | None:
+    """The hit rate against the entropy of what is recommended (thesis, figure 6.2)."""
+    k = results.cutoffs[0] if results.cutoffs else 0
+    return _plane(results, "entropy", f"HR@{k}", f"SE@{k}", "right recommends items more evenly")
+
+
+def _plane(results: Results, name: str, key: str, other: str, right: str) -> Picture | None:
+    """Every model by two metrics; nothing where fewer than two have both."""
+    lines = both(results, key, other)
+    if len(lines) < 2:
+        return None
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        best = [line.values for line in front(lines, other, key)]
+        steps = [one[other].mean for one in best], [one[key].mean for one in best]
+        axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
+        scatter(axes, lines, other, key)
+
+    return Picture(
+        name,
+        f"{key} against {other}",
+        f"{upwards(key)}, {right}; no model is above and right of the stepped line.{kinds(results)}",
+        f"{metric_caption(results, key)} {metric_caption(results, other)}",
+        draw(name, HEIGHT, paint),
+    )
+
+
+def cost_plot(results: Results) -> Picture | None:
+    """The primary metric against each cost, with the Pareto front and the best centralised model as a line.
+
+    Bytes have a picture of their own.
+    """
+    key = results.primary
+    other = [cost for cost in results.costs if "kB" not in cost]
+    costs = [cost for cost in other if key and _differs(both(results, key, cost), cost)][:4]
+    if key is None or not costs:
+        return None
+    free = [line for line in results.ranked(key) if not line.model.federated][:1]
+
+    def paint(figure: Figure) -> None:
+        for place, axes in enumerate(panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)):
+            lines = both(results, key, costs[place])
+            best = [line.values for line in front(lines, costs[place], key)]
+            steps = [one[costs[place]].mean for one in best], [one[key].mean for one in best]
+            axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
+            scatter(axes, lines, costs[place], key, name_y=place == 0)
+            if free:
+                axes.axhline(free[0].values[key].mean, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+
+    names = ", ".join(line.label for line in front(both(results, key, costs[0]), costs[0], key))
+    compared = f" The dotted line is {free[0].label}, the best centralised model." if free else ""
+    return Picture(
+        "costs",
+        f"{key} against what it costs",
+        f"{upwards(key)}, left costs less. The stepped line is the Pareto front: none is better in both."
+        + compared,
+        f"On the Pareto front of {key} and {costs[0]}: {names}.",
+        draw("costs", HEIGHT, paint),
+    )
+
+
+def upwards(key: str) -> str:
+    """Where the accurate ones are in a plot with this metric upwards."""
+    return f"{'Up' if better(key) == 'higher' else 'Down'} is more accurate"
+
+
+def _differs(lines: Sequence[ModelSummary], cost: str) -> bool:
+    """Whether the cost tells the lines apart."""
+    return len({line.values[cost].mean for line in lines}) > 1
+
+
+def both(results: Results, key: str, other: str) -> list[ModelSummary]:
+    """The lines that have both values."""
+    return [
+        line for line in results.lines if is_number(line.values.get(key)) and is_number(line.values.get(other))
+    ]
+
+
+def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSummary]:
+    """The lines no other beats: none is at least as good in both and better in one. Cheapest first."""
+    return pareto_front(
+        lines,
+        lambda line: badness(cost, line.values[cost].mean),
+        lambda line: -badness(key, line.values[key].mean),
+    )
+
+
+def scatter(axes: Axes, lines: Sequence[ModelSummary], x: str, y: str, name_y: bool = True) -> None:
+    """One marker per model with its interval in y, each named beside it where there is room."""
+    from matplotlib.ticker import MaxNLocator
+
+    for line in lines:
+        here, there = line.values[x].mean, line.values[y]
+        if there.low <= there.high:
+            axes.vlines(here, there.low, there.high, colors=colour(line), linewidth=1)
+        axes.plot([here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=PAPER)
+    axes.margins(x=0.09, y=0.12)
+    axes.set_xlabel(_named(x), labelpad=3)
+    if name_y:
+        axes.set_ylabel(_named(y))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=x.startswith("IC@")))
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    for line in lines:
+        note(axes, line.values[x].mean, line.values[y].mean, short(line.label), INK, 8)
+
+
+def _named(key: str) -> str:
+    """A metric with what it is, where that fits beside the axis."""
+    whole = f"{key}: {title(key)}"
+    return whole if title(key) != key and len(whole) <= LABEL else key

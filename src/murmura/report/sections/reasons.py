@@ -1,0 +1,170 @@
+"""Why the first item of a few people is the first: the terms of its score, and how often a reason decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from murmura.engine.experiment import REASONS as REASONS_FILE
+from murmura.engine.run import Run
+from murmura.report.drawing import (
+    CENTRAL,
+    FEDERATED,
+    INK,
+    MUTED,
+    ROW,
+    Picture,
+    draw,
+    legend,
+    name_rows,
+    panel_grid,
+    short,
+)
+from murmura.report.page import Compared, Section
+from murmura.report.table import number
+from murmura.runs.parts import read_columns
+from murmura.studies.analyses.fidelity import read_fidelity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
+from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
+
+EXPLAINED = 3  # models whose reasons are drawn
+MOST = 8  # bars of one person; what is left is one more
+
+
+def section(compared: Compared) -> Section | None:
+    """The reasons of the first seed of the first models that give any, and what removal says of them."""
+    firsts = [(model.label, model.parts[0].run) for model in compared.folder.models if model.parts]
+    known = [(label, found) for label, run in firsts if (found := read_reasons(run))]
+    pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
+    measured = read_fidelity(compared.folder.run)
+    return Section.of("reasons", "Reasons", *pictures, fidelity_table(measured) if measured else None)
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One term of a score."""
+
+    name: str
+    term: float
+    because: bool
+
+
+@dataclass(frozen=True)
+class ExplainedItem:
+    """Someone's first item and what its score is the sum of, the most informative feature first."""
+
+    user: str
+    item: str
+    bars: tuple[Bar, ...]
+
+    @property
+    def score(self) -> float:
+        """The sum."""
+        return sum(bar.term for bar in self.bars)
+
+    def shown(self) -> list[Bar]:
+        """The first bars, and all others added up in one."""
+        first, rest = list(self.bars[:MOST]), self.bars[MOST:]
+        if not rest:
+            return first
+        return [*first, Bar(f"{len(rest)} others", sum(bar.term for bar in rest), False)]
+
+
+def read_reasons(run: Run) -> list[ExplainedItem]:
+    """What a run folder keeps of reasons; nothing where its scores are no sums."""
+    if not run.has(REASONS_FILE):
+        return []
+    found: dict[tuple[str, str], list[Bar]] = {}
+    rows = read_columns(run, REASONS_FILE, user=str, item=str, name=str, term=float, because=int)
+    for user, item, name, term, because in rows:
+        found.setdefault((user, item), []).append(Bar(name, term, because == 1))
+    return [ExplainedItem(user, item, tuple(bars)) for (user, item), bars in found.items()]
+
+
+def reasons_picture(place: int, label: str, found: Sequence[ExplainedItem]) -> Picture | None:
+    """A panel for each person; nothing where nobody's item is explained."""
+    if not found:
+        return None
+    most = max(len(one.shown()) for one in found)
+    height = 0.8 + ROW * most
+
+    def paint(figure: Figure) -> None:
+        from matplotlib.patches import Patch
+
+        for axes, one in zip(panel_grid(figure, len(found), 1, max(2, len(found))), found):
+            _panel(axes, one, most)
+        patches = [Patch(color=colour) for colour in (FEDERATED, CENTRAL)]
+        legend(figure, patches, ["because", "adds to it"])
+
+    name = f"reasons-{place}"
+    return Picture(
+        name,
+        f"Why these items: {label}",
+        "What the score of the first item of a few people is the sum of, the most informative feature first. "
+        "Because: without it the item would not be among their first ten.",
+        " ".join(_said(one) for one in found),
+        draw(name, height, paint),
+    )
+
+
+def _panel(axes: Axes, one: ExplainedItem, rows: int) -> None:
+    bars = one.shown()
+    name_rows(axes, [bar.name for bar in bars])
+    axes.set_ylim(rows - 0.5, -0.5)  # bars of one width in all panels
+    colours = [FEDERATED if bar.because else CENTRAL for bar in bars]
+    axes.barh(range(len(bars)), [bar.term for bar in bars], 0.62, color=colours)
+    axes.axvline(0, color=MUTED, linewidth=0.8)
+    for row, bar in enumerate(bars):
+        far = max(bar.term, 0)
+        axes.annotate(
+            number(bar.term, 3),
+            (far, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=INK,
+        )
+    axes.margins(x=0.18)
+    axes.set_title(f"{short(one.item)}, for {short(one.user)}: {number(one.score, 3)}")
+
+
+def _said(one: ExplainedItem) -> str:
+    terms = ", ".join(f"{bar.name} {number(bar.term, 3)}" for bar in one.shown())
+    return f"{one.item} for {one.user}, {number(one.score, 3)}: {terms}."
+
+
+def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
+    """How often an item leaves the list, and its place, without a reason."""
+    rows = [
+        (
+            text_cell(one.label),
+            number_cell(one.seeds),
+            number_cell(one.people),
+            number_cell(one.shared, 1),
+            *(number_cell(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS),
+        )
+        for one in found
+    ]
+    columns = (
+        NAME,
+        Column("seeds"),
+        Column("people", "who share a feature with their first item"),
+        Column("features", "that they share with it, on average"),
+        *(
+            Column(f"{reason}, {LENGTH}", f"the item leaves the first {LENGTH} without it")
+            for reason in REASONS
+        ),
+        *(Column(f"{reason}, 1", "the item is no longer the first without it") for reason in REASONS),
+    )
+    note = (
+        f"How often the first item of a person's list leaves it ({LENGTH} items), or the first place (1), when "
+        "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
+        "the one with the largest term, one of those it shares with her at random."
+    )
+    return ReportTable("fidelity", "Fidelity of reasons by removal", columns, tuple(rows), (note,))

@@ -1,0 +1,215 @@
+"""How a search went: every trial, each setting against what it reached, the choice and the test part."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from murmura.report.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, logarithmic, panel_grid, short
+from murmura.report.table import Column, ReportTable, decimals_for, number_cell, text_cell
+from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+from murmura.report.page import Section, as_yaml
+from murmura.runs.parts import read_object
+from murmura.runs.search import SearchFolder
+
+ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
+TALL = 1.5  # inches of a row's panel
+LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
+
+
+def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-history") -> Picture | None:
+    """The value of every trial, and the best of the trials up to it."""
+    known = [trial for trial in trials if not math.isnan(trial.value)]
+    if not known:
+        return None
+    places = range(1, len(known) + 1)
+    values = [trial.value for trial in known]
+    tops = best_so_far(values, side(metric))
+
+    def paint(figure: Figure) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        axes = figure.subplots()
+        axes.step(places, tops, where="post", color=INK, linewidth=1.2)
+        axes.plot(places, values, "o", color=CENTRAL, markersize=4)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.set_xlabel("trial")
+        axes.set_ylabel(f"{metric} on validation")
+
+    winner = best(known, metric)
+    return Picture(
+        name,
+        "Search history",
+        f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
+        "part so far. The test part has no share in it.",
+        f"{len(known)} trials; the best so far goes from {tops[0]:.4g} to {tops[-1]:.4g}, reached in trial "
+        f"{values.index(winner.value) + 1} with {json.dumps(winner.settings)}.",
+        draw(name, 2.4, paint),
+    )
+
+
+def best_so_far(values: Sequence[float], better: Side) -> list[float]:
+    """After each value the best up to it."""
+    return [values[best_place(values[: place + 1], better)] for place in range(len(values))]
+
+
+def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-settings") -> Picture | None:
+    """One panel per setting that varies: its values against what they reached."""
+    known = [trial for trial in trials if not math.isnan(trial.value)]
+    keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
+    if not keys:
+        return None
+    down, chosen = math.ceil(len(keys) / ACROSS), best(known, metric)
+    height = 0.4 + 1.7 * down
+
+    def paint(figure: Figure) -> None:
+        grid = panel_grid(figure, len(keys), down, ACROSS, sharey=True)
+        for axes, key in zip(grid, keys):
+            _panel(axes, key, known, chosen)
+        grid[0].set_ylabel(metric)
+
+    return Picture(
+        name,
+        "Settings and what they reached",
+        f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
+        "is the choice. Points of one value differ in the other settings.",
+        f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
+        draw(name, height, paint),
+    )
+
+
+def _panel(axes: Axes, key: str, trials: Sequence[Trial], chosen: Trial) -> None:
+    found = [trial.settings.get(key) for trial in trials]
+    numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
+    labels = sorted({str(value) for value in found})
+    across: list[Any] = found if numeric else [labels.index(str(value)) for value in found]
+    winner = list(trials).index(chosen)
+    axes.plot(across, [trial.value for trial in trials], "o", color=CENTRAL, markersize=3.5)
+    ring: Any = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK}
+    axes.plot([across[winner]], [trials[winner].value], "o", **ring)
+    if numeric and min(across) > 0 and max(across) / min(across) >= LOG_FROM:
+        logarithmic(axes, "x")
+    elif not numeric:
+        axes.set_xticks(range(len(labels)), [short(label) for label in labels])
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+    axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
+    axes.set_xlabel(short(key), color=MUTED, labelpad=1)
+
+
+def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> ReportTable:
+    """Every trial, best first."""
+    order = ranked(trials, metric)
+    keys = _keys(order)
+    decimals = decimals_for([trial.value for trial in order])
+    columns = (
+        Column("place"),
+        *(Column(key, numeric=False) for key in keys),
+        Column(metric),
+        Column("seconds"),
+    )
+    rows = [
+        (
+            number_cell(place),
+            *(text_cell(json.dumps(trial.settings[key]) if key in trial.settings else "") for key in keys),
+            number_cell(trial.value, decimals),
+            number_cell(trial.seconds, 1),
+        )
+        for place, trial in enumerate(order, start=1)
+    ]
+    return ReportTable(name, "Trials, best first", columns, tuple(rows), ("Scored on the validation part.",))
+
+
+def _keys(trials: Sequence[Trial]) -> list[str]:
+    return list(dict.fromkeys(key for trial in trials for key in trial.settings))
+
+
+def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | None:
+    """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
+    rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
+    rows = {row: mine for row, mine in rows.items() if len(mine) > 1}
+    if not rows:
+        return None
+    down, better = math.ceil(len(rows) / ROWS_ACROSS), side(metric)
+    height = 0.35 + TALL * down
+
+    def paint(figure: Figure) -> None:
+        grid = panel_grid(figure, len(rows), down, ROWS_ACROSS)
+        for axes, (row, mine) in zip(grid, rows.items()):
+            _row_panel(axes, row, [one.value for one in mine], better)
+
+    reached = {row: best_so_far([one.value for one in mine], better)[-1] for row, mine in rows.items()}
+    alt = "; ".join(f"{row}: best of {len(rows[row])} trials {value:.4g}" for row, value in reached.items())
+    caption = f"{metric} on the validation part, trial by trial; the line is the best so far."
+    return Picture(name, "Search history", caption, alt, draw(name, height, paint))
+
+
+def _row_panel(axes: Axes, row: str, values: list[float], better: Side) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]
+    so_far = best_so_far(values, better)
+    axes.plot(range(1, len(values) + 1), so_far, color=CURVES[0], linewidth=1.2, drawstyle="steps-post")
+    axes.scatter([place for place, _ in known], [value for _, value in known], s=7, color=MUTED, linewidths=0)
+    axes.set_title(short(row))
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.margins(x=0.04, y=0.12)
+
+
+def heading(search: SearchFolder) -> str:
+    """What was searched on what."""
+    return f"Search: {search.model} on {search.data}"
+
+
+def subline(search: SearchFolder) -> str:
+    """How."""
+    how = f"protocol {search.config.get('protocol')} · {search.config.get('sampler')}"
+    return f"{how} · {search.metric} on the validation part"
+
+
+def sections(search: SearchFolder) -> list[Section | None]:
+    """The page of a search."""
+    trials, metric, tested = search.trials, search.metric, search.tested.metrics
+    data, environment = (read_object(search.run, name) for name in ("data.json", "environment.json"))
+    test = _test_table(tested, search.opened or "") if tested else None
+    pictures = history_plot(trials, metric), settings_plot(trials, metric)
+    return [
+        Section.of("choice", "The choice", lead=(_sentence(search),)),
+        Section.of("test-part", "The test part", test),
+        Section.of("history", "How it went", *pictures),
+        Section.of("all-trials", "All trials", trials_table(trials, metric)),
+        Section.of("data", "Data", text=as_yaml(data)),
+        Section.of("configuration", "Configuration", text=as_yaml(search.config)),
+        Section.of("environment", "Environment", text=as_yaml(environment)),
+    ]
+
+
+def _sentence(search: SearchFolder) -> str:
+    chosen, trials = search.choice, len(search.trials)
+    if chosen is None:
+        return f"This search is {search.run.status}: {trials} trials are known, nothing has been chosen yet."
+    settings = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chosen.settings.items())
+    opened = (
+        f" The test part was opened once, at {search.opened}, for this choice."
+        if search.opened
+        else " The test part has not been opened."
+    )
+    return (
+        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} "
+        f"{chosen.value:.4f} on the validation part, the best of {chosen.trials} settings.{opened}"
+    )
+
+
+def _test_table(metrics: dict[str, float], at: str) -> ReportTable:
+    rows = [
+        (text_cell(key), number_cell(value, 0 if math.fabs(value) >= 100 else 4))
+        for key, value in metrics.items()
+    ]
+    columns = (Column("metric", numeric=False), Column("value"))
+    return ReportTable("test", "What the choice reached", columns, tuple(rows), (f"Opened {at}.",))

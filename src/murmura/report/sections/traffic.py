@@ -1,0 +1,285 @@
+"""What one device sends and downloads, in all and in one visit, and what accuracy it buys; the ledger."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from murmura.evaluation.pareto import pareto_front
+from murmura.report.drawing import (
+    CENTRAL,
+    FEDERATED,
+    INK,
+    MUTED,
+    PAPER,
+    Picture,
+    draw,
+    logarithmic,
+    note,
+    panel_grid,
+    short,
+)
+from murmura.report.page import Compared, Section
+from murmura.report.sections.facts import value_cell
+from murmura.report.sections.planes import cost_plot, metric_caption, upwards
+from murmura.report.sections.training import disclosure_curves
+from murmura.report.summary import ModelSummary, Results, badness
+from murmura.report.table import NAME
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.parts import ordered
+from murmura.runs.run import RunFolder
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+from collections.abc import Iterable
+
+from murmura.report.summary import title
+from murmura.report.table import (
+    Column,
+    ReportTable,
+    TableCell,
+    decimals_for,
+    number_cell,
+    text_cell,
+)
+
+UP, DOWN = "kB up/client", "kB down/client"
+
+
+def section(compared: Compared) -> Section | None:
+    """Bytes, other costs and disclosure of federated models; nothing of a crowd that fits into no chart."""
+    if compared.crowded:
+        return None
+    found, folder = compared.results, compared.folder
+    drawn = traffic_plot(found), cost_plot(found), disclosure_curves(folder)
+    return Section.of("cost", "What left the devices", *drawn, traffic_table(found), ledger_table(folder))
+
+
+@dataclass(frozen=True)
+class DeviceTraffic:
+    """Means over the finished seeds of one federated model, in kB; NaN where the folder does not say."""
+
+    up: float
+    down: float  # the model a device ranks with is part of it
+    final: float  # that model alone
+    visits: float  # of one device
+    up_visit: float
+    down_visit: float
+
+    @property
+    def total(self) -> float:
+        """Up and down together."""
+        return self.up + self.down
+
+    @property
+    def total_visit(self) -> float:
+        """The same in one visit."""
+        return self.up_visit + self.down_visit
+
+
+Priced = list[tuple[ModelSummary, DeviceTraffic]]
+PRICES: dict[str, Callable[[DeviceTraffic], float]] = {
+    "kB up per device": lambda t: t.up,
+    "kB down per device": lambda t: t.down,
+    "kB per device": lambda t: t.total,
+    "kB up per visit": lambda t: t.up_visit,
+    "kB down per visit": lambda t: t.down_visit,
+    "kB per visit": lambda t: t.total_visit,
+}
+ACROSS = 3
+HEIGHT = 3.0  # inches of a row of panels
+
+
+def priced(results: Results, key: str) -> Priced:
+    """The models that have the metric and counted their bytes, best first."""
+    found = ((line, device_traffic(line.model)) for line in results.ranked(key))
+    return [(line, traffic) for line, traffic in found if traffic is not None]
+
+
+def on_front(lines: Priced, price: str, key: str) -> list[ModelSummary]:
+    """Those no other beats by this price and the metric, cheapest first; whoever has no price takes no part."""
+    best = pareto_front(
+        lines, lambda one: PRICES[price](one[1]), lambda one: -badness(key, one[0].values[key].mean)
+    )
+    return [line for line, _ in best]
+
+
+def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
+    """What a device of a federated model moved; None of a model whose runs counted no bytes."""
+    counted = [part for part in model.done if UP in part.metrics and DOWN in part.metrics]
+    if not counted:
+        return None
+    found = [_of_run(part) for part in counted]
+    return DeviceTraffic(*(math.fsum(values) / len(found) for values in zip(*found)))
+
+
+def _of_run(part: RunFolder) -> tuple[float, ...]:
+    up, down, ledger = part.metrics[UP], part.metrics[DOWN], part.ledger or {}
+    visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")
+    received, final = _number(ledger, "bytes_down"), _number(ledger, "final_bytes_down", 0.0)
+    clients = _number(ledger, "clients")
+    with_visits = visits > 0 and clients > 0
+    if not with_visits:
+        return up, down, math.nan, math.nan, math.nan, math.nan
+    each = 1000.0 * visits
+    return up, down, final / 1000 / clients, visits / clients, sent / each, received / each
+
+
+def _number(ledger: Mapping[str, Any], key: str, missing: float = math.nan) -> float:
+    """A number of the ledger, which may be anybody's file."""
+    value = ledger.get(key, missing)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+
+
+def traffic_plot(results: Results) -> Picture | None:
+    """A panel for each price that a device pays; nothing where no model counted bytes."""
+    key = results.primary
+    lines = priced(results, key) if key else []
+    if key is None or not lines:
+        return None
+    prices = [price for price in PRICES if any(math.isfinite(PRICES[price](one)) for _, one in lines)]
+    central = [line for line in results.ranked(key) if not line.model.federated]
+    low, high = _reach(lines, central[:1], key)
+    inside = [line for line in central if low <= line.values[key].mean <= high]
+    down = math.ceil(len(prices) / ACROSS)
+
+    def paint(figure: Figure) -> None:
+        for place, axes in enumerate(panel_grid(figure, len(prices), down, ACROSS, sharey=True)):
+            axes.set_ylim(low, high)  # before any name is placed
+            _panel(axes, lines, prices[place], key)
+            _central(axes, inside, key, name=place % ACROSS == 0)
+            if place % ACROSS == 0:
+                axes.set_ylabel(key)
+
+    both = "kB per device"
+    names = ", ".join(line.label for line in on_front(lines, both, key))
+    apart = ", ".join(line.label for line in central if line not in inside)
+    compared = " Dotted lines are centralised models, to which everyone's data was moved" if central else ""
+    compared += f" ({apart} not shown)." if apart else "." if central else ""
+    return Picture(
+        "bytes",
+        f"{key} against bytes",
+        f"Means of {key} (intervals: above). {upwards(key)}, left moves fewer bytes, in powers of "
+        "ten. Per device: the whole training, and the model it ranks with. Filled, on the stepped line: the "
+        f"Pareto front, whom no other federated model beats in both.{compared}",
+        f"On the Pareto front of {key} and {both}: {names}. {metric_caption(results, key)}",
+        draw("bytes", down * HEIGHT, paint),
+    )
+
+
+def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float, float]:
+    """What the federated models and the best centralised one need of an axis; who is far below is left out."""
+    found = [line.values[key].mean for line in (*(line for line, _ in lines), *best)]
+    room = 0.2 * (max(found) - min(found)) or 0.1 * abs(found[0]) or 1.0
+    return min(found) - room, max(found) + room
+
+
+def _panel(axes: Axes, lines: Priced, price: str, key: str) -> None:
+    """Every model with this price; those on the front filled."""
+    known = [(line, cost) for line, one in lines if math.isfinite(cost := PRICES[price](one)) and cost > 0]
+    front = on_front(lines, price, key)
+    costs = {line.label: cost for line, cost in known}
+    steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
+    axes.plot(*zip(*steps), drawstyle="steps-post", color=MUTED, linewidth=1.2)
+    for line, cost in known:
+        best = line in front
+        axes.plot(
+            [cost],
+            [line.values[key].mean],
+            "D",
+            color=FEDERATED if best else PAPER,
+            markersize=6,
+            markeredgecolor=PAPER if best else FEDERATED,
+            markeredgewidth=0.7 if best else 1.2,
+        )
+    axes.margins(x=0.14)
+    logarithmic(axes, "x")
+    axes.set_xlabel(price, labelpad=3)
+    for line, cost in known:
+        note(axes, cost, line.values[key].mean, short(line.label), INK, 8)
+
+
+def _central(axes: Axes, lines: Sequence[ModelSummary], key: str, name: bool) -> None:
+    """A dotted line for each centralised model, named at its left end where there is room."""
+    for line in lines:
+        level = line.values[key].mean
+        axes.axhline(level, color=CENTRAL, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
+        if name:
+            note(axes, axes.get_xlim()[0], level, short(line.label), CENTRAL, 7)
+
+
+def traffic_table(results: Results) -> ReportTable | None:
+    """One line for each federated model, best first; nothing where no model counted bytes."""
+    key = results.primary
+    lines = priced(results, key) if key else []
+    if key is None or not lines:
+        return None
+    fronts = {price: {one.label for one in on_front(lines, price, key)} for price in PRICES}
+    shown = {
+        **{price: [of(traffic) for _, traffic in lines] for price, of in PRICES.items()},
+        "visits": [traffic.visits for _, traffic in lines],
+        "final": [traffic.final for _, traffic in lines],
+    }
+    digits = {name: decimals_for(values) for name, values in shown.items()}
+    decimals = decimals_for([line.values[key].mean for line, _ in lines])
+    rows = []
+    for line, traffic in lines:
+        prices = (_price(of(traffic), digits[p], line.label in fronts[p]) for p, of in PRICES.items())
+        rows.append(
+            (
+                text_cell(line.label),
+                number_cell(line.values[key].mean, decimals),
+                *prices,
+                number_cell(traffic.visits, digits["visits"]),
+                number_cell(traffic.final, digits["final"]),
+            )
+        )
+    columns = (
+        Column("model", numeric=False),
+        Column(key, title(key)),
+        *(Column(price) for price in PRICES),
+        Column("visits of a device"),
+        Column("final kB", "of the bytes down per device: the model it ranks with after the last round"),
+    )
+    note = (
+        f"∗ on the Pareto front of {key} and these bytes: no other federated model is at least as good in both "
+        "and better in one. Bytes are exact to the message, without the headers of a network."
+    )
+    return ReportTable("bytes", f"{key} against bytes", columns, tuple(rows), (note,))
+
+
+def _price(value: float, decimals: int, best: bool) -> TableCell:
+    cell = number_cell(value, decimals)
+    return TableCell(cell.value, cell.text, mark="∗" if best and cell.value is not None else "")
+
+
+def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
+    """What left the devices, from the ledgers of first finished seeds; of many models one row for each."""
+    ledgers = [(m.label, m.done[0].ledger) for m in folder.models if m.done and m.done[0].ledger is not None]
+    flat = {label: dict(_flat(ledger)) for label, ledger in ledgers}
+    keys = ordered([list(found) for found in flat.values()])
+    if not keys:
+        return None
+    down, across, head = list(keys), list(flat), Column("what left the devices", numeric=False)
+    cells = [[value_cell(flat[label].get(key)) for label in across] for key in keys]
+    if len(flat) > ACROSS:  # a row for each model
+        down, across, head, cells = across, down, NAME, [list(column) for column in zip(*cells)]
+    rows = tuple((text_cell(name), *row) for name, row in zip(down, cells))
+    columns = (head, *map(Column, across))
+    return ReportTable("ledger", "The ledger", columns, rows, ("One run per model: its first seed.",))
+
+
+def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Nested keys joined by a dot; a long list of numbers becomes its count, least, middle and most."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{path}.{key}" if path else str(key))
+    elif isinstance(value, list) and len(value) > 12 and all(isinstance(one, int | float) for one in value):
+        ordered_values = sorted(value)
+        least, middle, most = ordered_values[0], ordered_values[len(value) // 2], ordered_values[-1]
+        yield path, f"{len(value)} values: {least:g}, median {middle:g}, {most:g}"
+    else:
+        yield path, value

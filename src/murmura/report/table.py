@@ -1,0 +1,240 @@
+"""A table and its faces in files: CSV, Markdown, LaTeX (booktabs) and JSON; the page shows the same cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, TypeVar
+
+from murmura.evaluation.intervals import Interval
+from murmura.runs.parts import printable
+from murmura.studies.compare import BELOW_MOSTPOP
+
+NONE = "–"  # what a reader sees where there is no value
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A value as it is, and as it is shown; perhaps with an interval and a mark."""
+
+    value: float | int | str | None
+    text: str
+    low: float | None = None
+    high: float | None = None
+    interval: str = ""  # the interval as it is shown
+    mark: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class Column:
+    """A heading, what it means, and whether numbers stand under it."""
+
+    title: str
+    meaning: str = ""
+    numeric: bool = True
+
+
+NAME = Column("model", numeric=False)
+MISSING = Interval(math.nan)
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A named table; the first cell of a row names the row."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[TableCell, ...], ...]
+    notes: tuple[str, ...] = ()  # what the marks and intervals mean
+
+
+T = TypeVar("T")
+Field = tuple[Column, Callable[[T], TableCell]]  # a heading, and the cell below it
+
+
+def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T]], *notes: str) -> ReportTable:
+    """A table with a row for each that was found."""
+    rows = tuple(tuple(cell(one) for _, cell in fields) for one in found)
+    return ReportTable(name, title, tuple(column for column, _ in fields), rows, notes)
+
+
+FORMATS = ("csv", "md", "tex", "json")
+MARKS = {
+    "†": r"\dag{}",
+    "∗": r"$\ast$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    BELOW_MOSTPOP: r"$\bigtriangledown$",
+}
+
+
+def written(table: ReportTable, form: str) -> str:
+    """The table in one of FORMATS."""
+    return {"csv": to_csv, "md": to_markdown, "tex": to_latex, "json": to_json}[form](table)
+
+
+def name_columns(*titles: str) -> tuple[Column, ...]:
+    """Columns of text."""
+    return tuple(Column(title, numeric=False) for title in titles)
+
+
+def text_cell(value: object) -> TableCell:
+    """A cell of text."""
+    shown = printable(value)
+    return TableCell(shown, shown)
+
+
+def number_cell(value: float | int | None, decimals: int = 0) -> TableCell:
+    """A cell with one number; a missing or undefined one is a dash."""
+    if value is None or not math.isfinite(value):
+        return TableCell(None, NONE)
+    return TableCell(value, number(value, decimals))
+
+
+def interval_cell(
+    found: Interval, decimals: int = 3, mark: str = "", best: bool = False, between: str = " to "
+) -> TableCell:
+    """A mean with its interval, where it has one; a dash where the mean is undefined."""
+    if not math.isfinite(found.mean):
+        return TableCell(None, NONE)
+    text = number(found.mean, decimals)
+    if not math.isfinite(found.low):
+        return TableCell(found.mean, text, mark=mark, best=best)
+    shown = number(found.low, decimals) + between + number(found.high, decimals)
+    return TableCell(found.mean, text, found.low, found.high, shown, mark, best)
+
+
+def estimate_cell(estimate: Interval, decimals: int, mark: str = "", best: bool = False) -> TableCell:
+    """A mean with its interval, where it has one."""
+    if not estimate.low < estimate.high:  # none, or of no width
+        estimate = Interval(estimate.mean)
+    return interval_cell(estimate, decimals, mark, best, "–" if estimate.low >= 0 else " to ")
+
+
+def number(value: float, decimals: int) -> str:
+    """A number with thousands separated and a true minus sign."""
+    text = f"{value:,.{decimals}f}"
+    return text.replace("-", "\N{MINUS SIGN}") if float(text.replace(",", "")) else text.removeprefix("-")
+
+
+def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6) -> int:
+    """How many decimals give the largest of the values `digits` digits; none from 100 on."""
+    sizes = [abs(value) for value in values if value is not None and math.isfinite(value) and value]
+    if not sizes or max(sizes) >= 100:
+        return 0
+    return min(most, max(0, digits - 1 - math.floor(math.log10(max(sizes)))))
+
+
+def to_csv(table: ReportTable) -> str:
+    """Every number in full; bounds and marks in columns of their own."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    ranged = [any(row[c].low is not None for row in table.rows) for c in range(len(table.columns))]
+    marked = [any(row[c].mark for row in table.rows) for c in range(len(table.columns))]
+    names: list[tuple[Any, ...]] = [
+        (c.title, f"{c.title} low", f"{c.title} high", f"{c.title} mark") for c in table.columns
+    ]
+    values = [[(cell.value, cell.low, cell.high, cell.mark) for cell in row] for row in table.rows]
+    for fields in [names, *values]:
+        line: list[Any] = []
+        for (value, low, high, mark), has_range, has_mark in zip(fields, ranged, marked):
+            line += [value, *([low, high] if has_range else []), *([mark] if has_mark else [])]
+        writer.writerow(["" if field is None else field for field in line])
+    return out.getvalue()
+
+
+def to_json(table: ReportTable) -> str:
+    """Every number in full; a cell with bounds, a mark or the best value is an object."""
+    rows = [{column.title: _plain(cell) for column, cell in zip(table.columns, row)} for row in table.rows]
+    whole = {
+        "title": table.title,
+        "columns": [c.title for c in table.columns],
+        "rows": rows,
+        "notes": table.notes,
+    }
+    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def _plain(cell: TableCell) -> Any:
+    found: dict[str, Any] = {"value": cell.value}
+    if cell.low is not None:
+        found |= {"low": cell.low, "high": cell.high}
+    if cell.mark:
+        found["mark"] = cell.mark
+    if cell.best:
+        found["best"] = True
+    return found if len(found) > 1 else cell.value
+
+
+def to_markdown(table: ReportTable) -> str:
+    """The shown text; the best value bold, the interval in brackets."""
+    lines = [
+        "| " + " | ".join(_markdown(column.title) for column in table.columns) + " |",
+        "| " + " | ".join("---:" if column.numeric else ":---" for column in table.columns) + " |",
+    ]
+    for row in table.rows:
+        cells = []
+        for cell in row:
+            text = f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text)
+            cells.append(" ".join(filter(None, [text + cell.mark, cell.interval and f"[{cell.interval}]"])))
+        lines.append("| " + " | ".join(cells) + " |")
+    notes = [_markdown(note) for note in table.notes]
+    return "\n\n".join([f"### {_markdown(table.title)}", "\n".join(lines), *notes]) + "\n"
+
+
+def to_latex(table: ReportTable) -> str:
+    """A table for \\input with the package booktabs; other alphabets need a Unicode engine."""
+    spec = "".join("r" if column.numeric else "l" for column in table.columns)
+    lines = [
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{latex(' '.join([table.title + '.', *table.notes]))}}}",
+        rf"  \begin{{tabular}}{{{spec}}}",
+        r"    \toprule",
+        "    " + " & ".join(latex(column.title) for column in table.columns) + r" \\",
+        r"    \midrule",
+    ]
+    lines += ["    " + " & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows]
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}", ""])
+
+
+def _latex_cell(cell: TableCell) -> str:
+    text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
+    mark = rf"\textsuperscript{{{''.join(MARKS.get(one, one) for one in cell.mark)}}}" if cell.mark else ""
+    interval = rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else ""
+    return text + mark + interval
+
+
+def latex(text: str) -> str:
+    """Text with everything LaTeX would act on made harmless."""
+    special = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"{\char34}",
+        "\N{MINUS SIGN}": "$-$",
+        "–": "--",
+        "±": r"$\pm$",
+        "[": "{[}",  # a bracket after \\ would be read as an argument
+        "]": "{]}",
+        **MARKS,
+        **{one: rf"\{one}" for one in "{}$&#%_"},
+    }
+    return "".join(special.get(one, one) for one in text)
+
+
+def _markdown(text: str) -> str:
+    """Text with everything Markdown or the HTML inside it would act on made harmless."""
+    safe = re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escape(text, quote=False))
+    return safe.replace("\n", " ")
