@@ -11,14 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from murmura.core.errors import RunError
+from murmura.evaluation.concentration import concentration, head_share, rank_correlation, ranked_shares
 from murmura.runs.comparison import ComparisonFolder, run_name
-from murmura.studies.analyses.exposure import (
-    concentration,
-    frequencies,
-    head_share,
-    rank_correlation,
-    ranked_shares,
-)
+from murmura.studies.analyses.exposure import frequencies
 from murmura.studies.compare import compare, plan
 from tests.studies.worlds import small_world
 

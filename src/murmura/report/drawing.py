@@ -12,6 +12,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
 from murmura.core.errors import MissingExtraError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+
 
 WIDTH = 10.2  # inches of 72 points
 ROW = 0.27  # inches per line of a chart
@@ -45,54 +47,14 @@ VARIABLES = {
     **{shade: f"--shade-{place}" for place, shade in enumerate(SHADES)},
     **{curve: f"--curve-{place}" for place, curve in enumerate(CURVES)},
 }
-STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "text.color": INK,
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8.5,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": INK,
-    "axes.titlesize": 8.5,
-    "axes.titlelocation": "left",
-    "axes.facecolor": "none",
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.formatter.useoffset": False,
-    "axes.unicode_minus": True,
-    "figure.facecolor": "none",
-    "grid.color": GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": GRID,
-    "ytick.color": GRID,
-    "xtick.labelcolor": MUTED,
-    "ytick.labelcolor": MUTED,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "xtick.major.size": 0,
-    "ytick.major.size": 0,
-    "lines.linewidth": 1.4,
-}
-# A drawing in a file of its own has no page around it: real colours, on white.
-FILE_INK, FILE_MUTED, FILE_GRID = "#222222", "#666666", "#dddddd"
+FILE_MUTED, FILE_GRID = "#666666", "#dddddd"  # of a drawing in a file of its own
 
 
-def file_style(name: str) -> dict[str, Any]:
-    """The style of a drawing in a file of its own; the same drawing of that name has the same bytes."""
-    return {
-        **STYLE,
-        "svg.hashsalt": name,
-        "text.color": FILE_INK,
-        "axes.edgecolor": FILE_GRID,
-        "axes.labelcolor": FILE_INK,
-        "grid.color": FILE_GRID,
-        "xtick.labelcolor": FILE_MUTED,
-        "ytick.labelcolor": FILE_INK,
-        "figure.facecolor": "white",
-    }
+def page_style(name: str, *more: str) -> list[Any]:
+    """The style of drawings; the same drawing of that name has the same bytes."""
+    folder = resources.files("murmura.report")
+    files = (folder.joinpath(f"{one}.mplstyle") for one in ("page", *more))
+    return [*map(str, files), {"svg.hashsalt": name}]
 
 
 @dataclass(frozen=True)
@@ -136,7 +98,7 @@ def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
     from matplotlib.figure import Figure
 
     out = io.StringIO()
-    look: Any = {**STYLE, "svg.hashsalt": name}
+    look = page_style(name)
     with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
         warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
         figure = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")  # SVG counts in points

@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from murmura.report.drawing import FILE_GRID, FILE_MUTED, file_style, require_report
+from murmura.report.drawing import FILE_GRID, FILE_MUTED, page_style, require_report
 from murmura.studies.privacy_plan import PlannedRelease, PublicFigures
 
 LINES = ("#882255", "#d55e00", "#e69f00", "#009e73", "#0072b2", "#332288")
@@ -18,7 +18,7 @@ def privacy_plan_picture(figures: PublicFigures, planned: Sequence[PlannedReleas
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    with style.context(file_style("privacy-plan"), after_reset=True):
+    with style.context(page_style("privacy-plan", "file"), after_reset=True):
         figure = Figure(figsize=(7.5, 4.6), dpi=72, layout="constrained")
         axes = figure.add_subplot()
         for place, epsilon in enumerate(sorted({one.epsilon for one in planned}, reverse=True)):

@@ -12,8 +12,8 @@ from murmura.core.arrays import Bools, Floats, Ids, Ints
 from murmura.core.errors import SettingError
 from murmura.evaluation import Evaluation, metric_of, registry
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
+from murmura.evaluation.paired import PairedDifference, pair_tests
 from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels, is_summary
-from murmura.evaluation.significance import Test, adjust, compare_values, differences, paired
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
 from murmura.runs.run import is_cost
@@ -28,8 +28,6 @@ ACCURACIES = {
     "accuracy": "share of all test samples classified rightly",
     "accuracy/clients": "mean over clients of the share classified rightly",
 }
-TESTS: tuple[Test, ...] = ("t", "wilcoxon")
-ALPHA = 0.05  # a difference is marked below this corrected p
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +43,6 @@ class ModelSummary:
     def label(self) -> str:
         """The model's label."""
         return self.model.label
-
-
-@dataclass(frozen=True)
-class PairedDifference:
-    """One model against a reference on one metric."""
-
-    metric: str
-    label: str
-    reference: str
-    users: int
-    difference: Interval  # label - reference
-    p_t: float  # paired t-test, Holm-corrected
-    p_wilcoxon: float  # Wilcoxon signed-rank test, Holm-corrected
-    ahead: int  # users with a higher value than under the reference
-    level: int
-    behind: int
-
-    @property
-    def sure(self) -> bool:
-        """Whether the difference is more than chance, by the t-test."""
-        return self.p_t < ALPHA
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,30 +209,6 @@ def tests_against(
 ) -> list[PairedDifference]:
     """Each of the others against the reference, corrected for their number; nothing where nobody is common."""
     return pair_tests(key, [(line, first) for first in reference[:1] for line in others])
-
-
-def pair_tests(key: str, pairs: Sequence[tuple[ModelSummary, ModelSummary]]) -> list[PairedDifference]:
-    """The first of every pair against its second, corrected for their number; none without a user of both."""
-    sides = [paired(line.people, other.people, key) for line, other in pairs]
-    known = [place for place, both in enumerate(sides) if len(differences(*both))]
-    by_t, by_rank = (adjust([compare_values(*sides[place], test).p for place in known]) for test in TESTS)
-    apart = {str(place): differences(*sides[place]) for place in known}
-    intervals = bootstrap_intervals(apart)
-    return [
-        PairedDifference(
-            key,
-            pairs[place][0].label,
-            pairs[place][1].label,
-            len(difference),
-            intervals[str(place)],
-            float(p_t),
-            float(p_rank),
-            int((difference > 0).sum()),
-            int((difference == 0).sum()),
-            int((difference < 0).sum()),
-        )
-        for place, p_t, p_rank, difference in zip(known, by_t, by_rank, apart.values())
-    ]
 
 
 def named_tests(

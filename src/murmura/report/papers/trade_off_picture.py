@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from murmura.report.drawing import FILE_MUTED, file_style, require_report
+from murmura.report.drawing import FILE_MUTED, page_style, require_report
 from murmura.studies.trade_offs import NOT_MEASURED, MethodRow, TradeOffs, printed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 COLOURS = {"each update": "#d55e00", "sums alone": "#0072b2", "noisy sums": "#009e73"}
 MARKERS = {"each update": "s", "sums alone": "o", "noisy sums": "D"}
@@ -24,7 +25,7 @@ def trade_off_picture(table: TradeOffs) -> str:
     first = table.columns[0].key
     rows = [row for row in table.rows if not row.reference and row.cells.get(first) is not None]
     rows.sort(key=lambda row: float(row.cells[first] or 0))
-    with style.context(file_style("trade-offs"), after_reset=True):
+    with style.context(page_style("trade-offs", "file"), after_reset=True):
         height = 1.9 + 0.34 * len(rows)  # inches: a line for each, title and legend
         figure = Figure(figsize=(10.5, height), dpi=72)
         axes = figure.add_axes((0.25, 0.85 / height, 0.36, 1 - 1.75 / height))

@@ -18,16 +18,18 @@ from murmura.report.drawing import (
     logarithmic,
     panel_grid,
 )
+from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import Column, ReportTable, TableCell, interval_cell, number_cell, text_cell
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
-from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON
+from murmura.studies.audits.sum_attacks import EPSILON
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
@@ -36,50 +38,16 @@ HEIGHT = 3.4
 PANELS = 4
 UNKNOWN = Interval(math.nan)
 NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
-MAIN = {  # the figure of an attack beside others, the first it has
-    "pm-AUC": ".5 is nothing beyond what is popular anyway",
-    "AUC": ".5 is a guess",
-    EPSILON: "what the canaries of one training prove, at 95 %",
-}
-MEANINGS = {
-    "pm-AUC": "how often an own item scores above others of like popularity: .5 is nothing beyond popularity",
-    "AUC": "how often an own item scores above any other",
-    "TPR@0.1%": "share of somebody's items found before one in 1,000 of the others",
-    "certain recall": "share of somebody's items among the asserted ones",
-    "certain precision": "how often an assertion is right",
-    "F1": "of the asserted items",
-}
-MEANINGS_OF_PEOPLE = {
-    "AUC": "how often somebody who was there scores above one who was not: .5 is a guess",
-    "TPR@0.1%": "share of those who were there found before one in 1,000 who were not",
-    EPSILON: MAIN[EPSILON],
-    CLAIMED: "what the manifest claims; none without noise",
-    "correct": "share of the guesses about canaries that are right",
-}
-VICTIMS = {"round": "people, in rounds", "member": "people", "canary": "canaries"}
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
-GUESSES = {
-    "error/all": "relative squared error over all ratings, known ones included (equation 4)",
-    "error/unknown": "the same over the ratings the attacker did not know",
-    "exact/unknown": "share of those guessed exactly",
-}
-LIES = {
-    "P@10": "precision of those who do not lie",
-    "P@10 clean": "the same without lies",
-    "ER@10": "exposure ratio: share of the lists of people who do not have the target that it is in",
-    "ER@10 clean": "the same without lies",
-    "rank": "mean place of the target among what they do not have",
-    "rank clean": "the same without lies",
-}
-SUMMED = (
-    "This run's channel is a secure sum: nobody reads single updates. The figures say what the sum keeps from "
-    "being read, not what can be learned from it."
-)
-TITLES = {
-    "people": "all ratings of some people",
-    "items": "all ratings of some items",
-    "ratings": "single ratings",
-}
+WORDS = words("audits")
+MAIN: dict[str, str] = WORDS["main"]
+MEANINGS: dict[str, str] = WORDS["meanings"]
+MEANINGS_OF_PEOPLE: dict[str, str] = WORDS["meanings of people"]
+VICTIMS: dict[str, str] = WORDS["victims"]
+GUESSES: dict[str, str] = WORDS["guesses"]
+LIES: dict[str, str] = WORDS["lies"]
+SUMMED: str = WORDS["summed"]
+TITLES: dict[str, str] = WORDS["titles"]
 HINTS_HEIGHT, ROC_HEIGHT = 3.0, 3.0
 Curve = tuple[str, str, str]  # name, attack, score
 

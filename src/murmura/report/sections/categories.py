@@ -6,26 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from murmura.report.drawing import (
-    CENTRAL,
-    FEDERATED,
-    INK,
-    MUTED,
-    PAPER,
-    ROW,
-    Picture,
-    draw,
-    name_rows,
-    short,
-)
+from murmura.report.drawing import CENTRAL, FEDERATED, INK, MUTED, PAPER, ROW, Picture, draw, name_rows, short
 from murmura.report.page import Compared, Section
-from murmura.report.table import number
+from murmura.report.table import Column, ReportTable, estimate_cell, number, number_cell, text_cell
 from murmura.studies.analyses.exposure import Bias
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.table import Column, ReportTable, estimate_cell, number_cell, text_cell
+
 
 MOST_ROWS, MOST_COLUMNS = 24, 20  # of a map that can still be read
 

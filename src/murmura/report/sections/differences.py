@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from murmura.evaluation.paired import PairedDifference
 from murmura.report.page import Compared, Section
-from murmura.report.sections.results import (
-    _metric_column,
-    category_table,
-)
-from murmura.report.summary import PairedDifference, Results
+from murmura.report.sections.results import _metric_column, category_table
+from murmura.report.summary import Results
 from murmura.report.table import (
     MISSING,
     NAME,

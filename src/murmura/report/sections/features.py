@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from murmura.report.drawing import CENTRAL, MUTED, ROW, Picture, draw, legend, name_rows
 from murmura.report.page import Compared, Section
-from murmura.report.table import number
+from murmura.report.table import NAME, Column, ReportTable, number, number_cell, text_cell
 from murmura.studies.analyses.preservation import OVERALL, Preservation, read_preservation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
+
 
 SHOWN = 20  # features of each panel
 Named = Sequence[tuple[str, float]]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Picture, draw, legend
+from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, number_cell, text_cell
 from murmura.studies.groups.group_results import GroupTable, find_groups, group_table
@@ -14,29 +15,10 @@ from murmura.studies.groups.group_results import GroupTable, find_groups, group_
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 HEIGHT = 5.6
 
-# Printed in table 3 of the paper, which took them from the methods' own papers: rounds, ml-100k, ml-1m (RMSE).
-# What it calls MovieLens 100K is ml-latest-small for FedSPLIT and ml-100k for the others.
-RIVALS = (
-    ("CLFM-VFL", "175", 1.00, None),
-    ("FedRec (SVD++)", "100", 0.92, 0.84),
-    ("homomorphic encryption", "100", 1.03, None),
-    ("FCMF", "50", 0.95, 0.88),
-    ("FedRecon", "500", None, 0.90),
-    ("FedGNN", "more than 1", 0.92, 0.84),
-    ("two-order FedMMF", "more than 1", 0.92, None),
-    ("FedMF", "more than 1", 0.94, 0.87),
-    ("FCF", "more than 1", 0.95, 0.87),
-)
-
-# Printed in its table 2: groups, improved, gain and loss with their intervals, both correlations.
-PRINTED = {
-    "ml-latest-small": (365, 359, -0.22, 0.008, 0.07, 0.092, -0.06, -0.11),
-    "ml-1m": (1422, 1420, -0.31, 0.005, 0.07, 0.381, -0.12, -0.16),
-}
-# Printed in its section 4.3 for ml-1m: the share of groups at or below a cut-off, and their mean.
-PRINTED_WITHIN = {0.84: (0.3045, 0.76), 0.96: (0.6828, 0.84)}
+PRINTED = words("fedsplit-printed")
 
 
 def section(compared: Compared) -> Section | None:
@@ -95,7 +77,7 @@ def improvement_table(found: GroupTable) -> ReportTable:
         changes = (one.gain, one.gain_reach, one.loss, one.loss_reach)
         values = (one.groups, one.improved, *changes, one.members_pearson, one.ratings_pearson)
         rows.append((text_cell(one.model), *map(number_cell, values, (0, 0, 3, 3, 3, 3, 2, 2))))
-    for data, printed in PRINTED.items():
+    for data, printed in PRINTED["improved"].items():
         name = text_cell(f"FedSPLIT on {data}, printed")
         rows.append((name, *map(number_cell, printed, (0, 0, 2, 3, 2, 3, 2, 2))))
     columns = (
@@ -119,7 +101,7 @@ def within_table(found: GroupTable) -> ReportTable:
         for one in found.summaries()
         for cut, held in one.within.items()
     ]
-    for cut, (share, mean) in PRINTED_WITHIN.items():
+    for cut, (share, mean) in PRINTED["within"].items():
         name = text_cell("FedSPLIT on ml-1m, printed")
         rows.append((name, number_cell(cut, 2), number_cell(share, 4), number_cell(mean, 2)))
     columns = (
@@ -138,7 +120,7 @@ def error_table(found: GroupTable) -> ReportTable:
         values = (one.kilobytes, one.kilobytes_a_round, one.mse, one.rmse, one.rmse_ratings)
         rows.append((text_cell(one.model), text_cell(one.rounds), *map(number_cell, values, (1, 1, 3, 3, 3))))
     empty = number_cell(None)
-    for name, rounds, small, large in RIVALS:
+    for name, rounds, small, large in PRINTED["rivals"]:
         shown = " / ".join("–" if value is None else f"{value:.2f}" for value in (small, large))
         blank = (empty, empty, empty, empty)
         rows.append((text_cell(f"{name}, printed"), text_cell(rounds), *blank, text_cell(shown)))

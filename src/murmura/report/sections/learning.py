@@ -9,20 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.report.drawing import Picture, curve_legend, curve_styles, draw
-from murmura.report.page import Compared, Section
-from murmura.studies.analyses.learning import (
-    LearnedEntry,
-    LearnedSeed,
-    baseline_of,
-    read_learning,
-    weighted_accuracy,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 from murmura.evaluation.learning_curve import SHARES
 from murmura.evaluation.registry import TARGETS
+from murmura.report.drawing import Picture, curve_legend, curve_styles, draw
+from murmura.report.page import Compared, Section
 from murmura.report.table import (
     NAME,
     NONE,
@@ -38,10 +28,19 @@ from murmura.studies.analyses.learning import (
     AGREEMENT,
     ALPHA,
     WEIGHTS,
+    LearnedEntry,
+    LearnedSeed,
     NoiseTest,
     agreement,
+    baseline_of,
     noise_tests,
+    read_learning,
+    weighted_accuracy,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 MOST = 200  # rounds of a line that are drawn
 MARKS = 10  # markers along a line

@@ -10,26 +10,15 @@ import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.registry import is_error, is_of_labels
-from murmura.report.drawing import (
-    GRID,
-    MUTED,
-    PAPER,
-    ROW,
-    SHADES,
-    Picture,
-    draw,
-    legend,
-    name_rows,
-    panel_grid,
-)
+from murmura.report.drawing import GRID, MUTED, PAPER, ROW, SHADES, Picture, draw, legend, name_rows, panel_grid
 from murmura.report.page import Compared, Section
-from murmura.report.sections.planes import coverage_plot
+from murmura.report.sections.planes import colour, coverage_plot, kinds, metric_caption, shape
 from murmura.report.summary import ModelSummary, Results, better, is_number, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.sections.planes import colour, kinds, metric_caption, shape
+
 
 PER_ROW = 5  # metrics side by side
 EDGES = (0.0, 0.1, 0.2, 0.4)  # of a metric of lists, user by user

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from murmura.report.page import Compared, Section
 from murmura.report.summary import Results, summarise, title
-from murmura.report.table import (
-    NAME,
-    Column,
-    ReportTable,
-    decimals_for,
-    estimate_cell,
-    text_cell,
-)
+from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, text_cell
 
 
 def section(compared: Compared) -> Section | None:

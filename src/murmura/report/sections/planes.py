@@ -6,17 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from murmura.evaluation.pareto import pareto_front
-from murmura.report.drawing import (
-    CENTRAL,
-    FEDERATED,
-    INK,
-    MUTED,
-    PAPER,
-    Picture,
-    draw,
-    panel_grid,
-    short,
-)
+from murmura.report.drawing import CENTRAL, FEDERATED, INK, MUTED, PAPER, Picture, draw, note, panel_grid, short
 from murmura.report.page import Compared, Section
 from murmura.report.summary import ModelSummary, Results, badness, better, is_number, title
 from murmura.report.table import decimals_for, number
@@ -24,7 +14,7 @@ from murmura.report.table import decimals_for, number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.drawing import note
+
 
 HEIGHT = 3.4
 LABEL = 48  # characters of an axis' label

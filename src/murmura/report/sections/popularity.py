@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from murmura.core.arrays import Longs
+from murmura.evaluation.concentration import HEAD, ranked_shares
 from murmura.report.drawing import (
     CURVES,
     INK,
@@ -22,14 +23,14 @@ from murmura.report.drawing import (
     short,
 )
 from murmura.report.page import Compared, Section
+from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
 from murmura.runs.sweep import Sweep, value_text
-from murmura.studies.analyses.exposure import Frequencies, ranked_shares
+from murmura.studies.analyses.exposure import Frequencies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
-from murmura.studies.analyses.exposure import HEAD
+
 
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3

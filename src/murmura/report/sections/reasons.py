@@ -22,15 +22,14 @@ from murmura.report.drawing import (
     short,
 )
 from murmura.report.page import Compared, Section
-from murmura.report.table import number
+from murmura.report.table import NAME, Column, ReportTable, number, number_cell, text_cell
 from murmura.runs.parts import read_columns
-from murmura.studies.analyses.fidelity import read_fidelity
+from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity, read_fidelity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
-from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity
+
 
 EXPLAINED = 3  # models whose reasons are drawn
 MOST = 8  # bars of one person; what is left is one more

@@ -8,17 +8,10 @@ from typing import Any
 
 from murmura.core.channel import READABLE
 from murmura.core.method import EVERYTHING
+from murmura.evaluation.paired import ALPHA, PairedDifference
 from murmura.evaluation.registry import is_of_labels
 from murmura.report.page import Compared, Section
-from murmura.report.summary import (
-    ALPHA,
-    ModelSummary,
-    PairedDifference,
-    Results,
-    badness,
-    better,
-    title,
-)
+from murmura.report.summary import ModelSummary, Results, badness, better, title
 from murmura.report.table import (
     MISSING,
     NAME,

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from murmura.report.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, logarithmic, panel_grid, short
+from murmura.report.page import Section, as_yaml
 from murmura.report.table import Column, ReportTable, decimals_for, number_cell, text_cell
+from murmura.runs.parts import read_object
+from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-from murmura.report.page import Section, as_yaml
-from murmura.runs.parts import read_object
-from murmura.runs.search import SearchFolder
 
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
 TALL = 1.5  # inches of a row's panel

@@ -26,7 +26,17 @@ from murmura.report.drawing import (
 )
 from murmura.report.page import Compared, Section
 from murmura.report.summary import title
-from murmura.report.table import decimals_for, number
+from murmura.report.table import (
+    NAME,
+    Column,
+    ReportTable,
+    TableCell,
+    decimals_for,
+    estimate_cell,
+    number,
+    number_cell,
+    text_cell,
+)
 from murmura.runs.sweep import Sweep, value_text
 from murmura.runs.sweep_points import SweepPoint
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
@@ -35,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-from murmura.report.table import NAME, Column, ReportTable, TableCell, estimate_cell, number_cell, text_cell
 
 DISCLOSED = "disclosed"
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis

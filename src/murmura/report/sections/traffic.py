@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,8 @@ from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
 from murmura.report.sections.planes import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
-from murmura.report.summary import ModelSummary, Results, badness
-from murmura.report.table import NAME
+from murmura.report.summary import ModelSummary, Results, badness, title
+from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
 from murmura.runs.run import RunFolder
@@ -34,17 +34,7 @@ from murmura.runs.run import RunFolder
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-from collections.abc import Iterable
 
-from murmura.report.summary import title
-from murmura.report.table import (
-    Column,
-    ReportTable,
-    TableCell,
-    decimals_for,
-    number_cell,
-    text_cell,
-)
 
 UP, DOWN = "kB up/client", "kB down/client"
 

@@ -37,13 +37,7 @@ from murmura.runs.sweep import Sweep, entry_label, write_sweep
 from murmura.runs.trials import Trial, best, name_of, side
 from murmura.studies.analyses.preservation import preserve_entries
 from murmura.studies.audits.audit import audit_entries
-from murmura.studies.compare import (
-    Comparison,
-    ComparisonEntry,
-    one_run,
-    run_entries,
-    usual_settings,
-)
+from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, usual_settings
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.attempt import attempt
