@@ -179,7 +179,7 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
 
 def below_mostpop(plan: Comparison, lines: list[EntryMeans]) -> tuple[dict[str, str], str]:
     """By label the metric in which a method is below MostPop, the first of lists there is, and what to say."""
-    from murmura.report.summary import badness
+    from murmura.evaluation.metric_names import badness
     from murmura.studies.compare import BELOW_MOSTPOP
 
     named = {entry.label for entry in plan.entries if entry.model == "mostpop"}

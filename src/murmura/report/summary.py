@@ -9,25 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Ids, Ints
-from murmura.core.errors import SettingError
-from murmura.evaluation import Evaluation, metric_of, registry
+from murmura.evaluation import Evaluation
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
+from murmura.evaluation.metric_names import badness, cutoff, is_cost
 from murmura.evaluation.paired import PairedDifference, pair_tests
-from murmura.evaluation.registry import Better, has_no_cutoff, is_error, is_of_labels, is_summary
+from murmura.evaluation.registry import has_no_cutoff, is_summary
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
-from murmura.runs.run import is_cost
-
-ERRORS = {"RMSE": "root mean squared error", "MSE": "mean squared error", "MAE": "mean absolute error"}
-OVER = {
-    "": "mean over groups, or of all where nobody is grouped",
-    "ratings": "of all held-out ratings",
-    "people": "mean over people",
-}
-ACCURACIES = {
-    "accuracy": "share of all test samples classified rightly",
-    "accuracy/clients": "mean over clients of the share classified rightly",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,46 +86,6 @@ class Results:
 def is_number(estimate: Interval | None) -> bool:
     """Whether there is a value to show."""
     return estimate is not None and math.isfinite(estimate.mean)
-
-
-def cutoff(key: str) -> int:
-    """The 10 of "P@10"; 0 where it is no number."""
-    digits = key.rsplit("@", 1)[-1]
-    return int(digits) if digits.isdecimal() else 0
-
-
-def better(key: str) -> Better:
-    """Which direction is better: costs lower, metrics as their table says, unknown ones higher."""
-    try:
-        return "lower" if is_cost(key) else registry.better(key)
-    except SettingError:
-        return "higher"
-
-
-def _over_clients(key: str) -> str:
-    """What "clients/80" and "rounds/50>80" measure."""
-    share, _, target = key.partition("/")[2].rpartition(">")
-    above = f"clients with a local accuracy above {target} %"
-    return f"rounds until {share} % are {above}" if share else f"share of {above}"
-
-
-def title(key: str) -> str:
-    """What a metric measures, in words; the key itself where nobody knows."""
-    if is_error(key):
-        error, _, over = key.partition("/")
-        return f"{ERRORS[error]} of predicted ratings, {OVER[over]}"
-    if is_of_labels(key):
-        return ACCURACIES.get(key) or _over_clients(key)
-    try:
-        return key if is_cost(key) else metric_of(key).title
-    except SettingError:
-        return key
-
-
-def badness(key: str, value: float) -> float:
-    """A number that is smaller for a better value."""
-    direction = better(key)
-    return -value if direction == "higher" else abs(value) if direction == "zero" else value
 
 
 def summarise(folder: ComparisonFolder) -> Results:

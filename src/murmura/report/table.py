@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeVar
@@ -64,6 +64,36 @@ def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T
     """A table with a row for each that was found."""
     rows = tuple(tuple(cell(one) for _, cell in fields) for one in found)
     return ReportTable(name, title, tuple(column for column, _ in fields), rows, notes)
+
+
+def plain_table(
+    name: str,
+    title: str,
+    heads: Sequence[str | Column],
+    rows: Iterable[Sequence[Any]],
+    *notes: str,
+    meanings: Mapping[str, str] = {},
+) -> ReportTable:
+    """A table of plain values: text, an interval, a number with its decimals; a dash where there is none.
+
+    A heading stands over numbers where no text is below it, and `meanings` may say what it is.
+    """
+    cells = tuple(tuple(_cell(value) for value in row) for row in rows)
+    columns = []
+    for place, head in enumerate(heads):
+        words = any(isinstance(row[place].value, str) for row in cells) or not cells
+        columns.append(Column(head, meanings.get(head, ""), not words) if isinstance(head, str) else head)
+    return ReportTable(name, title, tuple(columns), cells, notes)
+
+
+def _cell(value: Any) -> TableCell:
+    if isinstance(value, TableCell):
+        return value
+    if isinstance(value, str):
+        return text_cell(value)
+    if isinstance(value, Interval):
+        return interval_cell(value)
+    return number_cell(*value) if isinstance(value, tuple) else number_cell(value)
 
 
 FORMATS = ("csv", "md", "tex", "json")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
+
+T = TypeVar("T")
 
 
 def printable(text: object) -> str:
@@ -33,6 +36,17 @@ def read_object(run: Run, name: str) -> dict[str, Any]:
         raise RunError(
             f"{run.path / name} must hold an object, but holds {type(found).__name__}; run it again."
         )
+    return found
+
+
+def read_typed(run: Run, name: str, kind: type[T], key: str, again: str) -> T | None:
+    """What stands under a key of a JSON part, checked to be of that kind; None where there is no such part."""
+    if not run.has(name):
+        return None
+    try:
+        found: T = TypeAdapter(kind).validate_python(read_object(run, name)[key])
+    except (KeyError, ValidationError):
+        raise RunError(f"{run.path / name} is damaged: delete it and {again}.") from None
     return found
 
 

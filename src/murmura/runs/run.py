@@ -11,7 +11,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.evaluation.registry import has_no_cutoff
+from murmura.evaluation.metric_names import is_cost
 from murmura.runs.parts import printable, read_columns, read_grid, read_numbers, read_object
 
 LISTS, ITEM_ROWS = "recommendations.tsv", "item_rows.csv"
@@ -118,8 +118,3 @@ class RunFolder:
         if not self.run.has(ITEM_ROWS):
             return None
         return dict(read_columns(self.run, ITEM_ROWS, item=str, sent=int))
-
-
-def is_cost(key: str) -> bool:
-    """Metrics are "P@10", errors of ratings or accuracies; what else has no cut-off is a cost."""
-    return "@" not in key and not has_no_cutoff(key)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from murmura.evaluation.intervals import Interval
+from murmura.evaluation.metric_names import better
 from murmura.evaluation.paired import ALPHA, PairedDifference
 from murmura.report.sections.differences import pair_table, paired_table
-from murmura.report.summary import ModelSummary, Results, better, named_tests, summarise, tests_against
+from murmura.report.summary import ModelSummary, Results, named_tests, summarise, tests_against
 from murmura.report.table import (
     NONE,
     Column,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from murmura.audit.judge import FALSE_ALARMS
 from murmura.evaluation.intervals import Interval
@@ -22,7 +22,7 @@ from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
-from murmura.report.table import Column, ReportTable, TableCell, interval_cell, number_cell, text_cell
+from murmura.report.table import ReportTable, TableCell, plain_table
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
 from murmura.studies.audits.sum_attacks import EPSILON
 
@@ -126,28 +126,23 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
     """A row for each entry: how well it predicts, what it sends, and every figure."""
     keys, figures = [*_accuracy(results), SENT], audit_figures(found)
     lines = {line.label: line.values for line in results.lines}
-    rows = [
+    rows: list[Sequence[Any]] = [
         (
-            text_cell(label),
-            *(number_cell(lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
-            *(interval_cell(figure.of(audit)) for figure in figures),
+            label,
+            *((lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
+            *(f.of(audit) for f in figures),
         )
         for label, audit in found.items()
     ]
     most = max(found.values(), key=lambda audit: len(audit.points))
-    blind = [interval_cell(figure.without(most)) for figure in figures]
-    rows.append((text_cell("no letter read"), *(number_cell(None) for _ in keys), *blind))
-    columns = (
-        Column("model", numeric=False),
-        *map(Column, keys),
-        *(Column(f.name, f.meaning) for f in figures),
-    )
+    rows.append(("no letter read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
     titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
     notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
     notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed and not audit.read_sums]
+    heads, meanings = ["model", *keys, *(f.name for f in figures)], {f.name: f.meaning for f in figures}
     title = "How well it predicts, and what its letters give away"
-    return ReportTable("audit", title, columns, tuple(rows), tuple(notes))
+    return plain_table("audit", title, heads, rows, *notes, meanings=meanings)
 
 
 def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Picture | None:
@@ -173,6 +168,10 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Pic
     )
 
 
+def _mean(values: Mapping[str, Interval] | None, key: str) -> float:
+    return (values or {}).get(key, UNKNOWN).mean
+
+
 def _accuracy(results: Results) -> list[str]:
     """The errors over groups and over ratings, or the metric the models are ordered by."""
     errors: list[str] = [key for key in ("MSE", "RMSE/ratings") if key in results.metrics]
@@ -196,30 +195,21 @@ def findings_table(found: Audit) -> ReportTable | None:
     if not about_items:
         return None
     keys = list(about_items[0].values)
-    rows = tuple(
-        (
-            text_cell(one.attack),
-            text_cell(f"{one.victims:,} {'groups' if one.of == 'client' and found.grouped else 'people'}"),
-            *(interval_cell(one.values[key]) for key in keys),
-        )
+    clients = "groups" if found.grouped else "people"
+    rows = (
+        (one.attack, f"{one.victims:,} {clients if one.of == 'client' else 'people'}", *one.values.values())
         for one in about_items
     )
-    columns = (
-        Column("attack", numeric=False),
-        Column("victims", numeric=False),
-        *(Column(key, MEANINGS.get(key, "")) for key in keys),
-    )
     matched = min(one.matched for one in about_items)
-    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items)
-    notes = (
-        *titles,
+    notes = [
+        *([SUMMED] if found.summed and not found.read_sums else []),
+        *dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items),
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
         f"{seeds_sentence(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
-    )
-    if found.summed and not found.read_sums:
-        notes = (SUMMED, *notes)
-    return ReportTable("audit", "What was found, beside attackers who read no letter", columns, rows, notes)
+    ]
+    title = "What was found, beside attackers who read no letter"
+    return plain_table("audit", title, ["attack", "victims", *keys], rows, *notes, meanings=MEANINGS)
 
 
 def presence_table(found: Audit) -> ReportTable | None:
@@ -228,21 +218,13 @@ def presence_table(found: Audit) -> ReportTable | None:
     if not asked:
         return None
     keys = [key for key in MEANINGS_OF_PEOPLE if any(key in one.values for one in asked)]
-    rows = tuple(
-        (
-            text_cell(one.attack),
-            text_cell(f"{one.victims:,} {VICTIMS[one.of]}"),
-            *(interval_cell(one.values.get(key, UNKNOWN)) for key in keys),
-        )
+    rows = (
+        (one.attack, f"{one.victims:,} {VICTIMS[one.of]}", *(one.values.get(key, UNKNOWN) for key in keys))
         for one in asked
     )
-    columns = (
-        Column("attack", numeric=False),
-        Column("victims", numeric=False),
-        *(Column(key, MEANINGS_OF_PEOPLE[key]) for key in keys),
-    )
-    notes = (*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}.")
-    return ReportTable("audit-presence", "Who was there", columns, rows, notes)
+    notes = [*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}."]
+    heads, title = ["attack", "victims", *keys], "Who was there"
+    return plain_table("audit-presence", title, heads, rows, *notes, meanings=MEANINGS_OF_PEOPLE)
 
 
 def roc_picture(found: Audit) -> Picture | None:
@@ -276,56 +258,46 @@ def roc_picture(found: Audit) -> Picture | None:
 
 def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | None:
     """Errors of guessed ratings at some shares of hints, beside the guesses of who read no update."""
-    unknown = {key: meaning for key, meaning in GUESSES.items() if key != "error/all"}
+    unknown = [key for key in GUESSES if key != "error/all"]
     shown = [one for one in found.points if any(math.isclose(one.share, share) for share in shares)]
-    alone = {(one.kind, one.share): one for one in shown if one.attack == HINTS}
+    alone = {(one.kind, one.share): one.values for one in shown if one.attack == HINTS}
     if not shown:
         return None
-    rows = tuple(
+    rows = (
         (
-            text_cell(one.kind),
+            one.kind,
             TableCell(one.share, f"{100 * one.share:.0f} %"),
-            *(interval_cell(one.values[key]) for key in GUESSES),
-            *(interval_cell(alone[one.kind, one.share].values[key]) for key in unknown),
+            *(one.values[key] for key in GUESSES),
+            *(alone[one.kind, one.share][key] for key in unknown),
         )
         for one in shown
         if one.attack != HINTS
     )
-    columns = (
-        Column("known", "what a share is known of", numeric=False),
-        Column("share"),
-        *(Column(key, meaning) for key, meaning in GUESSES.items()),
-        *(
-            Column(f"no letter: {key.split('/')[0]}", f"{meaning}, by who read no letter")
-            for key, meaning in unknown.items()
-        ),
-    )
-    return ReportTable("audit-ratings", "Guessed ratings, by what was known before", columns, rows)
+    blind = {f"no letter: {key.split('/')[0]}": f"{GUESSES[key]}, by who read no letter" for key in unknown}
+    meanings = {"known": "what a share is known of", **GUESSES, **blind}
+    heads, title = ["known", "share", *GUESSES, *blind], "Guessed ratings, by what was known before"
+    return plain_table("audit-ratings", title, heads, rows, meanings=meanings)
 
 
 def poisoning_table(found: Audit) -> ReportTable | None:
     """Every training with liars, beside the same one without."""
     if not found.poisonings:
         return None
-    keys = list(LIES)
-    rows = tuple(
+    rows = (
         (
-            text_cell(one.attack),
-            text_cell(f"{one.liars:,} of {one.clients:,}"),
-            text_cell(f"{one.target} ({one.owners:,} owners)" if one.target else "–"),
-            *(interval_cell(one.values[key]) for key in keys),
+            one.attack,
+            f"{one.liars:,} of {one.clients:,}",
+            f"{one.target} ({one.owners:,} owners)" if one.target else "–",
+            *(one.values[key] for key in LIES),
         )
         for one in found.poisonings
     )
-    columns = (
-        Column("attack", numeric=False),
-        Column("liars", numeric=False),
-        Column("target", numeric=False),
-        *(Column(key, meaning) for key, meaning in LIES.items()),
-    )
-    titles = dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings)
-    notes = (*titles, f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.")
-    return ReportTable("audit-poisoning", "What liars make of everybody else's lists", columns, rows, notes)
+    notes = [
+        *dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings),
+        f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.",
+    ]
+    heads, title = ["attack", "liars", "target", *LIES], "What liars make of everybody else's lists"
+    return plain_table("audit-poisoning", title, heads, rows, *notes, meanings=LIES)
 
 
 def seeds_sentence(found: Audit) -> str:

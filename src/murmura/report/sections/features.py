@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from murmura.report.drawing import CENTRAL, MUTED, ROW, Picture, draw, legend, name_rows
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, number, number_cell, text_cell
+from murmura.report.table import Column, ReportTable, number, plain_table
 from murmura.studies.analyses.preservation import OVERALL, Preservation, read_preservation
 
 if TYPE_CHECKING:
@@ -69,15 +69,15 @@ def _panel(axes: Axes, title: str, bars: Named, other: set[str]) -> None:
 
 def preservation_table(found: Sequence[Preservation]) -> ReportTable:
     """Table 6.2: quartiles of the share of a person's features that are informative in her list, too."""
-    rows = [
-        (text_cell(one.label), text_cell(most), *(number_cell(value, 3) for value in (*three, one.overall)))
+    rows = (
+        (one.label, most, *((value, 3) for value in (*three, one.overall)))
         for one in found
         for most, three in one.kept.items()
-    ]
+    )
     note = (
         "Of a person's most informative features the share that is informative in her list of recommendations, "
         f"too: quartiles over people. overlap@{OVERALL}: of everyone's {OVERALL} most informative features the "
         "share that is among those of all lists together."
     )
-    columns = (NAME, *map(Column, ("features", "Q1", "Q2", "Q3", f"overlap@{OVERALL}")))
-    return ReportTable("features", "Features before and after recommendation", columns, tuple(rows), (note,))
+    heads: list[str | Column] = ["model", Column("features"), "Q1", "Q2", "Q3", f"overlap@{OVERALL}"]
+    return plain_table("features", "Features before and after recommendation", heads, rows, note)

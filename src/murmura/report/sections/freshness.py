@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from murmura.evaluation.metric_names import title
 from murmura.report.drawing import MUTED, Picture, curve_legend, curve_styles, draw, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.sections.sweep import Curves, _cell, _number
-from murmura.report.summary import title
 from murmura.report.table import NAME, Column, ReportTable, TableCell, number_cell, text_cell
 from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint, freshness
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Picture, draw, legend
 from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
-from murmura.report.table import Column, ReportTable, number_cell, text_cell
+from murmura.report.table import Column, ReportTable, plain_table
 from murmura.studies.groups.group_results import GroupTable, find_groups, group_table
 
 if TYPE_CHECKING:
@@ -72,70 +73,43 @@ def gain_picture(found: GroupTable) -> Picture:
 
 def improvement_table(found: GroupTable) -> ReportTable:
     """Table 2."""
-    rows = []
+    heads = words("groups")["improvement"]
+    digits, printed = (0, 0, 3, 3, 3, 3, 2, 2), (0, 0, 2, 3, 2, 3, 2, 2)
+    rows: list[Sequence[Any]] = []
     for one in found.summaries():
         changes = (one.gain, one.gain_reach, one.loss, one.loss_reach)
         values = (one.groups, one.improved, *changes, one.members_pearson, one.ratings_pearson)
-        rows.append((text_cell(one.model), *map(number_cell, values, (0, 0, 3, 3, 3, 3, 2, 2))))
-    for data, printed in PRINTED["improved"].items():
-        name = text_cell(f"FedSPLIT on {data}, printed")
-        rows.append((name, *map(number_cell, printed, (0, 0, 2, 3, 2, 3, 2, 2))))
-    columns = (
-        Column("model", numeric=False),
-        Column("groups", "of all groupings"),
-        Column("improved", "groups with a smaller error than alone"),
-        Column("gain", "mean change of the MSE of those"),
-        Column("± gain", "half of its 95 % interval over groups (t)"),
-        Column("loss", "mean change of the MSE of the others"),
-        Column("± loss", "half of its 95 % interval over groups (t)"),
-        Column("r members", "correlation of the change with the members"),
-        Column("r ratings", "correlation of the change with the ratings"),
-    )
-    return ReportTable("groups", "Groups that gain (the paper's table 2)", columns, tuple(rows))
+        rows.append((one.model, *zip(values, digits)))
+    for data, values in PRINTED["improved"].items():
+        rows.append((f"FedSPLIT on {data}, printed", *zip(values, printed)))
+    title = "Groups that gain (the paper's table 2)"
+    return plain_table("groups", title, ["model", *heads], rows, meanings=heads)
 
 
 def within_table(found: GroupTable) -> ReportTable:
     """How many groups are at or below the cut-offs of section 4.3."""
-    rows = [
-        (text_cell(one.model), number_cell(cut, 2), number_cell(held.share, 4), number_cell(held.mean, 3))
+    rows: list[Sequence[Any]] = [
+        (one.model, (cut, 2), (held.share, 4), (held.mean, 3))
         for one in found.summaries()
         for cut, held in one.within.items()
     ]
     for cut, (share, mean) in PRINTED["within"].items():
-        name = text_cell("FedSPLIT on ml-1m, printed")
-        rows.append((name, number_cell(cut, 2), number_cell(share, 4), number_cell(mean, 2)))
-    columns = (
-        Column("model", numeric=False),
-        Column("MSE at most"),
-        Column("share", "of all groups"),
-        Column("their MSE", "mean over these groups"),
-    )
-    return ReportTable("groups-within", "Groups at or below a cut-off", columns, tuple(rows))
+        rows.append(("FedSPLIT on ml-1m, printed", (cut, 2), (share, 4), (mean, 2)))
+    heads = ["model", "MSE at most", "share", "their MSE"]
+    meanings = {"share": "of all groups", "their MSE": "mean over these groups"}
+    return plain_table("groups-within", "Groups at or below a cut-off", heads, rows, meanings=meanings)
 
 
 def error_table(found: GroupTable) -> ReportTable:
     """Table 3: what was measured here, then what the paper prints of others."""
-    rows = []
+    rows: list[Sequence[Any]] = []
     for one in found.errors():
         values = (one.kilobytes, one.kilobytes_a_round, one.mse, one.rmse, one.rmse_ratings)
-        rows.append((text_cell(one.model), text_cell(one.rounds), *map(number_cell, values, (1, 1, 3, 3, 3))))
-    empty = number_cell(None)
-    for name, rounds, small, large in PRINTED["rivals"]:
-        shown = " / ".join("–" if value is None else f"{value:.2f}" for value in (small, large))
-        blank = (empty, empty, empty, empty)
-        rows.append((text_cell(f"{name}, printed"), text_cell(rounds), *blank, text_cell(shown)))
-    columns = (
-        Column("model", numeric=False),
-        Column("rounds", "exchanges of models"),
-        Column("kB up", "sent by a client in all"),
-        Column("a round", "kB sent by a client in each round, where there are several"),
-        Column("MSE", "mean over groups; all ratings for a centralised model"),
-        Column("RMSE", "mean over groups; all ratings for a centralised model"),
-        Column("RMSE/ratings", "over all ratings; of rivals ml-100k / ml-1m as printed"),
-    )
-    notes = (
-        "Rivals' numbers are as printed, on ml-100k / ml-1m and splits of their own, their bytes unknown.",
-    )
-    return ReportTable(
-        "group-errors", "Errors, rounds and bytes (the paper's table 3)", columns, tuple(rows), notes
-    )
+        rows.append((one.model, one.rounds, *zip(values, (1, 1, 3, 3, 3))))
+    for name, rounds, *errors in PRINTED["rivals"]:
+        shown = " / ".join("–" if value is None else f"{value:.2f}" for value in errors)
+        rows.append((f"{name}, printed", rounds, None, None, None, None, shown))
+    told = words("groups")["errors"]
+    heads = [Column("model", numeric=False), *(Column(key, meaning) for key, meaning in told.items())]
+    note = "Rivals' numbers are as printed, on ml-100k / ml-1m and splits of their own, their bytes unknown."
+    return plain_table("group-errors", "Errors, rounds and bytes (the paper's table 3)", heads, rows, note)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from murmura.core.arrays import Floats
+from murmura.evaluation.metric_names import better, title
 from murmura.evaluation.registry import is_error, is_of_labels
 from murmura.report.drawing import GRID, MUTED, PAPER, ROW, SHADES, Picture, draw, legend, name_rows, panel_grid
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import colour, coverage_plot, kinds, metric_caption, shape
-from murmura.report.summary import ModelSummary, Results, better, is_number, title
+from murmura.report.summary import ModelSummary, Results, is_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

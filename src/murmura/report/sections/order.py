@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from murmura.evaluation.metric_names import title
 from murmura.report.page import Compared, Section
-from murmura.report.summary import Results, summarise, title
+from murmura.report.summary import Results, summarise
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, text_cell
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from murmura.evaluation.metric_names import badness, better, title
 from murmura.evaluation.pareto import pareto_front
 from murmura.report.drawing import CENTRAL, FEDERATED, INK, MUTED, PAPER, Picture, draw, note, panel_grid, short
 from murmura.report.page import Compared, Section
-from murmura.report.summary import ModelSummary, Results, badness, better, is_number, title
+from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import decimals_for, number
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from murmura.report.drawing import (
     short,
 )
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, number_cell, text_cell
+from murmura.report.table import ReportTable, plain_table
 from murmura.runs.sweep import Sweep, value_text
 from murmura.studies.analyses.exposure import Frequencies
 
@@ -183,14 +183,10 @@ def frequency_table(found: Sequence[Frequencies]) -> ReportTable | None:
     keys = sorted(every, key=lambda key: not key.startswith("updates"))
     if not keys:
         return None
-    rows = [
-        (text_cell(label), *(number_cell(summary.get(key), 3) for key in keys)) for label, summary in summaries
-    ]
+    rows = ((label, *((summary.get(key), 3) for key in keys)) for label, summary in summaries)
     note = (
         f"head: the share that falls on the most popular {100 * HEAD:g} % of the items seen in training. Gini: "
         "0 = all of them equally often, 1 = one only. rho: Spearman's rank correlation with popularity."
     )
-    columns = (NAME, *(Column(key) for key in keys))
-    return ReportTable(
-        "frequency", "Updates and recommendations against popularity", columns, tuple(rows), (note,)
-    )
+    title = "Updates and recommendations against popularity"
+    return plain_table("frequency", title, ["model", *keys], rows, note)

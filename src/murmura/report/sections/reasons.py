@@ -22,7 +22,7 @@ from murmura.report.drawing import (
     short,
 )
 from murmura.report.page import Compared, Section
-from murmura.report.table import NAME, Column, ReportTable, number, number_cell, text_cell
+from murmura.report.table import ReportTable, number, plain_table
 from murmura.runs.parts import read_columns
 from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity, read_fidelity
 
@@ -140,30 +140,18 @@ def _said(one: ExplainedItem) -> str:
 
 def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
     """How often an item leaves the list, and its place, without a reason."""
-    rows = [
-        (
-            text_cell(one.label),
-            number_cell(one.seeds),
-            number_cell(one.people),
-            number_cell(one.shared, 1),
-            *(number_cell(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS),
-        )
-        for one in found
-    ]
-    columns = (
-        NAME,
-        Column("seeds"),
-        Column("people", "who share a feature with their first item"),
-        Column("features", "that they share with it, on average"),
-        *(
-            Column(f"{reason}, {LENGTH}", f"the item leaves the first {LENGTH} without it")
-            for reason in REASONS
-        ),
-        *(Column(f"{reason}, 1", "the item is no longer the first without it") for reason in REASONS),
-    )
+    shares = ([(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS] for one in found)
+    rows = ((one.label, one.seeds, one.people, (one.shared, 1), *own) for one, own in zip(found, shares))
+    meanings = {
+        "people": "who share a feature with their first item",
+        "features": "that they share with it, on average",
+        **{f"{reason}, {LENGTH}": f"the item leaves the first {LENGTH} without it" for reason in REASONS},
+        **{f"{reason}, 1": "the item is no longer the first without it" for reason in REASONS},
+    }
     note = (
         f"How often the first item of a person's list leaves it ({LENGTH} items), or the first place (1), when "
         "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
         "the one with the largest term, one of those it shares with her at random."
     )
-    return ReportTable("fidelity", "Fidelity of reasons by removal", columns, tuple(rows), (note,))
+    heads = ["model", "seeds", *meanings]
+    return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note, meanings=meanings)

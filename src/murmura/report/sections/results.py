@@ -8,10 +8,11 @@ from typing import Any
 
 from murmura.core.channel import READABLE
 from murmura.core.method import EVERYTHING
+from murmura.evaluation.metric_names import badness, better, is_cost, title
 from murmura.evaluation.paired import ALPHA, PairedDifference
 from murmura.evaluation.registry import is_of_labels
 from murmura.report.page import Compared, Section
-from murmura.report.summary import ModelSummary, Results, badness, better, title
+from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import (
     MISSING,
     NAME,
@@ -26,7 +27,6 @@ from murmura.report.table import (
     text_cell,
 )
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
-from murmura.runs.run import is_cost
 from murmura.studies.compare import BELOW_MOSTPOP
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from murmura.report.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, logarithmic, panel_grid, short
@@ -22,37 +23,6 @@ if TYPE_CHECKING:
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
 TALL = 1.5  # inches of a row's panel
 LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
-
-
-def history_plot(trials: Sequence[Trial], metric: str, name: str = "search-history") -> Picture | None:
-    """The value of every trial, and the best of the trials up to it."""
-    known = [trial for trial in trials if not math.isnan(trial.value)]
-    if not known:
-        return None
-    places = range(1, len(known) + 1)
-    values = [trial.value for trial in known]
-    tops = best_so_far(values, side(metric))
-
-    def paint(figure: Figure) -> None:
-        from matplotlib.ticker import MaxNLocator
-
-        axes = figure.subplots()
-        axes.step(places, tops, where="post", color=INK, linewidth=1.2)
-        axes.plot(places, values, "o", color=CENTRAL, markersize=4)
-        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        axes.set_xlabel("trial")
-        axes.set_ylabel(f"{metric} on validation")
-
-    winner = best(known, metric)
-    return Picture(
-        name,
-        "Search history",
-        f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
-        "part so far. The test part has no share in it.",
-        f"{len(known)} trials; the best so far goes from {tops[0]:.4g} to {tops[-1]:.4g}, reached in trial "
-        f"{values.index(winner.value) + 1} with {json.dumps(winner.settings)}.",
-        draw(name, 2.4, paint),
-    )
 
 
 def best_so_far(values: Sequence[float], better: Side) -> list[float]:
@@ -133,21 +103,31 @@ def _keys(trials: Sequence[Trial]) -> list[str]:
 def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
     rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
-    rows = {row: mine for row, mine in rows.items() if len(mine) > 1}
+    known = {row: [one for one in mine if not math.isnan(one.value)] for row, mine in rows.items()}
+    rows = {row: mine for row, mine in rows.items() if known[row] and len(mine) > 1}
     if not rows:
         return None
-    down, better = math.ceil(len(rows) / ROWS_ACROSS), side(metric)
-    height = 0.35 + TALL * down
+    across, better = min(ROWS_ACROSS, len(rows)), side(metric)
+    down = math.ceil(len(rows) / across)
+    height = 0.35 + (TALL if across > 1 else 2.0) * down
 
     def paint(figure: Figure) -> None:
-        grid = panel_grid(figure, len(rows), down, ROWS_ACROSS)
+        grid = panel_grid(figure, len(rows), down, across)
         for axes, (row, mine) in zip(grid, rows.items()):
             _row_panel(axes, row, [one.value for one in mine], better)
+        grid[0].set_ylabel(f"{metric} on validation")
 
-    reached = {row: best_so_far([one.value for one in mine], better)[-1] for row, mine in rows.items()}
-    alt = "; ".join(f"{row}: best of {len(rows[row])} trials {value:.4g}" for row, value in reached.items())
-    caption = f"{metric} on the validation part, trial by trial; the line is the best so far."
-    return Picture(name, "Search history", caption, alt, draw(name, height, paint))
+    winners = {row: best(mine, metric) for row, mine in rows.items()}
+    said = (
+        f"{row}: {len(rows[row])} trials, the best {won.value:.4g} in trial {rows[row].index(won) + 1} with "
+        f"{json.dumps(won.settings)}"
+        for row, won in winners.items()
+    )
+    caption = (
+        f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
+        "part so far. The test part has no share in it."
+    )
+    return Picture(name, "Search history", caption, f"{'; '.join(said)}.", draw(name, height, paint))
 
 
 def _row_panel(axes: Axes, row: str, values: list[float], better: Side) -> None:
@@ -178,7 +158,8 @@ def sections(search: SearchFolder) -> list[Section | None]:
     trials, metric, tested = search.trials, search.metric, search.tested.metrics
     data, environment = (read_object(search.run, name) for name in ("data.json", "environment.json"))
     test = _test_table(tested, search.opened or "") if tested else None
-    pictures = history_plot(trials, metric), settings_plot(trials, metric)
+    history = search_picture("search-history", [replace(one, row=search.model) for one in trials], metric)
+    pictures = history, settings_plot(trials, metric)
     return [
         Section.of("choice", "The choice", lead=(_sentence(search),)),
         Section.of("test-part", "The test part", test),

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from murmura.evaluation.metric_names import title
 from murmura.evaluation.pareto import pareto_front
 from murmura.report.drawing import (
     INK,
@@ -25,7 +26,6 @@ from murmura.report.drawing import (
     panel_grid,
 )
 from murmura.report.page import Compared, Section
-from murmura.report.summary import title
 from murmura.report.table import (
     NAME,
     Column,

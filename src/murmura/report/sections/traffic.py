@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from murmura.evaluation.metric_names import badness, title
 from murmura.evaluation.pareto import pareto_front
 from murmura.report.drawing import (
     CENTRAL,
@@ -25,7 +26,7 @@ from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
 from murmura.report.sections.planes import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
-from murmura.report.summary import ModelSummary, Results, badness, title
+from murmura.report.summary import ModelSummary, Results
 from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered

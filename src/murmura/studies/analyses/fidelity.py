@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
-from murmura.core.errors import RunError, SettingError
+from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.score_terms import ScoreTerms
 from murmura.engine.run import Run
+from murmura.runs.parts import read_typed
 from murmura.studies.analyses.entry_runs import EntryRun, entry_runs
 
 FILE = "fidelity.json"
@@ -114,8 +114,4 @@ def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
 
 def read_fidelity(run: Run) -> list[Fidelity]:
     """What a folder keeps of it."""
-    kept: Any = run.read(FILE) if run.has(FILE) else {"entries": []}
-    try:
-        return [Fidelity(**one) for one in kept["entries"]]
-    except (KeyError, TypeError):
-        raise RunError(f"{run.path / FILE} is damaged: delete it and analyse the folder again.") from None
+    return read_typed(run, FILE, list[Fidelity], "entries", "analyse the folder again") or []

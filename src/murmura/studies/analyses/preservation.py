@@ -11,20 +11,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from murmura.algorithms.kgflex.paper import KGFlexPaper, known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, History
-from murmura.core.errors import DataError, RunError
+from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
 from murmura.core.rng import Purpose, Rng, client_secrets
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.parts import read_typed
 from murmura.runs.run import RunFolder
 from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs, entry_runs
 
@@ -159,12 +159,4 @@ def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
 
 def read_preservation(run: Run) -> list[Preservation]:
     """What a folder keeps of it."""
-    kept: Any = run.read(FILE) if run.has(FILE) else {"entries": []}
-    try:
-        pairs = ("before", "after")
-        return [
-            Preservation(**{**one, **{key: [tuple(pair) for pair in one[key]] for key in pairs}})
-            for one in kept["entries"]
-        ]
-    except (KeyError, TypeError):
-        raise RunError(f"{run.path / FILE} is damaged: delete it and analyse the folder again.") from None
+    return read_typed(run, FILE, list[Preservation], "entries", "analyse the folder again") or []
