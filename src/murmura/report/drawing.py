@@ -19,9 +19,11 @@ from murmura.core.errors import MissingExtraError
 from murmura.runs.parts import printable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
     from matplotlib.axis import Axis
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
+else:  # words of annotations, for whoever draws: a section is read without matplotlib, too
+    Axes = Axis = Figure = object
 
 
 WIDTH = 10.2  # inches of 72 points
@@ -221,6 +223,23 @@ def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None
     )
 
 
+def colour_legend(figure: Figure, colours: Mapping[str, str]) -> None:
+    """The legend of bars: a patch of each colour, and its name."""
+    from matplotlib.patches import Patch
+
+    legend(figure, [Patch(color=colour) for colour in colours.values()], list(colours))
+
+
+def few_ticks(axes: Axes, x: int = 0, y: int = 0, whole: bool = False) -> None:
+    """At most so many ticks along an axis, along x at whole numbers alone; 0 leaves them as they are."""
+    from matplotlib.ticker import MaxNLocator
+
+    if x:
+        axes.xaxis.set_major_locator(MaxNLocator(x, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+    if y:
+        axes.yaxis.set_major_locator(MaxNLocator(y))
+
+
 def curve_legend(figure: Figure, styles: Mapping[str, CurveStyle]) -> None:
     """The legend of curves: a line of each, and its name."""
     from matplotlib.lines import Line2D
@@ -239,7 +258,7 @@ def spread_names(figure: Figure) -> None:
     """Move the names of points until none lies on another, on a marker or outside of its panel."""
     for axes in figure.axes:
         names: list[Any] = [text for text in axes.texts if text.get_gid() == NAMED]
-        taken = [_around(point) for line in axes.lines for point in _markers(line)] if names else []
+        taken = [box for line in axes.lines for box in _covered(line)] if names else []
         area = axes.get_window_extent()
         for name in sorted(names, key=lambda one: tuple(-axes.transData.transform(one.xy)[::-1])):
             own = axes.transData.transform(name.xy)
@@ -268,14 +287,13 @@ def _places(own: Any, wide: float, high: float) -> Iterator[tuple[tuple[float, f
             yield (across, up), (x, y, x + wide, y + high)
 
 
-def _markers(line: Any) -> Any:
-    """Where a line has markers; of a long one none is in a name's way."""
-    points = line.get_transform().transform(line.get_xydata()) if len(line.get_xydata()) <= 60 else ()
-    return points if line.get_marker() not in (None, "None", "", "|") else ()
-
-
-def _around(point: Any, reach: float = 3.5) -> Box:
-    return point[0] - reach, point[1] - reach, point[0] + reach, point[1] + reach
+def _covered(line: Any) -> list[Box]:
+    """What a line covers that a name must not: its markers, or the whole of a level one; not a long curve's."""
+    points: Any = line.get_transform().transform(line.get_xydata()) if len(line.get_xydata()) <= 60 else ()
+    if line.get_marker() not in (None, "None", "", "|"):
+        return [(x - 3.5, y - 3.5, x + 3.5, y + 3.5) for x, y in points]
+    level = len(points) == 2 and points[0][1] == points[1][1]
+    return [(points[0][0], points[0][1] - 1, points[1][0], points[1][1] + 1)] if level else []
 
 
 def _meet(one: Box, other: Box) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+GLOSSARY_FILE = "glossary"
+
 
 @cache
 def words(name: str) -> dict[str, Any]:
@@ -22,4 +24,4 @@ def words(name: str) -> dict[str, Any]:
 def terms_of(headings: Iterable[str]) -> dict[str, str]:
     """The words of the glossary that occur."""
     text = "\n".join(headings)
-    return {word: one["means"] for word, one in words("glossary").items() if re.search(one["where"], text)}
+    return {word: one["means"] for word, one in words(GLOSSARY_FILE).items() if re.search(one["where"], text)}

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from murmura.report.drawing import FILE_MUTED, page_style, require_report
+from murmura.report.drawing import FILE_MUTED, Axes, page_style, require_report
 from murmura.studies.trade_offs import NOT_MEASURED, MethodRow, TradeOffs, printed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 
 COLOURS = {"each update": "#d55e00", "sums alone": "#0072b2", "noisy sums": "#009e73"}
 MARKERS = {"each update": "s", "sums alone": "o", "noisy sums": "D"}

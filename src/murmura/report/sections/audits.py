@@ -5,19 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from murmura.audit.judge import FALSE_ALARMS
 from murmura.evaluation.intervals import Interval
-from murmura.report.drawing import (
-    CurveStyle,
-    Picture,
-    curve_legend,
-    curve_styles,
-    draw,
-    logarithmic,
-    panel_grid,
-)
+from murmura.report import drawing
 from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
@@ -25,11 +17,6 @@ from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import ReportTable, TableCell, plain_table
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
 from murmura.studies.audits.sum_attacks import EPSILON
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
@@ -145,7 +132,7 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
     return plain_table("audit", title, heads, rows, *notes, meanings=meanings)
 
 
-def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Picture | None:
+def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> drawing.Picture | None:
     """Accuracy against the figures, one panel each."""
     lines = [_with(line, found[line.label]) for line in results.lines if line.label in found]
     shown = [leak.name for leak in audit_figures(found) if leak.attack or leak.share == KNOWN[1]][-PANELS:]
@@ -153,18 +140,20 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> Pic
         return None
     key = accuracy[-1]
 
-    def paint(figure: Figure) -> None:
-        for place, axes in enumerate(panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)):
+    def paint(figure: drawing.Figure) -> None:
+        for place, axes in enumerate(
+            drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
+        ):
             name = shown[place]
             having = [line for line in lines if is_number(line.values.get(name))]
             scatter(axes, having, name, key, name_y=place == 0)
 
-    return Picture(
+    return drawing.Picture(
         "audit-leaks",
         f"{key} against what the letters give away",
         f"{upwards(key)}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
         "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
-        draw("audit-leaks", HEIGHT, paint),
+        drawing.draw("audit-leaks", HEIGHT, paint),
     )
 
 
@@ -227,32 +216,32 @@ def presence_table(found: Audit) -> ReportTable | None:
     return plain_table("audit-presence", title, heads, rows, *notes, meanings=MEANINGS_OF_PEOPLE)
 
 
-def roc_picture(found: Audit) -> Picture | None:
+def roc_picture(found: Audit) -> drawing.Picture | None:
     """How much is found at how many false alarms, on log scales."""
     curves = {one.attack: one.roc for one in found.findings if one.of == "round" and one.roc}
     if not curves:
         return None
-    styles = curve_styles(list(curves))
+    styles = drawing.curve_styles(list(curves))
 
-    def paint(figure: Figure) -> None:
-        (axes,) = panel_grid(figure, 1, 1, 2)
+    def paint(figure: drawing.Figure) -> None:
+        (axes,) = drawing.panel_grid(figure, 1, 1, 2)
         for name, points in curves.items():
             shown = [(x, y) for x, y in points if y > 0]
             axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
         axes.plot([1e-4, 1], [1e-4, 1], color="0.6", linewidth=0.8, linestyle=":")
-        logarithmic(axes, "x", "y")
+        drawing.logarithmic(axes, "x", "y")
         axes.set_xlabel("false alarms", labelpad=2)
         axes.set_ylabel("found")
-        curve_legend(figure, styles)
+        drawing.curve_legend(figure, styles)
 
     said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
-    return Picture(
+    return drawing.Picture(
         "audit-roc",
         "Rounds somebody was in, found at so many false alarms",
         "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
         "for one, pooled over people. On the dotted line is a guess.",
         f"Found at 0.1 % false alarms: {'; '.join(said)}.",
-        draw("audit-roc", ROC_HEIGHT, paint),
+        drawing.draw("audit-roc", ROC_HEIGHT, paint),
     )
 
 
@@ -306,17 +295,17 @@ def seeds_sentence(found: Audit) -> str:
     return f"seed {found.seed}" if found.seeds == 1 else f"seeds {found.seed} to {last}"
 
 
-def hints_picture(found: Audit) -> Picture | None:
+def hints_picture(found: Audit) -> drawing.Picture | None:
     """A panel for each kind of hint; over all ratings as in the paper, and over the unknown ones."""
     if not found.points:
         return None
     attacks = list(dict.fromkeys(one.attack for one in found.points))
     curves: list[Curve] = [("all ratings (paper)", attacks[0], "error/all")]
     curves += [("unknown ratings", attacks[0], "error/unknown"), ("unknown, no letter", HINTS, "error/unknown")]
-    styles = curve_styles([name for name, *_ in curves])
+    styles = drawing.curve_styles([name for name, *_ in curves])
 
-    def paint(figure: Figure) -> None:
-        row = panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
+    def paint(figure: drawing.Figure) -> None:
+        row = drawing.panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
         for axes, kind in zip(row, TITLES):
             for name, attack, score in curves:
                 _curve(axes, _points(found.points, attack, kind, score), score, styles[name])
@@ -324,16 +313,16 @@ def hints_picture(found: Audit) -> Picture | None:
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
         row[0].set_ylabel("relative error")
-        curve_legend(figure, styles)
+        drawing.curve_legend(figure, styles)
 
-    return Picture(
+    return drawing.Picture(
         "audit-hints",
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
         "Without a letter a person is taken to rate like the mean of what is known of her.",
         _alt(found, attacks),
-        draw("audit-hints", HINTS_HEIGHT, paint),
+        drawing.draw("audit-hints", HINTS_HEIGHT, paint),
     )
 
 
@@ -345,7 +334,7 @@ def _points(points: Sequence[HintFinding], attack: str, kind: str, score: str) -
     ]
 
 
-def _curve(axes: Axes, points: Sequence[HintFinding], score: str, look: CurveStyle) -> None:
+def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: drawing.CurveStyle) -> None:
     x, values = [100 * one.share for one in points], [one.values[score] for one in points]
     axes.plot(x, [one.mean for one in values], **look.line(markersize=3))
     axes.fill_between(

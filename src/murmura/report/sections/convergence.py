@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from murmura.report.drawing import Picture, curve_legend, curve_styles, draw, logarithmic
+from murmura.report.drawing import Figure, Picture, curve_legend, curve_styles, draw, logarithmic
 from murmura.report.page import Section
 from murmura.report.table import Column, Field, ReportTable, number_cell, table_of, text_cell
 from murmura.runs.trials import Trial
 from murmura.studies.analyses.convergence import NEAR, ConvergenceCurve, convergence
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 IN_A_ROW = 8  # names in a row of the legend
 

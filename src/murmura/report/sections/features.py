@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from murmura.report.drawing import CENTRAL, MUTED, ROW, Picture, draw, legend, name_rows
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, number, plain_table
 from murmura.studies.analyses.preservation import OVERALL, Preservation, read_preservation
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 SHOWN = 20  # features of each panel
 Named = Sequence[tuple[str, float]]
@@ -28,21 +22,18 @@ def section(compared: Compared) -> Section | None:
     return Section.of("features", title, preservation_picture(kept[0]), preservation_table(kept))
 
 
-def preservation_picture(found: Preservation) -> Picture:
+def preservation_picture(found: Preservation) -> drawing.Picture:
     """The most informative features of everyone, of own items on the left and of lists on the right."""
     before, after = found.before[:SHOWN], found.after[:SHOWN]
-    height = 0.85 + ROW * max(len(before), len(after))
+    height = 0.85 + drawing.ROW * max(len(before), len(after))
 
-    def paint(figure: Figure) -> None:
-        from matplotlib.patches import Patch
-
+    def paint(figure: drawing.Figure) -> None:
         panels = figure.subplots(1, 2)
         for axes, title, bars, other in zip(
             panels, ("own items", "recommended items"), (before, after), (after, before)
         ):
             _panel(axes, title, bars, {name for name, _ in other})
-        patches = [Patch(color=colour) for colour in (CENTRAL, MUTED)]
-        legend(figure, patches, ["in both", "here alone"])
+        drawing.colour_legend(figure, {"in both": drawing.CENTRAL, "here alone": drawing.MUTED})
 
     lost = [name for name, _ in before if name not in {name for name, _ in found.after}]
     said = (
@@ -50,19 +41,19 @@ def preservation_picture(found: Preservation) -> Picture:
         if lost
         else f"the first {len(before)} are all kept"
     )
-    return Picture(
+    return drawing.Picture(
         "features",
         f"What people decide by, before and after: {found.label}",
         "The information gain of features, summed over people: of their own items against others, and of the "
         "items of their lists against others.",
         f"{number(100 * found.overall, 0)} % of the {OVERALL} most informative features are so after; {said}.",
-        draw("features", height, paint),
+        drawing.draw("features", height, paint),
     )
 
 
-def _panel(axes: Axes, title: str, bars: Named, other: set[str]) -> None:
-    name_rows(axes, [name for name, _ in bars])
-    colours = [CENTRAL if name in other else MUTED for name, _ in bars]
+def _panel(axes: drawing.Axes, title: str, bars: Named, other: set[str]) -> None:
+    drawing.name_rows(axes, [name for name, _ in bars])
+    colours = [drawing.CENTRAL if name in other else drawing.MUTED for name, _ in bars]
     axes.barh(range(len(bars)), [gain for _, gain in bars], 0.62, color=colours)
     axes.set_title(title)
 

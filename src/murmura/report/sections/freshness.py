@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from murmura.evaluation.metric_names import title
-from murmura.report.drawing import MUTED, Picture, curve_legend, curve_styles, draw, logarithmic, note
+from murmura.report.drawing import MUTED, Figure, Picture, curve_legend, curve_styles, draw, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.sections.sweep import Curves, _cell, _number
 from murmura.report.table import NAME, Column, ReportTable, TableCell, number_cell, text_cell
 from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint, freshness
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def section(compared: Compared) -> Section | None:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Picture, draw, legend
+from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Figure, Picture, draw, legend
 from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, plain_table
 from murmura.studies.groups.group_results import GroupTable, find_groups, group_table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 HEIGHT = 5.6
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
 from murmura.evaluation.learning_curve import SHARES
 from murmura.evaluation.registry import TARGETS
-from murmura.report.drawing import Picture, curve_legend, curve_styles, draw
+from murmura.report.drawing import Figure, Picture, curve_legend, curve_styles, draw, few_ticks
 from murmura.report.page import Compared, Section
 from murmura.report.table import (
     NAME,
@@ -37,10 +36,6 @@ from murmura.studies.analyses.learning import (
     read_learning,
     weighted_accuracy,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 MOST = 200  # rounds of a line that are drawn
 MARKS = 10  # markers along a line
@@ -110,8 +105,6 @@ def _drawn(name: str, curves: Mapping[str, Floats], what: str, limits: tuple[flo
     height, styles = 3.7 + 0.2 * rows, curve_styles(list(curves))
 
     def paint(figure: Figure) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         axes = figure.subplots()
         for place, (label, found) in enumerate(curves.items()):
             rounds = _shown(found.shape[1])
@@ -123,7 +116,7 @@ def _drawn(name: str, curves: Mapping[str, Floats], what: str, limits: tuple[flo
                 axes.fill_between(rounds + 1, low, high, color=styles[label].colour, alpha=0.12, linewidth=0)
         axes.set_xlabel("round", labelpad=2)
         axes.set_ylabel(what)
-        axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+        few_ticks(axes, 10, whole=True)
         if limits is not None:
             axes.set_ylim(*limits)
         axes.margins(x=0.01)

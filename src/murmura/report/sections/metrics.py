@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from murmura.core.arrays import Floats
 from murmura.evaluation.metric_names import better, title
 from murmura.evaluation.registry import is_error, is_of_labels
-from murmura.report.drawing import GRID, MUTED, PAPER, ROW, SHADES, Picture, draw, legend, name_rows, panel_grid
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import colour, coverage_plot, kinds, metric_caption, shape
 from murmura.report.summary import ModelSummary, Results, is_number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 PER_ROW = 5  # metrics side by side
 EDGES = (0.0, 0.1, 0.2, 0.4)  # of a metric of lists, user by user
@@ -41,7 +36,7 @@ def in_order(results: Results) -> list[ModelSummary]:
     return [*ranked, *(line for line in results.lines if line not in ranked)]
 
 
-def metric_dots(results: Results) -> list[Picture]:
+def metric_dots(results: Results) -> list[drawing.Picture]:
     """Every metric of the main cut-off as a column of dots with intervals, up to five side by side."""
     if not results.metrics:
         return []
@@ -51,7 +46,7 @@ def metric_dots(results: Results) -> list[Picture]:
     for first in range(0, len(keys), PER_ROW):
         here = keys[first : first + PER_ROW]
 
-        def paint(figure: Figure, here: Sequence[str] = here) -> None:
+        def paint(figure: drawing.Figure, here: Sequence[str] = here) -> None:
             _paint_dots(figure, here, lines)
 
         name = f"metrics-{first // PER_ROW + 1}"
@@ -61,25 +56,27 @@ def metric_dots(results: Results) -> list[Picture]:
             + (", small ticks single seeds." if seeds else ".")
             + kinds(results)
         )
-        svg = draw(name, 0.75 + ROW * len(lines), paint)
+        svg = drawing.draw(name, 0.75 + drawing.ROW * len(lines), paint)
         alt = " ".join(metric_caption(results, key) for key in here)
-        pictures.append(Picture(name, "Metric by metric" if not first else "More metrics", caption, alt, svg))
+        pictures.append(
+            drawing.Picture(name, "Metric by metric" if not first else "More metrics", caption, alt, svg)
+        )
     return pictures
 
 
-def _paint_dots(figure: Figure, keys: Sequence[str], lines: Sequence[ModelSummary]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    for place, axes in enumerate(panel_grid(figure, len(keys), 1, max(3, len(keys)))):
+def _paint_dots(figure: drawing.Figure, keys: Sequence[str], lines: Sequence[ModelSummary]) -> None:
+    for place, axes in enumerate(drawing.panel_grid(figure, len(keys), 1, max(3, len(keys)))):
         key = keys[place]
-        name_rows(axes, [line.label for line in lines], show=place == 0)
+        drawing.name_rows(axes, [line.label for line in lines], show=place == 0)
         for row, line in enumerate(lines):
             if is_number(line.values.get(key)):
                 _dot(axes, row, line, key)
         arrow = {"higher": " →", "lower": " ←", "zero": " → 0"}[better(key)]
         axes.set_title(key + arrow, fontsize=9, pad=14)
-        axes.text(0, 1, _wrapped(title(key)), transform=axes.transAxes, fontsize=7, color=MUTED, va="bottom")
-        axes.xaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 2.5, 5, 10]))
+        axes.text(
+            0, 1, _wrapped(title(key)), transform=axes.transAxes, fontsize=7, color=drawing.MUTED, va="bottom"
+        )
+        drawing.few_ticks(axes, 3)
         axes.margins(x=0.08)
 
 
@@ -87,16 +84,16 @@ def _wrapped(text: str) -> str:
     return text if len(text) <= 32 else text[:31] + "…"
 
 
-def _dot(axes: Axes, row: int, line: ModelSummary, key: str) -> None:
+def _dot(axes: drawing.Axes, row: int, line: ModelSummary, key: str) -> None:
     ink, estimate, seeds = colour(line), line.values[key], line.model.each_seed(key)
     if math.isfinite(estimate.low) and math.isfinite(estimate.high):
         axes.hlines(row, estimate.low, estimate.high, colors=ink, linewidth=1.6)
     if len(seeds) > 1:
         axes.plot(seeds, [row] * len(seeds), "|", color=ink, markersize=7, markeredgewidth=0.7)
-    axes.plot([estimate.mean], [row], shape(line), color=ink, markersize=5.2, markeredgecolor=PAPER)
+    axes.plot([estimate.mean], [row], shape(line), color=ink, markersize=5.2, markeredgecolor=drawing.PAPER)
 
 
-def people_shares(results: Results) -> Picture | None:
+def people_shares(results: Results) -> drawing.Picture | None:
     """How the users' values of the primary metric are spread: the share of users in five bins, per model."""
     key = results.primary
     lines = [line for line in in_order(results) if key in line.people.per_user]
@@ -105,7 +102,7 @@ def people_shares(results: Results) -> Picture | None:
     edges = ERROR_EDGES if is_error(key) else ACCURACY_EDGES if is_of_labels(key) else EDGES
     shares = [bin_shares(line.people.per_user[key], edges) for line in lines]
 
-    def paint(figure: Figure) -> None:
+    def paint(figure: drawing.Figure) -> None:
         _paint_shares(figure, lines, shares, edges)
 
     name = "people"
@@ -117,12 +114,12 @@ def people_shares(results: Results) -> Picture | None:
         else "the users without a single hit"
     )
     those = ", ".join(f"{line.label} {100 * share[0]:.0f} %" for line, share in zip(lines, shares))
-    return Picture(
+    return drawing.Picture(
         name,
         f"Who gets what: {key} user by user",
         f"The share of users by their own {key}. The first part of a bar are {first}.",
         f"Share of users with {key} of {'at most ' if edges[0] else ''}{edges[0]:g}: {those}.",
-        draw(name, 0.8 + ROW * len(lines), paint),
+        drawing.draw(name, 0.8 + drawing.ROW * len(lines), paint),
     )
 
 
@@ -134,20 +131,21 @@ def bin_shares(values: Floats, edges: Sequence[float]) -> list[float]:
 
 
 def _paint_shares(
-    figure: Figure, lines: Sequence[ModelSummary], shares: Sequence[Sequence[float]], edges: Sequence[float]
+    figure: drawing.Figure,
+    lines: Sequence[ModelSummary],
+    shares: Sequence[Sequence[float]],
+    edges: Sequence[float],
 ) -> None:
-    from matplotlib.patches import Patch
-
     axes = figure.subplots()
-    name_rows(axes, [line.label for line in lines])
+    drawing.name_rows(axes, [line.label for line in lines])
     start = np.zeros(len(lines))
-    for place, shade in enumerate(SHADES):
+    for place, shade in enumerate(drawing.SHADES):
         widths = np.array([100 * share[place] for share in shares])
-        look: dict[str, Any] = {"color": shade, "edgecolor": PAPER, "linewidth": 0.8}
+        look: dict[str, Any] = {"color": shade, "edgecolor": drawing.PAPER, "linewidth": 0.8}
         axes.barh(range(len(lines)), widths, left=start, height=0.72, **look)
         start += widths
     axes.set_xlim(0, 100)
     axes.set_xticks(range(0, 101, 25), [f"{tick} %" for tick in range(0, 101, 25)])
-    axes.spines["bottom"].set_color(GRID)
+    axes.spines["bottom"].set_color(drawing.GRID)
     parts = [*(f"up to {edge:g}" if edge else "0" for edge in edges), f"above {edges[-1]:g}"]
-    legend(figure, [Patch(color=shade) for shade in SHADES], parts)
+    drawing.colour_legend(figure, dict(zip(parts, drawing.SHADES)))

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from murmura.evaluation.metric_names import badness, better, title
 from murmura.evaluation.pareto import pareto_front
-from murmura.report.drawing import CENTRAL, FEDERATED, INK, MUTED, PAPER, Picture, draw, note, panel_grid, short
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import decimals_for, number
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 HEIGHT = 3.4
 LABEL = 48  # characters of an axis' label
@@ -31,7 +25,7 @@ def section(compared: Compared) -> Section | None:
 
 def colour(line: ModelSummary) -> str:
     """Centralised and federated models differ in colour, and in shape."""
-    return FEDERATED if line.model.federated else CENTRAL
+    return drawing.FEDERATED if line.model.federated else drawing.CENTRAL
 
 
 def shape(line: ModelSummary) -> str:
@@ -53,7 +47,7 @@ def metric_caption(results: Results, key: str) -> str:
     return f"{key}, best first: {each}."
 
 
-def coverage_plot(results: Results) -> Picture | None:
+def coverage_plot(results: Results) -> drawing.Picture | None:
     """The primary metric against item coverage, or against the next best thing that describes all lists."""
     key = results.primary
     if key is None:
@@ -63,35 +57,35 @@ def coverage_plot(results: Results) -> Picture | None:
     return _plane(results, "coverage", key, other, "right covers more of the catalogue") if other else None
 
 
-def entropy_plot(results: Results) -> Picture | None:
+def entropy_plot(results: Results) -> drawing.Picture | None:
     """The hit rate against the entropy of what is recommended (thesis, figure 6.2)."""
     k = results.cutoffs[0] if results.cutoffs else 0
     return _plane(results, "entropy", f"HR@{k}", f"SE@{k}", "right recommends items more evenly")
 
 
-def _plane(results: Results, name: str, key: str, other: str, right: str) -> Picture | None:
+def _plane(results: Results, name: str, key: str, other: str, right: str) -> drawing.Picture | None:
     """Every model by two metrics; nothing where fewer than two have both."""
     lines = both(results, key, other)
     if len(lines) < 2:
         return None
 
-    def paint(figure: Figure) -> None:
+    def paint(figure: drawing.Figure) -> None:
         axes = figure.subplots()
         best = [line.values for line in front(lines, other, key)]
         steps = [one[other].mean for one in best], [one[key].mean for one in best]
-        axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
+        axes.plot(*steps, drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
         scatter(axes, lines, other, key)
 
-    return Picture(
+    return drawing.Picture(
         name,
         f"{key} against {other}",
         f"{upwards(key)}, {right}; no model is above and right of the stepped line.{kinds(results)}",
         f"{metric_caption(results, key)} {metric_caption(results, other)}",
-        draw(name, HEIGHT, paint),
+        drawing.draw(name, HEIGHT, paint),
     )
 
 
-def cost_plot(results: Results) -> Picture | None:
+def cost_plot(results: Results) -> drawing.Picture | None:
     """The primary metric against each cost, with the Pareto front and the best centralised model as a line.
 
     Bytes have a picture of their own.
@@ -103,25 +97,27 @@ def cost_plot(results: Results) -> Picture | None:
         return None
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
 
-    def paint(figure: Figure) -> None:
-        for place, axes in enumerate(panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)):
+    def paint(figure: drawing.Figure) -> None:
+        for place, axes in enumerate(
+            drawing.panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)
+        ):
             lines = both(results, key, costs[place])
             best = [line.values for line in front(lines, costs[place], key)]
             steps = [one[costs[place]].mean for one in best], [one[key].mean for one in best]
-            axes.plot(*steps, drawstyle="steps-post", color=MUTED, linewidth=1.2)
+            axes.plot(*steps, drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
             scatter(axes, lines, costs[place], key, name_y=place == 0)
             if free:
-                axes.axhline(free[0].values[key].mean, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
+                axes.axhline(free[0].values[key].mean, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
 
     names = ", ".join(line.label for line in front(both(results, key, costs[0]), costs[0], key))
     compared = f" The dotted line is {free[0].label}, the best centralised model." if free else ""
-    return Picture(
+    return drawing.Picture(
         "costs",
         f"{key} against what it costs",
         f"{upwards(key)}, left costs less. The stepped line is the Pareto front: none is better in both."
         + compared,
         f"On the Pareto front of {key} and {costs[0]}: {names}.",
-        draw("costs", HEIGHT, paint),
+        drawing.draw("costs", HEIGHT, paint),
     )
 
 
@@ -151,23 +147,22 @@ def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSumma
     )
 
 
-def scatter(axes: Axes, lines: Sequence[ModelSummary], x: str, y: str, name_y: bool = True) -> None:
+def scatter(axes: drawing.Axes, lines: Sequence[ModelSummary], x: str, y: str, name_y: bool = True) -> None:
     """One marker per model with its interval in y, each named beside it where there is room."""
-    from matplotlib.ticker import MaxNLocator
-
     for line in lines:
         here, there = line.values[x].mean, line.values[y]
         if there.low <= there.high:
             axes.vlines(here, there.low, there.high, colors=colour(line), linewidth=1)
-        axes.plot([here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=PAPER)
+        axes.plot(
+            [here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=drawing.PAPER
+        )
     axes.margins(x=0.09, y=0.12)
     axes.set_xlabel(_named(x), labelpad=3)
     if name_y:
         axes.set_ylabel(_named(y))
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=x.startswith("IC@")))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    drawing.few_ticks(axes, 6, 5, whole=x.startswith("IC@"))
     for line in lines:
-        note(axes, line.values[x].mean, line.values[y].mean, short(line.label), INK, 8)
+        drawing.note(axes, line.values[x].mean, line.values[y].mean, drawing.short(line.label), drawing.INK, 8)
 
 
 def _named(key: str) -> str:

@@ -5,36 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from murmura.core.arrays import Longs
 from murmura.evaluation.concentration import HEAD, ranked_shares
-from murmura.report.drawing import (
-    CURVES,
-    INK,
-    Picture,
-    curve_styles,
-    draw,
-    logarithmic,
-    panel_grid,
-    ramp,
-    short,
-)
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, plain_table
 from murmura.runs.sweep import Sweep, value_text
 from murmura.studies.analyses.exposure import Frequencies
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3
-MOST = len(CURVES)  # models of an ordinary comparison; more lines cannot be told apart
+MOST = len(drawing.CURVES)  # models of an ordinary comparison; more lines cannot be told apart
 Times = Callable[[Frequencies], Longs | None]
 
 
@@ -62,9 +47,9 @@ def panels(found: Sequence[Frequencies], what: Sweep | None) -> list[Panel]:
     if what is None:
         if not 0 < len(found) <= MOST:
             return []
-        styles = curve_styles([one.label for one in found])
+        styles = drawing.curve_styles([one.label for one in found])
         return [Panel("", tuple((one.label, one, styles[one.label].colour) for one in found))]
-    colours = ramp(len(what.values))
+    colours = drawing.ramp(len(what.values))
     made = []
     for curve, labels in what.curves.items():
         known = [(place, by_label[label]) for place, label in enumerate(labels) if label in by_label]
@@ -73,13 +58,13 @@ def panels(found: Sequence[Frequencies], what: Sweep | None) -> list[Panel]:
     return made
 
 
-def update_picture(drawn: Sequence[Panel], what: Sweep | None) -> Picture | None:
+def update_picture(drawn: Sequence[Panel], what: Sweep | None) -> drawing.Picture | None:
     """The shares of the most updated items among all rows that left the devices (figure 4.4)."""
     kept = [Panel(one.name, tuple(line for line in one.lines if line[1].sent is not None)) for one in drawn]
     kept = [one for one in kept if one.lines]
     if not kept:
         return None
-    return Picture(
+    return drawing.Picture(
         "updates",
         "Which items are updated in training",
         f"The {UPDATED:,} most updated items, most updated first: each item's share of all item rows that left "
@@ -89,11 +74,11 @@ def update_picture(drawn: Sequence[Panel], what: Sweep | None) -> Picture | None
     )
 
 
-def recommendation_picture(drawn: Sequence[Panel], what: Sweep | None) -> Picture | None:
+def recommendation_picture(drawn: Sequence[Panel], what: Sweep | None) -> drawing.Picture | None:
     """The shares of the most recommended items among all places of the lists (figure 4.5)."""
     if not drawn:
         return None
-    return Picture(
+    return drawing.Picture(
         "recommended",
         "Which items are recommended",
         f"The {RECOMMENDED} most recommended items, most recommended first: each item's share of all places in "
@@ -108,8 +93,8 @@ def _draw(name: str, drawn: Sequence[Panel], what: Sweep | None, times: Times, m
     down = math.ceil(len(drawn) / across)
     height = 0.75 + 2.3 * down
 
-    def paint(figure: Figure) -> None:
-        grid = panel_grid(figure, len(drawn), down, across, sharex=True, sharey=True)
+    def paint(figure: drawing.Figure) -> None:
+        grid = drawing.panel_grid(figure, len(drawn), down, across, sharex=True, sharey=True)
         for place, (one, panel) in enumerate(zip(grid, drawn)):
             _paint_panel(one, panel, times, most, popular)
             if place + across >= len(drawn):
@@ -119,43 +104,40 @@ def _draw(name: str, drawn: Sequence[Panel], what: Sweep | None, times: Times, m
                 one.set_ylabel("share")
         _key(figure, drawn, what, popular)
 
-    return draw(name, height, paint)
+    return drawing.draw(name, height, paint)
 
 
-def _paint_panel(axes: Axes, panel: Panel, times: Times, most: int, popular: bool) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _paint_panel(axes: drawing.Axes, panel: Panel, times: Times, most: int, popular: bool) -> None:
     for _, one, colour in panel.lines:
         counts = times(one)
         if counts is not None:
             _rank_line(axes, counts, most, color=colour, linewidth=1.2)
     if popular:
-        _rank_line(axes, panel.lines[0][1].popularity, most, color=INK, linewidth=1.2, linestyle=(0, (4, 2)))
-    logarithmic(axes, "y")
+        _rank_line(
+            axes, panel.lines[0][1].popularity, most, color=drawing.INK, linewidth=1.2, linestyle=(0, (4, 2))
+        )
+    drawing.logarithmic(axes, "y")
     axes.set_xlim(0, most)
-    axes.xaxis.set_major_locator(MaxNLocator(5, prune="upper"))
-    axes.set_title(short(panel.name))
+    drawing.few_ticks(axes, 5)
+    axes.set_title(drawing.short(panel.name))
 
 
-def _rank_line(axes: Axes, counts: Longs, most: int, **look: Any) -> None:
+def _rank_line(axes: drawing.Axes, counts: Longs, most: int, **look: Any) -> None:
     shares = ranked_shares(counts, most)
     shares = shares[shares > 0]
     axes.plot(np.arange(1, len(shares) + 1), shares, **look)
 
 
-def _key(figure: Figure, drawn: Sequence[Panel], what: Sweep | None, popular: bool) -> None:
+def _key(figure: drawing.Figure, drawn: Sequence[Panel], what: Sweep | None, popular: bool) -> None:
     from matplotlib.lines import Line2D
 
     names = dict.fromkeys((name, colour) for panel in drawn for name, _, colour in panel.lines)
     handles = [Line2D([], [], color=colour, linewidth=2) for _, colour in names]
     texts = [f"{what.key} {name}" if what and not place else name for place, (name, _) in enumerate(names)]
     if popular:
-        handles.append(Line2D([], [], color=INK, linestyle=(0, (4, 2)), linewidth=1.2))
+        handles.append(Line2D([], [], color=drawing.INK, linestyle=(0, (4, 2)), linewidth=1.2))
         texts.append("popularity")
-    figure.legend(
-        handles, [short(text) for text in texts], loc="upper left", ncols=13, frameon=False, fontsize=8,
-        handlelength=1.1, columnspacing=1.0, borderaxespad=0.1,
-    )  # fmt: skip
+    drawing.legend(figure, handles, texts)
 
 
 def _colours(what: Sweep | None) -> str:

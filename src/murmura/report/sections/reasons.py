@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from murmura.engine.experiment import REASONS as REASONS_FILE
 from murmura.engine.run import Run
-from murmura.report.drawing import (
-    CENTRAL,
-    FEDERATED,
-    INK,
-    MUTED,
-    ROW,
-    Picture,
-    draw,
-    legend,
-    name_rows,
-    panel_grid,
-    short,
-)
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, number, plain_table
 from murmura.runs.parts import read_columns
 from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity, read_fidelity
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 EXPLAINED = 3  # models whose reasons are drawn
 MOST = 8  # bars of one person; what is left is one more
@@ -85,39 +67,36 @@ def read_reasons(run: Run) -> list[ExplainedItem]:
     return [ExplainedItem(user, item, tuple(bars)) for (user, item), bars in found.items()]
 
 
-def reasons_picture(place: int, label: str, found: Sequence[ExplainedItem]) -> Picture | None:
+def reasons_picture(place: int, label: str, found: Sequence[ExplainedItem]) -> drawing.Picture | None:
     """A panel for each person; nothing where nobody's item is explained."""
     if not found:
         return None
     most = max(len(one.shown()) for one in found)
-    height = 0.8 + ROW * most
+    height = 0.8 + drawing.ROW * most
 
-    def paint(figure: Figure) -> None:
-        from matplotlib.patches import Patch
-
-        for axes, one in zip(panel_grid(figure, len(found), 1, max(2, len(found))), found):
+    def paint(figure: drawing.Figure) -> None:
+        for axes, one in zip(drawing.panel_grid(figure, len(found), 1, max(2, len(found))), found):
             _panel(axes, one, most)
-        patches = [Patch(color=colour) for colour in (FEDERATED, CENTRAL)]
-        legend(figure, patches, ["because", "adds to it"])
+        drawing.colour_legend(figure, {"because": drawing.FEDERATED, "adds to it": drawing.CENTRAL})
 
     name = f"reasons-{place}"
-    return Picture(
+    return drawing.Picture(
         name,
         f"Why these items: {label}",
         "What the score of the first item of a few people is the sum of, the most informative feature first. "
         "Because: without it the item would not be among their first ten.",
         " ".join(_said(one) for one in found),
-        draw(name, height, paint),
+        drawing.draw(name, height, paint),
     )
 
 
-def _panel(axes: Axes, one: ExplainedItem, rows: int) -> None:
+def _panel(axes: drawing.Axes, one: ExplainedItem, rows: int) -> None:
     bars = one.shown()
-    name_rows(axes, [bar.name for bar in bars])
+    drawing.name_rows(axes, [bar.name for bar in bars])
     axes.set_ylim(rows - 0.5, -0.5)  # bars of one width in all panels
-    colours = [FEDERATED if bar.because else CENTRAL for bar in bars]
+    colours = [drawing.FEDERATED if bar.because else drawing.CENTRAL for bar in bars]
     axes.barh(range(len(bars)), [bar.term for bar in bars], 0.62, color=colours)
-    axes.axvline(0, color=MUTED, linewidth=0.8)
+    axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
     for row, bar in enumerate(bars):
         far = max(bar.term, 0)
         axes.annotate(
@@ -127,10 +106,10 @@ def _panel(axes: Axes, one: ExplainedItem, rows: int) -> None:
             textcoords="offset points",
             va="center",
             fontsize=7.5,
-            color=INK,
+            color=drawing.INK,
         )
     axes.margins(x=0.18)
-    axes.set_title(f"{short(one.item)}, for {short(one.user)}: {number(one.score, 3)}")
+    axes.set_title(f"{drawing.short(one.item)}, for {drawing.short(one.user)}: {number(one.score, 3)}")
 
 
 def _said(one: ExplainedItem) -> str:

@@ -6,22 +6,18 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from murmura.report.drawing import CENTRAL, CURVES, INK, MUTED, Picture, draw, logarithmic, panel_grid, short
+from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
 from murmura.report.table import Column, ReportTable, decimals_for, number_cell, text_cell
 from murmura.runs.parts import read_object
 from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-
 ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
 TALL = 1.5  # inches of a row's panel
+FEW = 6  # values of a setting that are all named
 LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
 
 
@@ -30,7 +26,9 @@ def best_so_far(values: Sequence[float], better: Side) -> list[float]:
     return [values[best_place(values[: place + 1], better)] for place in range(len(values))]
 
 
-def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-settings") -> Picture | None:
+def settings_plot(
+    trials: Sequence[Trial], metric: str, name: str = "search-settings"
+) -> drawing.Picture | None:
     """One panel per setting that varies: its values against what they reached."""
     known = [trial for trial in trials if not math.isnan(trial.value)]
     keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
@@ -39,38 +37,40 @@ def settings_plot(trials: Sequence[Trial], metric: str, name: str = "search-sett
     down, chosen = math.ceil(len(keys) / ACROSS), best(known, metric)
     height = 0.4 + 1.7 * down
 
-    def paint(figure: Figure) -> None:
-        grid = panel_grid(figure, len(keys), down, ACROSS, sharey=True)
+    def paint(figure: drawing.Figure) -> None:
+        grid = drawing.panel_grid(figure, len(keys), down, ACROSS, sharey=True)
         for axes, key in zip(grid, keys):
             _panel(axes, key, known, chosen)
         grid[0].set_ylabel(metric)
 
-    return Picture(
+    return drawing.Picture(
         name,
         "Settings and what they reached",
         f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
         "is the choice. Points of one value differ in the other settings.",
         f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
-        draw(name, height, paint),
+        drawing.draw(name, height, paint),
     )
 
 
-def _panel(axes: Axes, key: str, trials: Sequence[Trial], chosen: Trial) -> None:
+def _panel(axes: drawing.Axes, key: str, trials: Sequence[Trial], chosen: Trial) -> None:
     found = [trial.settings.get(key) for trial in trials]
     numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
     labels = sorted({str(value) for value in found})
     across: list[Any] = found if numeric else [labels.index(str(value)) for value in found]
     winner = list(trials).index(chosen)
-    axes.plot(across, [trial.value for trial in trials], "o", color=CENTRAL, markersize=3.5)
-    ring: Any = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK}
+    axes.plot(across, [trial.value for trial in trials], "o", color=drawing.CENTRAL, markersize=3.5)
+    ring: Any = {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": drawing.INK}
     axes.plot([across[winner]], [trials[winner].value], "o", **ring)
     if numeric and min(across) > 0 and max(across) / min(across) >= LOG_FROM:
-        logarithmic(axes, "x")
+        drawing.logarithmic(axes, "x")
+    elif numeric and len(set(across)) <= FEW:
+        axes.set_xticks(sorted(set(across)))
     elif not numeric:
-        axes.set_xticks(range(len(labels)), [short(label) for label in labels])
+        axes.set_xticks(range(len(labels)), [drawing.short(label) for label in labels])
         axes.set_xlim(-0.5, len(labels) - 0.5)
     axes.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
-    axes.set_xlabel(short(key), color=MUTED, labelpad=1)
+    axes.set_xlabel(drawing.short(key), color=drawing.MUTED, labelpad=1)
 
 
 def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> ReportTable:
@@ -100,7 +100,7 @@ def _keys(trials: Sequence[Trial]) -> list[str]:
     return list(dict.fromkeys(key for trial in trials for key in trial.settings))
 
 
-def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | None:
+def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Picture | None:
     """A panel per row: its trials in order, the best so far as a line; None where nothing was searched."""
     rows = {row: [one for one in tried if one.row == row] for row in dict.fromkeys(one.row for one in tried)}
     known = {row: [one for one in mine if not math.isnan(one.value)] for row, mine in rows.items()}
@@ -111,8 +111,8 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | 
     down = math.ceil(len(rows) / across)
     height = 0.35 + (TALL if across > 1 else 2.0) * down
 
-    def paint(figure: Figure) -> None:
-        grid = panel_grid(figure, len(rows), down, across)
+    def paint(figure: drawing.Figure) -> None:
+        grid = drawing.panel_grid(figure, len(rows), down, across)
         for axes, (row, mine) in zip(grid, rows.items()):
             _row_panel(axes, row, [one.value for one in mine], better)
         grid[0].set_ylabel(f"{metric} on validation")
@@ -127,18 +127,20 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> Picture | 
         f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
         "part so far. The test part has no share in it."
     )
-    return Picture(name, "Search history", caption, f"{'; '.join(said)}.", draw(name, height, paint))
+    return drawing.Picture(
+        name, "Search history", caption, f"{'; '.join(said)}.", drawing.draw(name, height, paint)
+    )
 
 
-def _row_panel(axes: Axes, row: str, values: list[float], better: Side) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _row_panel(axes: drawing.Axes, row: str, values: list[float], better: Side) -> None:
     known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]
     so_far = best_so_far(values, better)
-    axes.plot(range(1, len(values) + 1), so_far, color=CURVES[0], linewidth=1.2, drawstyle="steps-post")
-    axes.scatter([place for place, _ in known], [value for _, value in known], s=7, color=MUTED, linewidths=0)
-    axes.set_title(short(row))
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.plot(range(1, len(values) + 1), so_far, color=drawing.CURVES[0], linewidth=1.2, drawstyle="steps-post")
+    axes.scatter(
+        [place for place, _ in known], [value for _, value in known], s=7, color=drawing.MUTED, linewidths=0
+    )
+    axes.set_title(drawing.short(row))
+    drawing.few_ticks(axes, 5, whole=True)
     axes.margins(x=0.04, y=0.12)
 
 

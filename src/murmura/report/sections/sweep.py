@@ -8,23 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from murmura.evaluation.metric_names import title
 from murmura.evaluation.pareto import pareto_front
-from murmura.report.drawing import (
-    INK,
-    MUTED,
-    PAPER,
-    CurveStyle,
-    Picture,
-    curve_legend,
-    curve_styles,
-    draw,
-    logarithmic,
-    note,
-    panel_grid,
-)
+from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import (
     NAME,
@@ -40,11 +27,6 @@ from murmura.report.table import (
 from murmura.runs.sweep import Sweep, value_text
 from murmura.runs.sweep_points import SweepPoint
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 DISCLOSED = "disclosed"
 WIDE = 30  # costs that differ by more than this factor get a logarithmic axis
@@ -82,7 +64,7 @@ def beside(what: Sweep, found: Sequence[SweepPoint], key: str) -> dict[str, floa
     }
 
 
-def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawing.Picture | None:
     """F1 over the swept setting (figure 4.2); the measured disclosed fraction on the second axis."""
     key = f"F1@{k}"
     drawn = curves(what, found, key)
@@ -90,15 +72,15 @@ def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
         return None
     disclosed = any(DISCLOSED in point.found for points in drawn.values() for point in points)
 
-    def paint(figure: Figure) -> None:
+    def paint(figure: drawing.Figure) -> None:
         axes = figure.subplots()
         _over_values(axes, what, drawn, key)
         for name, level in beside(what, found, key).items():
-            axes.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
-            note(axes, max(value_places(what).values()), level, name)
+            axes.axhline(level, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
+            drawing.note(axes, max(value_places(what).values()), level, name)
         if disclosed:
             _second_axis(axes, what, drawn)
-        curve_legend(figure, curve_styles(list(drawn)))
+        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     best = {name: max(points, key=lambda p: p.found[key]) for name, points in drawn.items() if points}
     said = ", ".join(
@@ -111,18 +93,18 @@ def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
         else ""
     )
     dotted = " Dotted: models that do not have the setting." if beside(what, found, key) else ""
-    return Picture(
+    return drawing.Picture(
         "sweep-accuracy",
         f"{key} over {what.key}",
         f"{title(key)}: means over users{_seeds(found)}.{second}{dotted}",
         f"Best {key} of each: {said}.",
-        draw("sweep-accuracy", 3.6, paint),
+        drawing.draw("sweep-accuracy", 3.6, paint),
     )
 
 
-def _over_values(axes: Axes, what: Sweep, drawn: Curves, key: str) -> None:
+def _over_values(axes: drawing.Axes, what: Sweep, drawn: Curves, key: str) -> None:
     places = value_places(what)
-    for (name, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+    for (name, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
         x = [places[value_text(point.value)] for point in points]
         axes.plot(x, [point.found[key] for point in points], label=name, zorder=3, **look.line())
     axes.set_xticks(list(places.values()), list(places))
@@ -131,10 +113,10 @@ def _over_values(axes: Axes, what: Sweep, drawn: Curves, key: str) -> None:
     axes.set_ylim(bottom=0)
 
 
-def _second_axis(axes: Axes, what: Sweep, drawn: Curves) -> None:
+def _second_axis(axes: drawing.Axes, what: Sweep, drawn: Curves) -> None:
     places = value_places(what)
     right = axes.twinx()
-    for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+    for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
         known = [point for point in points if DISCLOSED in point.found]
         x = [places[value_text(point.value)] for point in known]
         y = [point.found[DISCLOSED] for point in known]
@@ -155,26 +137,26 @@ def value_places(what: Sweep) -> dict[str, float]:
     return {text: float(place) for place, text in enumerate(texts)}
 
 
-def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawing.Picture | None:
     """Item coverage against precision as the setting grows (figure 4.3)."""
     x, y = f"IC@{k}", f"P@{k}"
     drawn = curves(what, found, x, y)
     if not any(drawn.values()):
         return None
 
-    def paint(figure: Figure) -> None:
+    def paint(figure: drawing.Figure) -> None:
         axes = figure.subplots()
-        for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+        for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
             _path(axes, what, points, look, x, y)
         for point in found:
             if point.label in what.beside and x in point.found and y in point.found:
-                axes.plot([point.found[x]], [point.found[y]], "x", color=MUTED)
-                note(axes, point.found[x], point.found[y], point.label)
+                axes.plot([point.found[x]], [point.found[y]], "x", color=drawing.MUTED)
+                drawing.note(axes, point.found[x], point.found[y], point.label)
         axes.set_xlabel(f"{x}: {title(x)}", labelpad=3)
         axes.set_ylabel(f"{y}: {title(y)}")
         axes.margins(x=0.06, y=0.1)
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        curve_legend(figure, curve_styles(list(drawn)))
+        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     last = value_text(what.values[-1])
     said = "; ".join(
@@ -183,30 +165,30 @@ def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
         for name, points in drawn.items()
         if points
     )
-    return Picture(
+    return drawing.Picture(
         "sweep-coverage",
         f"{y} against {x} along {what.key}",
         f"Each line follows {what.key} through its values; the hollow marker is {what.key} {last}. "
         "Up is more accurate, right covers more of the catalogue.",
         f"Along {what.key}: {said}.",
-        draw("sweep-coverage", 3.6, paint),
+        drawing.draw("sweep-coverage", 3.6, paint),
     )
 
 
-def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawing.Picture | None:
     """G over the swept setting and, where the items have categories, the mean |BD| of the lists."""
     keys = [key for key in (f"G@{k}", MEAN_DISPARITY) if any(curves(what, found, key).values())]
     if not keys:
         return None
     drawn = {key: curves(what, found, key) for key in keys}
 
-    def paint(figure: Figure) -> None:
-        for axes, key in zip(panel_grid(figure, len(keys), 1, len(keys)), keys):
+    def paint(figure: drawing.Figure) -> None:
+        for axes, key in zip(drawing.panel_grid(figure, len(keys), 1, len(keys)), keys):
             _over_values(axes, what, drawn[key], key)
             for name, level in beside(what, found, key).items():
-                axes.axhline(level, color=MUTED, linewidth=1, linestyle=(0, (1, 2)))
-                note(axes, max(value_places(what).values()), level, name)
-        curve_legend(figure, curve_styles(list(what.curves)))
+                axes.axhline(level, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
+                drawing.note(axes, max(value_places(what).values()), level, name)
+        drawing.curve_legend(figure, drawing.curve_styles(list(what.curves)))
 
     said = "; ".join(
         f"{key} of {name} from {_number(points[0], key)} to {_number(points[-1], key)}"
@@ -214,27 +196,31 @@ def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pictur
         for name, points in drawn[key].items()
         if points
     )
-    return Picture(
+    return drawing.Picture(
         "sweep-evenness",
         f"{' and '.join(keys)} over {what.key}",
         "G: 1 - Gini of how often items are recommended, higher is more even. mean |BD|: how far the lists "
         "depart from the training part's share of a category, mean over categories. Dotted: models without the "
         "setting.",
         f"Along {what.key}: {said}.",
-        draw("sweep-evenness", 3.2, paint),
+        drawing.draw("sweep-evenness", 3.2, paint),
     )
 
 
-def _path(axes: Axes, what: Sweep, points: Sequence[SweepPoint], look: CurveStyle, x: str, y: str) -> None:
+def _path(
+    axes: drawing.Axes, what: Sweep, points: Sequence[SweepPoint], look: drawing.CurveStyle, x: str, y: str
+) -> None:
     if not points:
         return
     axes.plot([p.found[x] for p in points], [p.found[y] for p in points], **look.line())
     first, last = points[0], points[-1]
     if value_text(last.value) == value_text(what.values[-1]):
-        hollow = look.line(markerfacecolor=PAPER, markeredgecolor=look.colour, markeredgewidth=1.3, zorder=4)
+        hollow = look.line(
+            markerfacecolor=drawing.PAPER, markeredgecolor=look.colour, markeredgewidth=1.3, zorder=4
+        )
         axes.plot([last.found[x]], [last.found[y]], **hollow)
     for point in {first.label: first, last.label: last}.values():
-        note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
+        drawing.note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
 
 
 def _number(point: SweepPoint, key: str) -> str:
@@ -246,7 +232,7 @@ def _seeds(found: Sequence[SweepPoint]) -> str:
     return f" and {most} seeds" if most > 1 else ""
 
 
-def cost_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+def cost_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawing.Picture | None:
     """Precision against communication with the Pareto front (figure 4.6): as the papers count, and in bytes."""
     y = f"P@{k}"
     drawn = curves(what, found, y)
@@ -255,26 +241,26 @@ def cost_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | 
     if not costs:
         return None
 
-    def paint(figure: Figure) -> None:
-        row = panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)
+    def paint(figure: drawing.Figure) -> None:
+        row = drawing.panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)
         for axes, one in zip(row, costs):
             _cost_panel(axes, drawn, one, y)
         row[0].set_ylabel(f"{y}: {title(y)}")
-        curve_legend(figure, curve_styles(list(drawn)))
+        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     front = ", ".join(point.label for point in front_points(every, costs[0][0], y))
-    return Picture(
+    return drawing.Picture(
         "sweep-costs",
         f"{y} against communication",
         "Up is more accurate, left costs less; small dots are all values, the large marker is the best of each "
         "model. The stepped line is the Pareto front of all: none is better in both. TCC counts item vectors "
         "as the papers do (downloads of the whole model included); bytes are those of the codec.",
         f"On the Pareto front of {y} and {costs[0][0]}: {front}.",
-        draw("sweep-costs", 3.6, paint),
+        drawing.draw("sweep-costs", 3.6, paint),
     )
 
 
-def reciprocal_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Picture | None:
+def reciprocal_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawing.Picture | None:
     """Precision against the reciprocal cost of an epoch, every value of every curve (FPL, long, figure 4)."""
     x, y = "1/CCE", f"P@{k}"
     known = [replace(one, found={**one.found, x: 1 / one.found["CCE"]}) for one in found if "CCE" in one.found]
@@ -283,49 +269,53 @@ def reciprocal_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> Pict
     if not front:
         return None
 
-    def paint(figure: Figure) -> None:
+    def paint(figure: drawing.Figure) -> None:
         axes = figure.subplots()
-        axes.plot([p.found[x] for p in front], [p.found[y] for p in front], color=MUTED, linewidth=4, alpha=0.4)
-        for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+        axes.plot(
+            [p.found[x] for p in front],
+            [p.found[y] for p in front],
+            color=drawing.MUTED,
+            linewidth=4,
+            alpha=0.4,
+        )
+        for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
             _path(axes, what, points, look, x, y)
         axes.set_xlabel("1 / CCE: one over the vectors exchanged in an epoch", labelpad=3)
         axes.set_ylabel(f"{y}: {title(y)}")
         axes.margins(x=0.06, y=0.1)
-        curve_legend(figure, curve_styles(list(drawn)))
+        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     last = value_text(what.values[-1])
-    return Picture(
+    return drawing.Picture(
         "sweep-cce",
         f"{y} against {x}",
         f"Up is more accurate, right costs less in an epoch; each line follows {what.key}, the hollow marker "
         f"is {what.key} {last}. The wide grey line is the Pareto front over all values and models.",
         f"On the Pareto front of {y} and {x}: {', '.join(point.label for point in front)}.",
-        draw("sweep-cce", 3.4, paint),
+        drawing.draw("sweep-cce", 3.4, paint),
     )
 
 
-def _cost_panel(axes: Axes, drawn: Curves, what: tuple[str, str, float], y: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _cost_panel(axes: drawing.Axes, drawn: Curves, what: tuple[str, str, float], y: str) -> None:
     key, name, unit = what
     known = [p for points in drawn.values() for p in points if cost(p, key) is not None]
     front = front_points(known, key, y)
     steps = [(unit * (cost(point, key) or 0.0), point.found[y]) for point in front]
-    axes.plot(*zip(*steps), drawstyle="steps-post", color=MUTED, linewidth=1.2)
+    axes.plot(*zip(*steps), drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
     sizes = [unit * (cost(point, key) or 0.0) for point in known]
     wide = min(sizes) > 0 and (max(sizes) > WIDE * min(sizes) or "MB" in name)  # bytes: powers of ten
-    for (_, look), points in zip(curve_styles(list(drawn)).items(), drawn.values()):
+    for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
         here = [point for point in points if point in known]
         x = [unit * (cost(point, key) or 0.0) for point in here]
         axes.plot(x, [p.found[y] for p in here], ".", color=look.colour, markersize=4, alpha=0.7)
         if here:
             best = max(range(len(here)), key=lambda place: here[place].found[y])
             axes.plot([x[best]], [here[best].found[y]], **look.line(markersize=7.5, zorder=4))
-            note(axes, x[best], here[best].found[y], value_text(here[best].value), INK)
+            drawing.note(axes, x[best], here[best].found[y], value_text(here[best].value), drawing.INK)
     if wide:
-        logarithmic(axes, "x")
+        drawing.logarithmic(axes, "x")
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(4))
+        drawing.few_ticks(axes, 4)
     axes.set_xlabel(name, labelpad=3)
     axes.margins(x=0.12, y=0.1)
 

@@ -5,23 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from murmura.evaluation.metric_names import badness, title
 from murmura.evaluation.pareto import pareto_front
-from murmura.report.drawing import (
-    CENTRAL,
-    FEDERATED,
-    INK,
-    MUTED,
-    PAPER,
-    Picture,
-    draw,
-    logarithmic,
-    note,
-    panel_grid,
-    short,
-)
+from murmura.report import drawing
+from murmura.report.drawing import note
 from murmura.report.page import Compared, Section
 from murmura.report.sections.facts import value_cell
 from murmura.report.sections.planes import cost_plot, metric_caption, upwards
@@ -31,11 +20,6 @@ from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
 from murmura.runs.run import RunFolder
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 UP, DOWN = "kB up/client", "kB down/client"
 
@@ -125,7 +109,7 @@ def _number(ledger: Mapping[str, Any], key: str, missing: float = math.nan) -> f
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
 
 
-def traffic_plot(results: Results) -> Picture | None:
+def traffic_plot(results: Results) -> drawing.Picture | None:
     """A panel for each price that a device pays; nothing where no model counted bytes."""
     key = results.primary
     lines = priced(results, key) if key else []
@@ -137,8 +121,8 @@ def traffic_plot(results: Results) -> Picture | None:
     inside = [line for line in central if low <= line.values[key].mean <= high]
     down = math.ceil(len(prices) / ACROSS)
 
-    def paint(figure: Figure) -> None:
-        for place, axes in enumerate(panel_grid(figure, len(prices), down, ACROSS, sharey=True)):
+    def paint(figure: drawing.Figure) -> None:
+        for place, axes in enumerate(drawing.panel_grid(figure, len(prices), down, ACROSS, sharey=True)):
             axes.set_ylim(low, high)  # before any name is placed
             _panel(axes, lines, prices[place], key)
             _central(axes, inside, key, name=place % ACROSS == 0)
@@ -150,14 +134,14 @@ def traffic_plot(results: Results) -> Picture | None:
     apart = ", ".join(line.label for line in central if line not in inside)
     compared = " Dotted lines are centralised models, to which everyone's data was moved" if central else ""
     compared += f" ({apart} not shown)." if apart else "." if central else ""
-    return Picture(
+    return drawing.Picture(
         "bytes",
         f"{key} against bytes",
         f"Means of {key} (intervals: above). {upwards(key)}, left moves fewer bytes, in powers of "
         "ten. Per device: the whole training, and the model it ranks with. Filled, on the stepped line: the "
         f"Pareto front, whom no other federated model beats in both.{compared}",
         f"On the Pareto front of {key} and {both}: {names}. {metric_caption(results, key)}",
-        draw("bytes", down * HEIGHT, paint),
+        drawing.draw("bytes", down * HEIGHT, paint),
     )
 
 
@@ -168,38 +152,38 @@ def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float
     return min(found) - room, max(found) + room
 
 
-def _panel(axes: Axes, lines: Priced, price: str, key: str) -> None:
+def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:
     """Every model with this price; those on the front filled."""
     known = [(line, cost) for line, one in lines if math.isfinite(cost := PRICES[price](one)) and cost > 0]
     front = on_front(lines, price, key)
     costs = {line.label: cost for line, cost in known}
     steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
-    axes.plot(*zip(*steps), drawstyle="steps-post", color=MUTED, linewidth=1.2)
+    axes.plot(*zip(*steps), drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
     for line, cost in known:
         best = line in front
         axes.plot(
             [cost],
             [line.values[key].mean],
             "D",
-            color=FEDERATED if best else PAPER,
+            color=drawing.FEDERATED if best else drawing.PAPER,
             markersize=6,
-            markeredgecolor=PAPER if best else FEDERATED,
+            markeredgecolor=drawing.PAPER if best else drawing.FEDERATED,
             markeredgewidth=0.7 if best else 1.2,
         )
     axes.margins(x=0.14)
-    logarithmic(axes, "x")
+    drawing.logarithmic(axes, "x")
     axes.set_xlabel(price, labelpad=3)
     for line, cost in known:
-        note(axes, cost, line.values[key].mean, short(line.label), INK, 8)
+        note(axes, cost, line.values[key].mean, drawing.short(line.label), drawing.INK, 8)
 
 
-def _central(axes: Axes, lines: Sequence[ModelSummary], key: str, name: bool) -> None:
+def _central(axes: drawing.Axes, lines: Sequence[ModelSummary], key: str, name: bool) -> None:
     """A dotted line for each centralised model, named at its left end where there is room."""
     for line in lines:
         level = line.values[key].mean
-        axes.axhline(level, color=CENTRAL, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
+        axes.axhline(level, color=drawing.CENTRAL, linewidth=0.9, linestyle=(0, (1, 2)), zorder=0)
         if name:
-            note(axes, axes.get_xlim()[0], level, short(line.label), CENTRAL, 7)
+            note(axes, axes.get_xlim()[0], level, drawing.short(line.label), drawing.CENTRAL, 7)
 
 
 def traffic_table(results: Results) -> ReportTable | None:

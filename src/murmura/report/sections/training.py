@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.report.drawing import CENTRAL, FEDERATED, Picture, draw, panel_grid, short
+from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Figure, Picture, draw, few_ticks, panel_grid, short
 from murmura.report.page import Compared, Section
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.run import RoundTable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MOST = 200  # points of a curve
 TIMES = ("epoch", "round", "rounds", "step")
@@ -95,8 +89,6 @@ def _training_picture(
 
 
 def _training_panel(axes: Axes, model: ModelRuns, column: str) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     colour = FEDERATED if model.federated else CENTRAL
     for part in model.parts:
         found = curve(part.rounds, column)
@@ -106,8 +98,7 @@ def _training_panel(axes: Axes, model: ModelRuns, column: str) -> None:
             axes.plot(steps, values, marker=marker, color=colour, linewidth=1.1, markersize=4)
             axes.set_xlabel(along, fontsize=7.5, labelpad=1)
     axes.set_title(short(model.label))
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+    few_ticks(axes, 4, 4, whole=True)
 
 
 def _disclosed_panel(axes: Axes, model: ModelRuns, column: str) -> None:
