@@ -13,7 +13,7 @@ from murmura.cli.data import data_app
 from murmura.data.filters import FILTERS
 from murmura.data.sources.registry import ALIASES, MADE_UP, SOURCES
 from murmura.data.splits.registry import SPLITS
-from murmura.data.tables.interactions_file import GUESSES
+from murmura.data.tables.column_names import GUESSES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text("utf-8")
 

@@ -84,6 +84,7 @@ class Dataset:
     interactions: Interactions
     catalogue: Catalogue
     notes: tuple[str, ...] = field(default=())
+    positive_from: float | None = None  # a row of at least this value is a like; None: nobody said
 
 
 def _take(column: Ids | None, codes: Ints) -> Ids | None:

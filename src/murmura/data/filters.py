@@ -12,7 +12,7 @@ from pydantic import Field
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.settings import field_names, settings
-from murmura.data.ordering import order_by
+from murmura.data.repeats import by_pair, ends_pair
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -25,12 +25,8 @@ class LatestPerPair:
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""
-        time = np.zeros(len(data), np.int64) if data.time is None else data.time
-        order = order_by(data.user, data.item, time)
-        user, item = data.user[order], data.item[order]
-        last = np.ones(len(data), np.bool_)
-        last[:-1] = (user[1:] != user[:-1]) | (item[1:] != item[:-1])
-        return data.rows(order[last])
+        order = by_pair(data)
+        return data.rows(order[ends_pair(data, order)])
 
 
 @settings

@@ -27,6 +27,8 @@ from murmura.data.filters import (
     apply_filters,
 )
 from murmura.data.interchange.split_files import GivenSplit
+from murmura.data.likes import ABOVE_ZERO, likes_of, likes_sentence
+from murmura.data.repeats import apply_repeats
 from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.day_order import Order, cut_to_days
 from murmura.data.splits.partition import (
@@ -106,6 +108,7 @@ class PreparedData:
     protocol: Protocol
     split: Split  # given whole, kept without its test rows
     catalogue: Catalogue
+    values: str = ""  # what was made of the values, in one sentence
     sealed: Sealed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -126,8 +129,8 @@ class PreparedData:
         return self.sealed.open(run, choice)
 
     def describe(self) -> dict[str, Any]:
-        """Counts and fingerprints of all parts."""
-        return self.sealed.about
+        """Counts and fingerprints of all parts, and what was made of the values."""
+        return self.sealed.about | ({"values": self.values} if self.values else {})
 
 
 def protocol(name: str, dataset: Dataset) -> Protocol:
@@ -143,6 +146,8 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
         raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
     found = PROTOCOLS[base]
     made = found if isinstance(found, Protocol) else found(dataset)
+    if dataset.positive_from is not None and made.relevant_from is not None:
+        made = changed(made, relevant_from=dataset.positive_from)  # what is a like is what is relevant
     return _changed(made, name, changes) if changes else made
 
 
@@ -176,23 +181,74 @@ def _changed(rules: Protocol, name: str, changes: str) -> Protocol:
 def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
     """Filter and cut a data set; the test part is sealed."""
     whole = whole_split(dataset, rules)
-    return PreparedData(dataset.name, rules, whole, dataset.catalogue.restrict(whole.data.items))
+    catalogue = dataset.catalogue.restrict(whole.data.items)
+    return PreparedData(dataset.name, rules, whole, catalogue, values_sentence(dataset, rules))
 
 
 def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     """Filter and cut a data set, all parts in the open: for tests and benchmarks, never for a study."""
     data = dataset.interactions
     _refuse_other_rows(dataset, rules)
+    if (positive_from := like_threshold(dataset, rules)) is not None:
+        data = likes_of(dataset.name, data, positive_from)
+    if data.samples is None and not any(isinstance(step, LatestPerPair) for step in rules.filters):
+        data = apply_repeats(data, "latest")  # a person holds an item once, whether or not a protocol says so
     if rules.with_features and dataset.catalogue.features is not None:
         data = data.rows(_featured(dataset.catalogue, data)[data.item])
     data = apply_filters(data, rules.filters)
     split = rules.split.apply(with_item_features(dataset, data, rules.feature_items))
+    _refuse_hopeless(dataset.name, rules, split)
+    return split if rules.order == "real" else cut_to_days(split)
+
+
+def like_threshold(dataset: Dataset, rules: Protocol) -> float | None:
+    """The value from which on a row is a like; None: every row is, or values are no matter of liking."""
+    if dataset.positive_from is not None:
+        if rules.predicts or rules.classifies:
+            raise SettingError(
+                f"positive_from (--positive-from) must be left out for protocol '{rules.name}', which takes values "
+                f"as they are, but it is {dataset.positive_from:g}."
+            )
+        return dataset.positive_from
+    counts_all = not rules.predicts and any(isinstance(step, Binarise) for step in rules.filters)
+    values = dataset.interactions.value
+    return ABOVE_ZERO if counts_all and len(values) and values.min() < 0 else None
+
+
+def values_sentence(dataset: Dataset, rules: Protocol) -> str:
+    """What a protocol makes of the values of a data set; "" of samples, whose values are labels."""
+    values = dataset.interactions.value
+    if dataset.interactions.samples is not None or not len(values):
+        return ""
+    kept = rules.predicts or not any(isinstance(step, Binarise) for step in rules.filters)
+    spread = f"{values.min():g} to {values.max():g}"
+    if rules.predicts:
+        return f"values are predicted as they are ({spread})"
+    if not kept or dataset.positive_from is not None or values.min() == values.max():
+        return likes_sentence(dataset.interactions, like_threshold(dataset, rules))
+    hits = "every held-out row" if rules.relevant_from is None else f"a held-out row of at least {rules.relevant_from:g}"
+    return f"values are kept ({spread}); {hits} is relevant"
+
+
+def _refuse_hopeless(name: str, rules: Protocol, split: Split) -> None:
+    """Refuse a cut that nothing can be learned from or measured on, before anything is fitted."""
+    data, learned = split.data, split.train
     if not len(split.test):
         raise DataError(
-            f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of "
-            f"'{dataset.name}' is in training; use more data per user or another protocol."
+            f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of '{name}' is in "
+            "training; use more data per user or another protocol."
         )
-    return split if rules.order == "real" else cut_to_days(split)
+    people = int((learned.user_counts > 0).sum())
+    if people < 2 and not rules.classifies:
+        raise DataError(
+            f"protocol '{rules.name}' must leave at least two users to learn from, but '{name}' has {people} of "
+            f"{data.n_users} with training rows; check which column is the user, or use more data."
+        )
+    if int((learned.item_counts > 0).sum()) < 2 and not rules.classifies:
+        raise DataError(
+            f"protocol '{rules.name}' must leave at least two items to choose from, but '{name}' has one; check "
+            "which column is the item."
+        )
 
 
 def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:

@@ -13,7 +13,8 @@ from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, Validati
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.settings import UNKNOWN, as_dict, field_names, from_dict, problem, settings, unknown
-from murmura.data.sources.registry import load
+from murmura.data.reading import READING_KEYS, Reading, given_only
+from murmura.data.sources.registry import read_data
 from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
 from murmura.engine.run import Run
 from murmura.evaluation.registry import DEFAULT_METRICS
@@ -23,8 +24,6 @@ Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
-# what `load` takes about features of items, and about users
-FEATURES = ("features", "mapping", "labels", "hops", "feature_items", "exclude", "attributes")
 BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}  # of a JSON schema
 WORDS = {"integer": "whole number", "number": "number", "string": "text", "boolean": "true, false"} | {
     "array": "list",
@@ -34,30 +33,22 @@ WORDS = {"integer": "whole number", "number": "number", "string": "text", "boole
 
 
 @settings
-class DataConfig:
-    """Which data: a source's name or a file, and where its folder is."""
+class DataConfig(Reading):
+    """Which data: a source's name or a file, where its folder is, and how it is read."""
 
     name: str
     dir: str | None = None  # the folder that holds the data sets; default: MURMURA_DATA
-    skip_bad: bool = False  # keep the good rows of a file and report the others
-    features: str | None = None  # a table of features, or a knowledge graph; default: the source's own
-    mapping: str | None = None  # where items stand in the graph
-    labels: str | None = None  # names of entities and predicates
-    hops: Count | None = None
-    feature_items: Count | None = None
-    exclude: tuple[tuple[str, ...], ...] | None = None  # predicates not to follow, hop by hop
-    attributes: str | None = None  # a table of what users say of themselves
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A run folder keeps what is said about features only where something is."""
+        """A run folder keeps what is said about reading only where something is."""
         written: dict[str, Any] = plain(self)
-        return {key: value for key, value in written.items() if key not in FEATURES or value is not None}
+        first = {"name": self.name, "dir": self.dir, "skip_bad": self.skip_bad}
+        return first | given_only({key: value for key, value in written.items() if key not in first})
 
     def load(self, data_dir: Path | None = None) -> Dataset:
         """The data with its features, as its source has it."""
-        about = {key: getattr(self, key) for key in FEATURES if getattr(self, key) is not None}
-        return load(self.name, self.place(data_dir), skip_bad=self.skip_bad, **about)
+        return read_data(self.name, self.place(data_dir), self)
 
     def place(self, data_dir: Path | None = None) -> Path | None:
         """The folder that holds the data sets: the one given here comes before the configuration's."""
@@ -105,8 +96,8 @@ def named_data(config: dict[str, Any]) -> DataConfig:
     """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
     given = config.get("data")
     data = given if isinstance(given, dict) else {"name": given}
-    about = {key: data[key] for key in ("dir", *FEATURES) if data.get(key) is not None}
-    return DataConfig(name=str(data.get("name")), skip_bad=bool(data.get("skip_bad")), **about)
+    about = {key: data[key] for key in ("dir", *READING_KEYS) if data.get(key) is not None}
+    return DataConfig(name=str(data.get("name")), **about)
 
 
 def data_of(run: Run, data_dir: Path | None = None) -> PreparedData:

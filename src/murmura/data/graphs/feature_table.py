@@ -8,7 +8,7 @@ Without header a row is an item and its features, or item, predicate, object whe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,8 @@ from murmura.core.features import predicate_of
 from murmura.core.interactions import Vocabulary
 from murmura.data.graphs.triples import COLUMNS
 from murmura.data.sources.item_features import codes_of, side_columns, side_rows
-from murmura.data.tables.interactions_file import GUESSES, separator_of
+from murmura.data.tables.column_names import GUESSES, named
+from murmura.data.tables.dialect import separator_by_name, sniff_separator
 from murmura.data.tables.text_file import TextFile
 from murmura.data.tables.text_layout import quoted_names
 
@@ -48,11 +49,17 @@ class SideLayout:
     def of(text: TextFile) -> SideLayout:
         """The layout of a file; a header is known by a column of items, or by those of triples."""
         first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
-        cut = separator_of(text.path, first)
+        cut = separator_by_name(text.path, first) or sniff_separator(text.path, [first])
         quoted = cut in (",", ";")
         names = tuple(name.strip('"') if quoted else name for name in first.split(cut))
-        headed = names == COLUMNS or any(name in GUESSES["item"] for name in names)
+        headed = names == COLUMNS or _item_column(names) is not None
         return SideLayout(cut, quoted, names if headed else (), len(names))
+
+    @property
+    def item_place(self) -> int:
+        """Where the items stand; in the first column where no header says it."""
+        key = _item_column(self.header)
+        return 0 if key is None else self.header.index(key)
 
     @property
     def is_graph(self) -> bool:
@@ -65,7 +72,8 @@ def read_features(text: TextFile, bad: Counter[str] | None = None) -> FeaturePai
     layout = SideLayout.of(text)
     if not layout.header:
         return _headless(text, layout, bad)
-    key = next(name for name in GUESSES["item"] if name in layout.header)
+    key = _item_column(layout.header)
+    assert key is not None  # which is what makes it a header
     triples = set(layout.header) == {key, "predicate", "object"}
     columns = side_columns(text, layout.separator, layout.width, True, layout.quoted, triples, bad)
     named = dict(zip(layout.header, columns))
@@ -148,6 +156,12 @@ def _column(item: pl.Series, name: str, cells: pl.Series) -> FeaturePairs:
     frame = frame.with_columns(pl.col("cell").str.strip_chars()).filter(pl.col("cell") != "")
     start = "" if name == "feature" else predicate_of(name) + "="
     return FeaturePairs(frame["item"], start + frame["cell"])
+
+
+def _item_column(names: Sequence[str]) -> str | None:
+    """The column of items: one of the usual names anywhere, or the first one if it speaks of items."""
+    usual = next((name for name in GUESSES["item"] if name in names), None)
+    return usual or named(names[:1], {}).get("item")
 
 
 def _some(items: Vocabulary) -> list[str]:

@@ -18,7 +18,11 @@ from murmura.core.plugins import Registry
 from murmura.core.spelling import did_you_mean
 from murmura.data.attributes import attributes_of_file
 from murmura.data.graphs.exploration import EXCLUDED
-from murmura.data.graphs.own_features import FeatureFiles, with_features
+from murmura.data.graphs.own_features import with_features
+from murmura.data.item_names import with_names
+from murmura.data.likes import likes_of
+from murmura.data.reading import READING_KEYS, Reading
+from murmura.data.repeats import Repeats
 from murmura.data.sources import (
     amazon,
     celeba,
@@ -74,9 +78,12 @@ def load(
     data_dir: Path | str | None = None,
     *,
     skip_bad: bool = False,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | int] | None = None,
     separator: str | None = None,
-    repeats: bool = False,
+    header: bool | None = None,
+    repeats: Repeats = "keep",
+    positive_from: float | None = None,
+    item_names: Path | str | None = None,
     features: Path | str | None = None,
     mapping: Path | str | None = None,
     labels: Path | str | None = None,
@@ -92,9 +99,14 @@ def load(
             shaped like a source's.
         data_dir: Where the folders of the sources lie; without it the environment variable MURMURA_DATA.
         skip_bad: Leave bad rows out and report them in `Dataset.notes`, instead of refusing the file.
-        columns: For a table: which column is the user, item, value, time, category.
-        separator: For a table in text: what separates fields, when the file's name does not say.
-        repeats: For a table: whether a user may meet an item in several rows.
+        columns: For a table: which column is the user, item, value, time, category: its name, or place from 1.
+        separator: For a table in text: what separates fields; None: found out.
+        header: For a table in text: whether its first line names the columns; None: found out.
+        repeats: For a table: what becomes of rows in which a user meets an item again: `keep` leaves them to the
+            protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
+        positive_from: A row of at least this value is a like, in training and as relevant; None: every row is,
+            but those of negative value where there are any.
+        item_names: A table of items and their names.
         features: What is known of the items, in place of the source's own features: a table of items and
             features, or a knowledge graph (N-Triples, Turtle, triples, edge lists: a file or a folder).
         mapping: A file that says where items stand in the graph; without it at the source's links, or under
@@ -106,27 +118,33 @@ def load(
         attributes: What users say of themselves: a table with a column `user` and columns of numbers from 0 to
             1, or true and false.
     """
+    given = {key: value for key, value in locals().items() if key in READING_KEYS and value is not None}
+    return read_data(name_or_path, data_dir, Reading(**given))
+
+
+def read_data(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -> Dataset:
+    """What `load` does, for settings that are checked already."""
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
-    found = _load(name_or_path, data_dir, skip_bad, columns, separator, repeats)
-    files = FeatureFiles(
-        features=_path(features),
-        mapping=_path(mapping),
-        labels=_path(labels),
-        hops=hops,
-        feature_items=feature_items,
-        exclude=tuple(map(tuple, exclude)),
-        skip_bad=skip_bad,
-    )
-    catalogue, notes = with_features(found.catalogue, files)
-    if attributes:
-        said = attributes_of_file(Path(attributes), found.interactions.users)
+    return described(_load(name_or_path, data_dir, how), how)
+
+
+def described(found: Dataset, how: Reading) -> Dataset:
+    """A data set with what is known beside its rows: features, names, attributes, what is a like."""
+    catalogue, notes = with_features(found.catalogue, how)
+    if how.item_names is not None:
+        catalogue, more = with_names(catalogue, how.item_names, how.skip_bad)
+        notes += more
+    if how.attributes is not None:
+        said = attributes_of_file(how.attributes, found.interactions.users)
         found = replace(found, interactions=replace(found.interactions, attributes=said))
-    return replace(found, catalogue=catalogue, notes=(*found.notes, *notes))
+    return replace(
+        found, catalogue=catalogue, notes=(*found.notes, *notes), positive_from=how.positive_from
+    )
 
 
-def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactions:
+def one_person(name: str, user: str, data_dir: Path | None = None, how: Reading | None = None) -> Interactions:
     """The rows of one user of a data set, by time or else as they stand; a file of one user needs no name."""
-    data = load(name, data_dir).interactions
+    data = liked_rows(read_data(name, data_dir, how or Reading()))
     if not user and data.n_users != 1:
         raise DataError(
             f"{name} must hold the rows of one person, but has {data.n_users}; say whose with --user."
@@ -136,33 +154,27 @@ def one_person(name: str, user: str, data_dir: Path | None = None) -> Interactio
     return own if own.time is None else own.rows(np.argsort(own.time, kind="stable"))
 
 
-def _path(given: Path | str | None) -> Path | None:
-    return Path(given) if given else None
+def liked_rows(found: Dataset) -> Interactions:
+    """The rows of a data set that are likes, where somebody said which are; otherwise all of them."""
+    if found.positive_from is None:
+        return found.interactions
+    return likes_of(found.name, found.interactions, found.positive_from)
 
 
-def _load(
-    name_or_path: str | Path,
-    data_dir: Path | str | None,
-    skip_bad: bool,
-    columns: Mapping[str, str] | None,
-    separator: str | None,
-    repeats: bool,
-) -> Dataset:
+def _load(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -> Dataset:
     name = name_or_path if isinstance(name_or_path, str) else ""  # a Path is never one of our names
     path = Path(name_or_path)
     source = find_source(name)
-    if (source is not None or name in MADE_UP or path.is_dir()) and (columns or separator or repeats):
-        raise SettingError(f"columns, separator and repeats are for a file, but '{name_or_path}' is none.")
+    if source is not None or name in MADE_UP or path.is_dir():
+        how.refuse_for(str(name_or_path))
     if name in MADE_UP:
         return MADE_UP[name]()
     if source is not None:
-        return _read(source, _folder_of(source, data_dir), skip_bad)
+        return _read(source, _folder_of(source, data_dir), how.skip_bad)
     if path.is_dir():
-        return _read(recognise(path), path, skip_bad)
+        return _read(recognise(path), path, how.skip_bad)
     if not name or interactions_file.looks_like_a_file(name) or path.exists():
-        return interactions_file.read(
-            path, columns=columns, separator=separator, repeats=repeats, skip_bad=skip_bad
-        )
+        return interactions_file.read(path, how.table())
     raise SettingError(unknown_name(name))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import polars as pl
@@ -12,24 +14,18 @@ import polars as pl
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
+from murmura.data.tables.column_names import PARTS
 from murmura.data.tables.column_reader import is_whole, read_fast
 from murmura.data.tables.line_reader import lines, read_careful
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import (
-    BadValueError,
-    ColumnKind,
-    ColumnSpec,
-    TextLayout,
-    parse,
-    quoted,
-    quoted_names,
-)
+from murmura.data.tables.text_layout import ColumnKind, ColumnSpec, TextLayout, quoted, quoted_names
+from murmura.data.tables.times import kind_of_times, tells_day_from_month
 
-PARTS = ("user", "item", "value", "time", "category")
+DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+SAMPLE = 1_000  # rows that a column's kind is found out from
 _DEFAULT_KINDS = {
     "user": ColumnKind.TEXT_ID,
     "item": ColumnKind.TEXT_ID,
-    "value": ColumnKind.VALUE,
     "category": ColumnKind.LABEL,
 }
 
@@ -40,6 +36,7 @@ class CheckedTable:
 
     frame: pl.DataFrame
     bad: Counter[str]
+    kinds: dict[str, ColumnKind] = field(default_factory=dict)  # part -> what its column holds
 
 
 def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> CheckedTable:
@@ -54,7 +51,8 @@ def read_table(text: TextFile, layout: TextLayout, skip_bad: bool = False) -> Ch
         raise DataError(f"{text.path}: the file must hold at least one good row, but it has none{left}.")
     unsure = [part for part in ("user", "item") if layout.kinds.get(part) is None]
     whole = [part for part in unsure if is_whole(frame[part])]
-    return CheckedTable(frame.with_columns(pl.col(part).cast(pl.Int64) for part in whole), bad)
+    typed = frame.with_columns(pl.col(part).cast(pl.Int64) for part in whole)
+    return CheckedTable(typed, bad, {column.part: column.kind for column in columns})
 
 
 def left_out(name: str, bad: Counter[str]) -> tuple[str, ...]:
@@ -103,7 +101,6 @@ def _has_repeats(frame: pl.DataFrame) -> bool:
 def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...], int]:
     """Which column is where, by the header or by the layout, and how many fields a row has."""
     header = _header(text, layout)
-    first = next((fields for _, fields in lines(text, layout) if fields), [])
     columns = []
     for part in (part for part in PARTS if part in layout.names):
         name = layout.names[part]
@@ -113,7 +110,7 @@ def _resolve(text: TextFile, layout: TextLayout) -> tuple[tuple[ColumnSpec, ...]
                 f"{quoted_names(header)}; correct the header or say which column is the {part}."
             )
         place = header.index(name) if isinstance(name, str) else name
-        kind = layout.kinds.get(part) or _DEFAULT_KINDS.get(part) or _kind_of_time(first, place)
+        kind = layout.kinds.get(part) or _DEFAULT_KINDS.get(part) or _kind_of(text, layout, part, place)
         columns.append(ColumnSpec(part, place, kind, str(name) if header else f"field {place + 1}"))
     return tuple(columns), len(header) if layout.header else layout.width
 
@@ -125,11 +122,28 @@ def _header(text: TextFile, layout: TextLayout) -> list[str]:
     return next((fields or [] for _, fields in lines(text, headed)), [])
 
 
-def _kind_of_time(first: list[str], place: int) -> ColumnKind:
-    for kind in (ColumnKind.CHECK_IN, ColumnKind.ISO):
-        try:
-            parse(kind, first[place])
-        except (BadValueError, IndexError):
-            continue
-        return kind
-    return ColumnKind.SECONDS
+def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> ColumnKind:
+    """What a column of values or times holds, by its first rows."""
+
+    def column(count: int | None) -> list[str]:
+        rows = islice(lines(text, layout), count)
+        return [fields[place] for _, fields in rows if fields and place < len(fields)]
+
+    fields = column(SAMPLE)
+    if part == "value":
+        return _kind_of_values(fields)
+    kind = kind_of_times(fields)
+    if not tells_day_from_month(kind, fields):
+        every = column(None)
+        kind = kind_of_times(every)
+        if not tells_day_from_month(kind, every):
+            raise DataError(
+                f"{text.path}: dates must show which number is the day, but none of this column is above 12, such "
+                f"as {quoted(fields[0])}; write them as 2012-04-30."
+            )
+    return kind
+
+
+def _kind_of_values(fields: Sequence[str]) -> ColumnKind:
+    commas = [one for one in fields if DECIMAL_COMMA.fullmatch(one)]
+    return ColumnKind.DECIMAL_COMMA if commas and not any("." in one for one in fields) else ColumnKind.VALUE

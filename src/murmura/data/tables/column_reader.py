@@ -9,21 +9,11 @@ import numpy as np
 import polars as pl
 
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import (
-    DAYS,
-    FURTHEST,
-    LONGEST_ID,
-    MONTHS,
-    ColumnKind,
-    ColumnSpec,
-    TextLayout,
-)
+from murmura.data.tables.text_layout import LONGEST_ID, ColumnKind, ColumnSpec, TextLayout
+from murmura.data.tables.times import times_of
 
 WHOLE = r"^(0|-?[1-9][0-9]{0,17})$"
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_CHECK_IN = rf"^({'|'.join(DAYS)}) ({'|'.join(MONTHS)}) [0-9]{{2}} {_CLOCK} \+0000 [0-9]{{4}}$"
-_ISO_FULL = rf"^[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}} {_CLOCK}$"
 _STAND_IN = "\x1f"  # a separator of several characters becomes this one before polars sees it
 
 
@@ -31,7 +21,7 @@ def read_fast(
     text: TextFile, layout: TextLayout, columns: tuple[ColumnSpec, ...], width: int
 ) -> pl.DataFrame | None:
     """The checked columns of a clean file, named by their part; None when anything looks wrong."""
-    content = text.content
+    content = text.content.lstrip(b"\r\n")
     if content.endswith((b"\n\n", b"\n\r\n")):
         content = content.rstrip(b"\r\n")
     separator = layout.separator
@@ -101,10 +91,9 @@ def _checked(series: pl.Series, kind: ColumnKind) -> pl.Series | None:
         return series.cast(pl.Int64, strict=False) if series.str.contains(WHOLE).all() else None
     if kind is ColumnKind.VALUE:
         return _numbers(series)
-    times = _times(series, kind)
-    if times is None or times.null_count() or not ((times >= 0) & (times < FURTHEST)).all():
-        return None
-    return times
+    if kind is ColumnKind.DECIMAL_COMMA:
+        return _numbers(series.str.replace(",", ".", literal=True))
+    return times_of(series, kind)
 
 
 def _numbers(series: pl.Series) -> pl.Series | None:
@@ -112,30 +101,6 @@ def _numbers(series: pl.Series) -> pl.Series | None:
         return None
     numbers = series.cast(pl.Float64, strict=False)
     return numbers if not numbers.null_count() and numbers.is_finite().all() else None
-
-
-def _times(series: pl.Series, kind: ColumnKind) -> pl.Series | None:
-    if kind is ColumnKind.SECONDS:
-        if series.str.contains(WHOLE).all():
-            return series.cast(pl.Int64, strict=False)
-        numbers = _numbers(series)
-        return None if numbers is None else numbers.floor().cast(pl.Int64, strict=False)
-    if kind is ColumnKind.CHECK_IN:
-        if not series.str.contains(_CHECK_IN).all():
-            return None
-        dates = series.str.to_datetime("%a %b %d %H:%M:%S %z %Y", strict=False)
-    else:
-        dates = _iso(series)
-    return dates.dt.epoch("s").cast(pl.Int64)
-
-
-def _iso(series: pl.Series) -> pl.Series:
-    """A date, or a date and a time after a space or a T; midnight where there is no time."""
-    day_only = series.str.len_chars() == len("2012-04-03")
-    full = pl.when(day_only).then(series + " 00:00:00").otherwise(series.str.replace("T", " "))
-    text = pl.select(full.alias("time"))["time"]
-    dates = text.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
-    return pl.select(pl.when(text.str.contains(_ISO_FULL)).then(dates).alias("time"))["time"]
 
 
 def is_whole(series: pl.Series) -> bool:

@@ -1,8 +1,9 @@
-"""Any table of interactions with named columns: CSV, TSV (plain or gzipped) or Parquet, read and written."""
+"""Any table of interactions: CSV, TSV and their like (plain or gzipped) or Parquet, read and written."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -11,49 +12,62 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, SettingError
 from murmura.core.files import whole_file
 from murmura.core.interactions import Interactions
+from murmura.data.repeats import Repeats, apply_repeats, repeated_rows, repeats_sentence
 from murmura.data.sources.item_features import relation_of_rows
-from murmura.data.tables.checked_table import PARTS, CheckedTable, interactions_of, left_out, read_table
-from murmura.data.tables.parquet import is_parquet, open_parquet, read_parquet
-from murmura.data.tables.text_file import TextFile, read_text
-from murmura.data.tables.text_layout import TextLayout
+from murmura.data.tables.checked_table import CheckedTable, interactions_of, left_out, read_table
+from murmura.data.tables.column_names import PARTS, is_usual, named
+from murmura.data.tables.dialect import BY_SUFFIX
+from murmura.data.tables.own_layout import own_layout, require_names, said_columns
+from murmura.data.tables.parquet import is_parquet, open_parquet
+from murmura.data.tables.text_file import read_own_text
+from murmura.data.tables.text_layout import ColumnKind
+from murmura.data.tables.times import time_sentence
+from murmura.data.tables.typed_table import checked_columns
 
-# the names a column may have when nobody says which is which, the likeliest first
-GUESSES: dict[str, tuple[str, ...]] = {
-    "user": ("user", "user_id", "userId", "userid", "uid", "reviewerID"),
-    "item": ("item", "item_id", "itemId", "itemid", "iid", "movieId", "venue_id", "asin", "work"),
-    "value": ("value", "rating", "score", "stars", "overall", "weight"),
-    "time": ("time", "timestamp", "utc", "unixtime", "unixReviewTime", "date"),
-    "category": ("category", "type", "genre"),
-}
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 WRITTEN = (".parquet", ".csv", ".tsv")
-_SUFFIXES = {*_SEPARATORS, ".txt", ".parquet", ".pq", ".dat", ".data"}
+_SUFFIXES = {*BY_SUFFIX, ".txt", ".parquet", ".pq", ".dat", ".data"}
 
 
-def read(
-    path: Path,
-    *,
-    columns: Mapping[str, str] | None = None,
-    separator: str | None = None,
-    repeats: bool = False,
-    skip_bad: bool = False,
-) -> Dataset:
-    """The table in `path`; `columns` says which column is the user, item, value, time or category.
+@dataclass(frozen=True)
+class TableOptions:
+    """What was said about a table; None: it is found out."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)  # part -> the column's name, or its place from 1
+    separator: str | None = None
+    header: bool | None = None
+    repeats: Repeats = "keep"
+    skip_bad: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.columns) - set(PARTS))
+        if unknown:
+            raise SettingError(
+                f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out."
+            )
+
+
+def read(path: Path, told: TableOptions = TableOptions()) -> Dataset:
+    """The table in `path`.
 
     Ids are whole numbers when all of them are, without leading zeros; otherwise text exactly as written.
     """
-    unknown = sorted(set(columns or ()) - set(PARTS))
-    if unknown:
-        raise SettingError(f"columns must name {', '.join(PARTS)}, but names '{unknown[0]}'; leave that out.")
+    name, repeats = path.name, told.repeats != "refuse"
     if is_parquet(path):
-        whole = open_parquet(path)
-        names = named(whole.columns, columns or {})
-        table = CheckedTable(*read_parquet(path, whole, names, repeats, skip_bad))
-    else:
-        text = read_text(path)
-        names, layout = _layout(text, columns or {}, separator, repeats)
-        table = read_table(text, layout, skip_bad)
-    return _dataset(path, table, names.get("category", "category"))
+        return read_frame(str(path), open_parquet(path), told)
+    given, notes = read_own_text(path)
+    own = own_layout(given, told.columns, told.separator, told.header, repeats)
+    table = read_table(own.text, own.layout, told.skip_bad)
+    return _dataset(name, table, own.names, told, (*notes, *([f"{name}: {own.said}."] if own.said else [])))
+
+
+def read_frame(where: str, frame: pl.DataFrame, told: TableOptions = TableOptions()) -> Dataset:
+    """A table whose columns have types; `where` is its file, or what to call it."""
+    names = named(frame.columns, told.columns)
+    require_names(where, frame.columns, names)
+    table = checked_columns(where, frame, names, told.repeats != "refuse", told.skip_bad)
+    odd = any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told.columns)
+    name = Path(where).name
+    return _dataset(name, table, names, told, (f"{name}: {said_columns(names)}.",) if odd else ())
 
 
 def looks_like_a_file(name: str) -> bool:
@@ -62,45 +76,24 @@ def looks_like_a_file(name: str) -> bool:
     return "/" in name or "\\" in name or any(suffix.lower() in _SUFFIXES for suffix in suffixes)
 
 
-def named(header: list[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """Which column is which: as told, otherwise by the usual names; user and item are always asked for."""
-    names = {}
-    for part in PARTS:
-        guess = next((name for name in GUESSES[part] if name in header), None)
-        chosen = columns.get(part) or guess or (part if part in ("user", "item") else None)
-        if chosen is not None:
-            names[part] = chosen
-    return names
-
-
-def _layout(
-    text: TextFile, columns: Mapping[str, str], separator: str | None, repeats: bool
-) -> tuple[dict[str, str], TextLayout]:
-    """Which column is which, and how the file is cut."""
-    first = text.content.split(b"\n", 1)[0].decode().removesuffix("\r")
-    cut = separator or separator_of(text.path, first)
-    quoted = cut == "," or cut == ";"
-    header = [name.strip('"') if quoted else name for name in first.split(cut)]
-    names = named(header, columns)
-    return names, TextLayout(cut, {**names}, quoted=quoted, repeats=repeats)
-
-
-def separator_of(path: Path, first: str) -> str:
-    """What separates the fields of a text file: its name says it, or its first line."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    by_name = _SEPARATORS.get(suffixes[-1]) if suffixes else None
-    return by_name or max(("\t", ",", ";", "::", "|"), key=first.count)
-
-
-def _dataset(path: Path, table: CheckedTable, category: str) -> Dataset:
+def _dataset(
+    file: str, table: CheckedTable, names: Mapping[str, str], told: TableOptions, notes: tuple[str, ...]
+) -> Dataset:
     if not len(table.frame):
-        raise DataError(f"{path}: the table must hold at least one good row, but has none.")
-    interactions = interactions_of([table.frame])
+        raise DataError(f"{file}: the table must hold at least one good row, but has none.")
+    rows = interactions_of([table.frame])
     categories = None
     if "category" in table.frame.columns:
-        categories = relation_of_rows(interactions, table.frame["category"])
-    catalogue = Catalogue(interactions.items, categories=categories, category=category)
-    return Dataset(path.name.split(".")[0], interactions, catalogue, left_out(path.name, table.bad))
+        categories = relation_of_rows(rows, table.frame["category"])
+    catalogue = Catalogue(rows.items, categories=categories, category=names.get("category", "category"))
+    sentences = [repeats_sentence(repeated_rows(rows), told.repeats)]
+    if "time" in table.kinds:
+        sentences.append(time_sentence(table.kinds["time"], table.frame["time"]))
+    if table.kinds.get("value") is ColumnKind.DECIMAL_COMMA:
+        sentences.append("values have a decimal comma")
+    found = tuple(f"{file}: {sentence}." for sentence in sentences if sentence)
+    every = (*notes, *found, *left_out(file, table.bad))
+    return Dataset(file.split(".")[0], apply_repeats(rows, told.repeats), catalogue, every)
 
 
 def write_table(path: Path, data: Interactions) -> None:

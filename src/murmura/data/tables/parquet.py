@@ -1,20 +1,16 @@
-"""Tables in Parquet: the columns have types, so a bad field is a gap, a NaN or a negative time."""
+"""Tables in Parquet."""
 
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
 from murmura.core.errors import DataError
 from murmura.data.tables.text_file import read_raw
-from murmura.data.tables.text_layout import FURTHEST, LONGEST_ID, quoted, quoted_names
 
 MAGIC = b"PAR1"
-_MUST_BE = {"user": "whole numbers or text", "value": "numbers", "time": "seconds since 1970 or dates"}
 
 
 def is_parquet(path: Path) -> bool:
@@ -38,71 +34,3 @@ def open_parquet(path: Path) -> pl.DataFrame:
         raise DataError(
             f"{path}: the file must be a Parquet table, but is not ({reason}); get it again."
         ) from None
-
-
-def read_parquet(
-    path: Path, table: pl.DataFrame, names: Mapping[str, str], repeats: bool, skip_bad: bool
-) -> tuple[pl.DataFrame, Counter[str]]:
-    """The named columns, checked, and the bad rows by reason; without `skip_bad` the first is an error."""
-    for part, name in names.items():
-        if name not in table.columns:
-            raise DataError(
-                f"{path}: the table must have the column {quoted(name)} ({part}), but has "
-                f"{quoted_names(table.columns)}; say which column is the {part}."
-            )
-    frame = pl.DataFrame([_typed(path, part, table[name]) for part, name in names.items()])
-    frame = frame.with_columns(_reason(frame, repeats).alias("reason"))
-    wrong = frame["reason"].is_not_null()
-    if wrong.any() and not skip_bad:
-        row = wrong.arg_max()
-        raise DataError(
-            f"{path}, row {(row or 0) + 1}: a row must be sound, but this has: {frame['reason'][row or 0]}; "
-            "correct it or skip bad rows (skip_bad, --skip-bad)."
-        )
-    bad = Counter(frame["reason"].drop_nulls().to_list())
-    return frame.filter(~wrong).drop("reason"), bad
-
-
-def _typed(path: Path, part: str, column: pl.Series) -> pl.Series:
-    """The column in the type of its part; what does not fit becomes a gap."""
-    kind = column.dtype
-    column = column.alias(part)
-    if part == "category":
-        return column.cast(pl.String, strict=False).fill_null("")
-    if part == "value" and (kind.is_numeric() or kind == pl.Boolean):
-        return column.cast(pl.Float64, strict=False)
-    if part == "time" and kind.is_integer():
-        return column.cast(pl.Int64, strict=False)
-    if part == "time" and kind.is_float():
-        return column.floor().cast(pl.Int64, strict=False)
-    if part == "time" and kind in (pl.Date, pl.Datetime):
-        return column.dt.epoch("s").cast(pl.Int64)
-    if part in ("user", "item") and kind.is_integer():
-        return column.cast(pl.Int64, strict=False)
-    if part in ("user", "item") and kind in (pl.String, pl.Categorical, pl.Enum):
-        return column.cast(pl.String)
-    must = _MUST_BE["user" if part == "item" else part]
-    raise DataError(f"{path}: the column of the {part} must hold {must}, but holds {kind}; convert it.")
-
-
-def _reason(frame: pl.DataFrame, repeats: bool) -> pl.Expr:
-    """Why a row is bad, or null."""
-    chain: pl.Expr = pl.lit(None, pl.String)
-    checks: list[tuple[pl.Expr, str]] = []
-    for part, kind in frame.schema.items():
-        column = pl.col(part)
-        checks.append((column.is_null(), f"empty {part}"))
-        if part in ("user", "item") and kind == pl.String:
-            checks.append((column.str.len_chars() == 0, f"empty {part}"))
-            checks.append((column.str.len_chars() > LONGEST_ID, f"too long {part}"))
-            checks.append((column.str.contains("\0", literal=True), f"unparseable {part}"))
-        if part == "value":
-            checks.append((~column.is_finite(), "not finite value"))
-        if part == "time":
-            checks.append((column < 0, "negative time"))
-            checks.append((column >= FURTHEST, "time too large"))
-    if not repeats:
-        checks.append((~pl.struct("user", "item").is_first_distinct(), "duplicate pair"))
-    for wrong, reason in reversed(checks):
-        chain = pl.when(wrong).then(pl.lit(reason)).otherwise(chain)
-    return chain

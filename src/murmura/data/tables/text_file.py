@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -12,6 +13,7 @@ from pathlib import Path
 from murmura.core.errors import DataError
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZIP_MAGIC = b"PK\x03\x04"  # of workbooks too
 SMALL = 64 * 2**20  # bytes any gzip file may grow to
 MOST = 200  # a larger gzip file may grow to this many times its size: ratings shrink about 5 times
 CHUNK = 2**20
@@ -33,6 +35,37 @@ def read_text(path: Path, encoding: str = "utf-8") -> TextFile:
     if not content or content.isspace():
         raise DataError(f"{path}: the file must hold rows, but it is empty; get it again or name another.")
     return TextFile(path, _as_utf8(path, content, encoding), hashlib.sha256(raw).hexdigest())
+
+
+def read_own_text(path: Path) -> tuple[TextFile, tuple[str, ...]]:
+    """A file of one's own, in whatever its programme saved it, and a note where that is not UTF-8."""
+    raw = read_raw(path)
+    if raw.startswith(ZIP_MAGIC):
+        raise DataError(
+            f"{path}: the file must be text or Parquet, but it is a workbook or a zip file; save its table as CSV."
+        )
+    content = unpacked(path, raw)
+    encoding = _encoding_of(content)
+    if encoding == "utf-8":
+        return read_text(path), ()
+    whole = content.decode(encoding, errors="replace").encode()
+    note = f"{path.name}: read as {encoding}, as it is not UTF-8."
+    return TextFile(path, whole, hashlib.sha256(raw).hexdigest()), (note,)
+
+
+def _encoding_of(content: bytes) -> str:
+    """UTF-8 where it can be, UTF-16 where it begins so, and otherwise what Windows saves in western Europe."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and len(content) % 2 == 0:
+        try:
+            content.decode("utf-16")
+        except UnicodeDecodeError:
+            return "utf-8"  # which says on which line it is damaged
+        return "utf-16"
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return "utf-8" if b"\0" in content else "windows-1252"
+    return "utf-8"
 
 
 def read_raw(path: Path) -> bytes:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from enum import Enum
 from math import isfinite
 
 LONGEST_ID = 255  # characters; one endless id would widen the column of everybody's
 SHOWN, MANY = 40, 12  # how many characters of a field, and how many columns, an error repeats
-FURTHEST = 2**53  # seconds; beyond it a floating point time no longer counts single seconds
+FURTHEST = 4_102_444_800  # seconds: the year 2100, from which on a time is a mistake
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
-_CHECK_IN = re.compile(r"(\w{3}) (\w{3}) (\d\d) (\d\d):(\d\d):(\d\d) \+0000 (\d{4})", re.ASCII)
-_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d))?", re.ASCII)
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class ColumnKind(Enum):
@@ -29,9 +24,16 @@ class ColumnKind(Enum):
     TEXT_ID = f"a text of 1 to {LONGEST_ID} characters"
     LABEL = "a text"
     VALUE = "a finite number"
+    DECIMAL_COMMA = "a finite number with a decimal comma"
     SECONDS = "seconds since 1970"
     CHECK_IN = "a date like 'Tue Apr 03 18:20:27 +0000 2012'"
     ISO = "a date like '2012-04-03 18:20:27'"
+    MILLISECONDS = "milliseconds since 1970"
+    MICROSECONDS = "microseconds since 1970"
+    NANOSECONDS = "nanoseconds since 1970"
+    COMPACT = "a date like '20120403'"
+    DAY_FIRST = "a date like '30.04.2012 18:20', the day first"
+    MONTH_FIRST = "a date like '04/30/2012 18:20', the month first"
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,6 @@ class BadValueError(ValueError):
     """A field does not hold what its column must; the text is the reason, fit for a count."""
 
 
-def parse(kind: ColumnKind, text: str) -> str | int | float:
-    """The value of a field, by the one definition of each kind; the fast path is tested against it."""
-    return _PARSERS[kind](text)
-
-
 def quoted(text: str) -> str:
     """A field as an error repeats it: in quotes, on one line, not too long."""
     return repr(text if len(text) <= SHOWN else text[:SHOWN] + "…")
@@ -83,76 +80,11 @@ def is_whole(text: str) -> bool:
     return _WHOLE.fullmatch(text) is not None
 
 
-def _number_id(text: str) -> int:
-    if not is_whole(text):
-        raise BadValueError("unparseable")
-    return int(text)
-
-
-def _text_id(text: str) -> str:
-    if not text:
-        raise BadValueError("empty")
-    if len(text) > LONGEST_ID:
-        raise BadValueError("too long")
-    return text
-
-
-def _value(text: str) -> float:
+def number(text: str) -> float:
+    """The finite number a field says."""
     if _NUMBER.fullmatch(text):
-        number = float(text)
-        if isfinite(number):
-            return number
+        value = float(text)
+        if isfinite(value):
+            return value
         raise BadValueError("not finite")
     raise BadValueError("not finite" if _NOT_FINITE.fullmatch(text) else "unparseable")
-
-
-def _seconds(text: str) -> int:
-    number = int(text) if is_whole(text) else _value(text)
-    if number < 0:
-        raise BadValueError("negative time")
-    if number >= FURTHEST:
-        raise BadValueError("time too large")
-    return int(number)
-
-
-def _check_in(text: str) -> int:
-    found = _CHECK_IN.fullmatch(text)
-    if found is None or found[1] not in DAYS or found[2] not in MONTHS:
-        raise BadValueError("unparseable")
-    month = MONTHS.index(found[2]) + 1
-    moment = _moment(*(int(x) for x in (found[7], month, found[3], found[4], found[5], found[6])))
-    if moment.weekday() != DAYS.index(found[1]):
-        raise BadValueError("unparseable")
-    return _since_1970(moment)
-
-
-def _iso(text: str) -> int:
-    found = _ISO.fullmatch(text)
-    if found is None:
-        raise BadValueError("unparseable")
-    return _since_1970(_moment(*(int(x or 0) for x in found.groups())))
-
-
-def _moment(year: int, month: int, day: int, hour: int, minute: int, second: int) -> datetime:
-    try:
-        return datetime(year, month, day, hour, minute, second, tzinfo=UTC)
-    except ValueError:
-        raise BadValueError("unparseable") from None
-
-
-def _since_1970(moment: datetime) -> int:
-    seconds = int(moment.timestamp())
-    if seconds < 0:
-        raise BadValueError("negative time")
-    return seconds
-
-
-_PARSERS: dict[ColumnKind, Callable[[str], str | int | float]] = {
-    ColumnKind.NUMBER_ID: _number_id,
-    ColumnKind.TEXT_ID: _text_id,
-    ColumnKind.LABEL: str,
-    ColumnKind.VALUE: _value,
-    ColumnKind.SECONDS: _seconds,
-    ColumnKind.CHECK_IN: _check_in,
-    ColumnKind.ISO: _iso,
-}

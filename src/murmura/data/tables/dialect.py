@@ -1,0 +1,143 @@
+"""How a text file of one's own is cut into fields: found out from its first lines, unless it was said."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from murmura.core.errors import DataError
+from murmura.data.tables.column_names import named
+from murmura.data.tables.text_file import TextFile
+from murmura.data.tables.text_layout import quoted
+
+BY_SUFFIX = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+SEPARATORS = ("\t", ";", ",", "::", "|")
+SPOKEN = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+LOOKED_AT, SHOWN = 10, 3  # lines that are looked at, and that an error shows
+_DIRECTIVE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)  # how some spreadsheets say their separator
+_DATUM = re.compile(r"[+-]?[0-9][0-9.,:/ T-]*")  # what is no name of a column
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What stands between fields, whether they may be quoted, and the first rows cut by it."""
+
+    separator: str
+    quoted: bool
+    headed: bool
+    rows: tuple[tuple[str, ...], ...]  # the first ones, that of the header among them
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns; [] where there are none."""
+        return list(self.rows[0]) if self.headed and self.rows else []
+
+
+def dialect_of(text: TextFile, separator: str | None = None, header: bool | None = None) -> Dialect:
+    """How the file is cut: as told, otherwise by what its first lines have in common."""
+    lines = first_lines(text)
+    cut = SPOKEN.get(separator, separator) if separator else sniff_separator(text.path, lines)
+    may_quote = len(cut) == 1 and (cut in ",;" or lines[0].startswith('"'))
+    rows = tuple(_cut(line, cut, may_quote) for line in lines)
+    headed = is_header(rows) if header is None else header
+    return Dialect(cut, may_quote, headed, rows)
+
+
+def first_lines(text: TextFile, count: int = LOOKED_AT) -> list[str]:
+    """The first lines that are not blank."""
+    head = text.content[: 2**16].decode(errors="ignore").splitlines()
+    return [line for line in head if line.strip()][:count] or [""]
+
+
+def separator_by_name(path: Path, first: str) -> str | None:
+    """What the name of a file says about its separator, where its first line has that one."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    by_name = BY_SUFFIX.get(suffixes[-1]) if suffixes else None
+    return by_name if by_name and by_name in first else None
+
+
+def sniff_separator(path: Path, lines: Sequence[str]) -> str:
+    """The one that cuts all first lines into equally many fields; else the one of the file's name.
+
+    A space is one only where nothing else can be.
+    """
+    by_name = separator_by_name(path, _unquoted(lines[0]))
+    if by_name == "\t":
+        return by_name  # which is in no text by accident
+    order = [*([by_name] if by_name else []), *(one for one in SEPARATORS if one != by_name)]
+    counts = {one: {_unquoted(line).count(one) for line in lines} for one in order}
+    even = [one for one in order if len(counts[one]) == 1 and 0 not in counts[one]]
+    if even:
+        return max(even, key=lambda one: min(counts[one]))
+    first = _unquoted(lines[0])
+    if by_name:
+        return by_name
+    if not any(one in first for one in SEPARATORS) and len(first.split()) > 1:
+        return " "
+    return max(order, key=first.count)
+
+
+def is_header(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names columns: by a name that is known, or because no field of it is a datum."""
+    first = rows[0]
+    if {"user", "item"} & set(named(first, {})):
+        return True
+    return not any(_DATUM.fullmatch(field) for field in first)
+
+
+def tidied(text: TextFile) -> tuple[TextFile, str | None]:
+    """The file without what spreadsheets add to it, and the separator one of them stated; lines keep their number.
+
+    A line `sep=;` becomes blank; a carriage return alone ends a line; spaces after all separators are dropped.
+    """
+    content, stated = text.content, None
+    if b"\r" in content and b"\n" not in content:
+        content = content.replace(b"\r", b"\n")
+    if found := _DIRECTIVE.match(content):
+        stated, content = found[1].decode(), b"\n" + content[found.end() :]
+    found_text = replace(text, content=content)
+    lines = first_lines(found_text)
+    cut = stated or sniff_separator(text.path, lines)
+    if cut == " ":
+        found_text = replace(found_text, content=re.sub(rb" +", b" ", content))
+    elif len(cut) == 1 and all(cut in line and not re.search(rf"{re.escape(cut)}(?! )", line) for line in lines):
+        found_text = replace(found_text, content=_closed_up(content, cut))
+    return found_text, stated
+
+
+def show_lines(text: TextFile) -> str:
+    """The first lines, as an error repeats them below its sentence."""
+    return "\n".join(f"  {number} | {line[:160]}" for number, line in enumerate(first_lines(text, SHOWN), 1))
+
+
+def require_columns(text: TextFile, dialect: Dialect) -> None:
+    """Refuse a file that the separator cuts into one column alone."""
+    if max(len(row) for row in dialect.rows) < 2:
+        raise DataError(
+            f"{text.path}: a row must have a user and an item, but {quoted(dialect.separator)} cuts this file into "
+            f"one column; say what stands between fields (--separator).\n{show_lines(text)}"
+        )
+
+
+def _cut(line: str, separator: str, may_quote: bool) -> tuple[str, ...]:
+    try:
+        return tuple(next(csv.reader([line], delimiter=separator), [""]) if may_quote else line.split(separator))
+    except csv.Error:
+        return (line,)
+
+
+def _unquoted(line: str) -> str:
+    return re.sub(r'"[^"]*"', "", line)
+
+
+def _closed_up(content: bytes, separator: str) -> bytes:
+    if b'"' not in content:
+        return re.sub(re.escape(separator.encode()) + rb"[ ]+", separator.encode(), content)
+    made = io.StringIO()
+    reader = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=separator, skipinitialspace=True)
+    csv.writer(made, delimiter=separator, lineterminator="\n").writerows(reader)
+    return made.getvalue().encode()

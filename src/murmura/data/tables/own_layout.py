@@ -1,0 +1,136 @@
+"""Which column of one's own table is which: as told, by its header, or by the order of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from murmura.core.errors import DataError
+from murmura.data.tables.checked_table import DECIMAL_COMMA
+from murmura.data.tables.column_names import by_order, is_usual, missing, named
+from murmura.data.tables.dialect import (
+    BY_SUFFIX,
+    Dialect,
+    dialect_of,
+    require_columns,
+    show_lines,
+    tidied,
+)
+from murmura.data.tables.text_file import TextFile
+from murmura.data.tables.text_layout import BadValueError, TextLayout, number, quoted, quoted_names
+from murmura.data.tables.times import EARLIEST, FORMS, kind_of_times
+
+MOST = 4  # columns without names whose order says enough: user, item, value, time
+
+
+@dataclass(frozen=True)
+class OwnLayout:
+    """The file as it is read, how it is cut, what its columns are called, and what to say about that."""
+
+    text: TextFile
+    layout: TextLayout
+    names: Mapping[str, str]  # part -> the header's name, or the place from 1
+    said: str  # "" where everything is as usual
+
+
+def own_layout(
+    given: TextFile, columns: Mapping[str, str], separator: str | None, header: bool | None, repeats: bool
+) -> OwnLayout:
+    """Which column is which, and how the file is cut; refuses what cannot be told, and shows its first lines."""
+    text, stated = tidied(given)
+    dialect = dialect_of(text, separator or stated, header)
+    require_columns(text, dialect)
+    width = len(dialect.rows[0])
+    if dialect.headed:
+        names = named(dialect.header, _places(columns, dialect.header))
+        require_names(text, dialect.header, names)
+        layout = TextLayout(dialect.separator, {**names}, quoted=dialect.quoted, repeats=repeats)
+    else:
+        names = _by_place(text, dialect, columns)
+        places: dict[str, str | int] = {part: int(name) - 1 for part, name in names.items()}
+        layout = TextLayout(
+            dialect.separator, places, header=False, width=width, quoted=dialect.quoted, repeats=repeats
+        )
+    return OwnLayout(text, layout, names, _said(text, dialect, names, columns))
+
+
+def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[str, str]) -> None:
+    """Refuse a table whose user or item cannot be told, with a guess to give back."""
+    lacking = missing(names)
+    if not lacking:
+        return
+    guess = ",".join(f"{part}={name}" for part, name in by_order(header, names).items())
+    path, lines = (where, "") if isinstance(where, str) else (where.path, f"\n{show_lines(where)}")
+    raise DataError(
+        f"{path}: it must be clear which column is the {' and which the '.join(lacking)}, but the columns are "
+        f"{quoted_names(list(header))}; say it, perhaps with --columns {guess}{lines and '.'}{lines or '.'}"
+    )
+
+
+def said_columns(names: Mapping[str, str], unused: Sequence[str] = ()) -> str:
+    """Which column was taken for what, and which for nothing."""
+    taken = ", ".join(f"{part} is {quoted(name)}" for part, name in names.items())
+    return taken + (f"; not used: {quoted_names(list(unused))}" if unused else "")
+
+
+def _places(columns: Mapping[str, str], header: Sequence[str]) -> dict[str, str]:
+    """Names as told; a place from 1, where no column is called like that, is the name of its column."""
+    return {
+        part: header[int(name) - 1]
+        if name not in header and name.isdecimal() and 0 < int(name) <= len(header)
+        else name
+        for part, name in columns.items()
+    }
+
+
+def _by_place(text: TextFile, dialect: Dialect, columns: Mapping[str, str]) -> dict[str, str]:
+    """The places, from 1, of a table without header: as told, or user, item, value, time by what they hold."""
+    width = len(dialect.rows[0])
+    for part, name in columns.items():
+        if not name.isdecimal() or not 0 < int(name) <= width:
+            raise DataError(
+                f"{text.path}: without header, columns must be places from 1 to {width}, but the {part} is "
+                f"{quoted(name)}; write for example --columns user=1,item=2, or --header.\n{show_lines(text)}"
+            )
+    if columns and not missing(columns):
+        return dict(columns)
+    guess = dict(columns)
+    free = [place for place in range(width) if str(place + 1) not in columns.values()]
+    for part in missing(columns):
+        guess[part] = str(free.pop(0) + 1)
+    for place in free:
+        part = _held([row[place] for row in dialect.rows if place < len(row)])
+        if part and part not in guess:
+            guess[part] = str(place + 1)
+    if width > MOST:
+        told = ",".join(f"{part}={place}" for part, place in guess.items())
+        raise DataError(
+            f"{text.path}: a table without header must have user, item, value, time or its columns named, but it "
+            f"has {width}; say which is which, perhaps with --columns {told}.\n{show_lines(text)}"
+        )
+    return guess
+
+
+def _held(fields: Sequence[str]) -> str | None:
+    """Whether these are times or values; None: they are neither."""
+    if kind_of_times(fields) in FORMS:
+        return "time"
+    try:
+        numbers = [number(one.replace(",", ".", 1) if DECIMAL_COMMA.fullmatch(one) else one) for one in fields]
+    except BadValueError:
+        return None
+    return "time" if min(numbers) >= EARLIEST else "value"
+
+
+def _said(text: TextFile, dialect: Dialect, names: Mapping[str, str], told: Mapping[str, str]) -> str:
+    """What is not as anybody would expect of such a file."""
+    parts = []
+    if not dialect.headed:
+        parts.append(f"it has no header: {', '.join(f'{part} is column {at}' for part, at in names.items())}")
+    elif any(not is_usual(part, name) for part, name in names.items()) and not set(names) <= set(told):
+        unused = [name for name in dialect.header if name and name not in names.values()]
+        parts.append(said_columns(names, unused))
+    by_name = next((BY_SUFFIX[s] for s in text.path.suffixes if s in BY_SUFFIX), None)
+    if by_name is not None and dialect.separator != by_name:
+        parts.append(f"fields are separated by {quoted(dialect.separator)}")
+    return "; ".join(parts)
