@@ -159,7 +159,7 @@ def test_fetch_needs_a_folder_and_a_known_name(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("content", "code", "says"),
     [
-        ("user,item\n1,2\n1,2\n", 3, "line 3: user '1' and item '2' must meet once"),
+        ("user,item\n1,2\n1,\n", 3, "line 3: the item ('item') must be a text of 1 to 255 characters"),
         ("user,item\n1,2\n", 0, ""),
     ],
 )

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.options import FEATURE_FLAGS
+from murmura.cli.options import READING_FLAGS
+from murmura.core.settings import field_names
 from murmura.data.graphs.exploration import PREFIXES
+from murmura.data.graphs.own_features import FeatureFiles
 from murmura.data.graphs.triples import READERS
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import prepare, protocol
@@ -18,14 +20,19 @@ from tests.cli.processes import murmura
 PAGE = (Path(__file__).parents[2] / "docs" / "features.md").read_text("utf-8")
 
 
+FLAGS = [
+    name for name in READING_FLAGS if name in (*field_names(FeatureFiles), "attributes") and name != "skip_bad"
+]
+
+
 def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_everything_with_a_name_is_on_the_page() -> None:
-    for name in [*READERS, *PREFIXES, *FEATURE_FLAGS]:
+    for name in [*READERS, *PREFIXES, *FLAGS]:
         assert f"`{name}" in PAGE, name
-    for name in FEATURE_FLAGS:
+    for name in FLAGS:
         assert f"--{name.replace('_', '-')}" in PAGE, name
 
 

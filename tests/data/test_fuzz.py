@@ -68,7 +68,7 @@ def check(path: Path, skip_bad: bool = False) -> Dataset | None:
     try:
         found = load(path, skip_bad=skip_bad)
     except DataError as error:
-        text = str(error)
+        text = str(error).partition("\n  1 | ")[0]  # the first lines of the file may follow the sentence
         assert str(path) in text
         assert "\n" not in text
         assert text.endswith(".")
@@ -118,7 +118,7 @@ def test_mutated_text(folder: Path, content: bytes, suffix: str) -> None:
     if strict is not None:  # nothing to skip: both readings are the same
         assert lenient is not None
         assert lenient.interactions.fingerprint == strict.interactions.fingerprint
-        assert not lenient.notes
+        assert lenient.notes == strict.notes
 
 
 @FUZZ

@@ -268,10 +268,10 @@ def test_a_path_is_never_a_name_and_names_take_no_columns(tmp_path: Path) -> Non
     with pytest.raises(DataError, match="checkerboard: there is no such file"):
         load(Path("checkerboard"))
     with pytest.raises(
-        SettingError, match="columns, separator and repeats are for a file, but 'synth' is none"
+        SettingError, match="repeats must be left out, as it is for a file, but 'synth' is none"
     ):
-        load("synth", repeats=True)
-    with pytest.raises(SettingError, match="are for a file"):
+        load("synth", repeats="sum")
+    with pytest.raises(SettingError, match="columns must be left out, as it is for a file"):
         load("ml-1m", tmp_path, columns={"user": "u"})
 
 

@@ -86,11 +86,15 @@ def test_categories_of_rows(tmp_path: Path) -> None:
     assert sorted(zip(known.item.tolist(), known.label.tolist())) == [(0, 0), (0, 1), (1, 0)]
 
 
-def test_repeats_are_an_error_unless_allowed(tmp_path: Path) -> None:
-    path = table(tmp_path, "user,item,time\n1,10,5\n1,10,6\n")
+def test_repeats_are_left_to_the_protocol_unless_something_else_is_said(tmp_path: Path) -> None:
+    path = table(tmp_path, "user,item,value,time\n1,10,2,6\n1,10,3,5\n1,11,1,5\n")
+    kept = load(path)
+    assert len(kept.interactions) == 3
+    assert kept.notes[0].startswith("t.csv: 1 row repeats a pair of user and item: the protocol says which")
+    assert load(path, repeats="latest").interactions.value.tolist() == [2, 1]
+    assert load(path, repeats="sum").interactions.value.tolist() == [5, 1]
     with pytest.raises(DataError, match="line 3: user '1' and item '10' must meet once"):
-        load(path)
-    assert len(load(path, repeats=True).interactions) == 2
+        load(path, repeats="refuse")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +151,7 @@ def test_own_ids_make_the_round_trip(
     n = max(len(users), len(items))
     user, item = (np.array([ids[k % len(ids)] for k in range(n)]) for ids in (users, items))
     value = np.array(data.draw(st.lists(st.floats(-1e9, 1e9), min_size=n, max_size=n)))
-    time = np.array(data.draw(st.lists(st.integers(0, 2**40), min_size=n, max_size=n))) if times else None
+    time = np.array(data.draw(st.lists(st.integers(0, 2**31), min_size=n, max_size=n))) if times else None
     made = Interactions.of(user, item, value, time)
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"t{suffix}"
@@ -157,7 +161,7 @@ def test_own_ids_make_the_round_trip(
             breaks = any(c in str(i) for i in [*users, *items] for c in "\t\r\n")
             assert suffix == ".tsv" and breaks, str(error)  # noqa: PT017, PT018
             return
-        back = load(path, repeats=True).interactions
+        back = load(path).interactions
     for vocabulary, again in ((made.users, back.users), (made.items, back.items)):
         expected = vocabulary.labels.tolist()
         if suffix != ".parquet" and all(canonical(label) for label in expected):

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 # what only a model that is fitted first needs
-FITTING = ("model", "protocol", "settings", "seed", "out", *options.FEATURE_FLAGS)
+FITTING = ("model", "protocol", "settings", "seed", "out", *options.READING_FLAGS)
 
 
-@options.takes_features
+@options.takes_reading
 def audit(
     ctx: typer.Context,
     folder: Annotated[
@@ -44,7 +44,7 @@ def audit(
     ] = [],  # noqa: B006
     target: Annotated[str, typer.Option("--target", help="Poisoning: the item, by its own id.")] = "",
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -75,7 +75,7 @@ def audit(
             f"an audit of a run has the run's own model, settings and seed, but got {', '.join(given)}; "
             "leave that out, or give --data instead of the run."
         )
-    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, features, out)
+    place = folder or _fitted(data, model, protocol, settings, seed, data_dir, reading, out)
     several = "models" in Run.open(place).config
     if several and seeds != 1:
         raise SettingError("an audit of a comparison has the comparison's seeds; leave --seeds out.")
@@ -107,7 +107,7 @@ def _fitted(
     settings: list[str],
     seed: int,
     data_dir: Path | None,
-    features: options.Features,
+    reading: options.Reading,
     out: Path | None,
 ) -> Path:
     """Fit the model first, in a folder of its own."""
@@ -116,7 +116,7 @@ def _fitted(
 
     require_attackable(model)
     rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")
-    config = from_flags(model, {"name": data, **features}, data_dir, rules, settings, seed=seed)
+    config = from_flags(model, {"name": data, **reading}, data_dir, rules, settings, seed=seed)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
         fit_run(config, place, listener)

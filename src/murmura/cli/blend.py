@@ -19,7 +19,7 @@ HEADER = ("weight", "discount", "accuracy", "coverage")
 Values = Annotated[str, typer.Option(metavar="V,V", help="The values to try, instead of the usual ones.")]
 
 
-@options.takes_features
+@options.takes_reading
 def blend(
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "kgflex",
@@ -32,7 +32,7 @@ def blend(
     discounts: Values = "",
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     out: Annotated[Path | None, typer.Option("--out", help="A CSV file for every blend tried.")] = None,
     as_json: options.Json = False,
 ) -> None:
@@ -41,7 +41,7 @@ def blend(
     from murmura.engine.protocol import protocol as named
     from murmura.studies.search.blend import DISCOUNTS, MODEL, WEIGHTS, blends, choose
 
-    dataset = load_data({"name": data, **features}, data_dir)
+    dataset = load_data({"name": data, **reading}, data_dir)
     own = options.parse_settings(settings, [MODEL])[MODEL]
     grid = numbers(weights, "--weights") or WEIGHTS, numbers(discounts, "--discounts") or DISCOUNTS
     prepared = prepare(dataset, named(protocol, dataset))

@@ -22,7 +22,7 @@ Models = dict[str, dict[str, Any]]  # label -> name and settings
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 
 
-@options.takes_features
+@options.takes_reading
 def compare(
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
@@ -35,8 +35,7 @@ def compare(
     metrics: Annotated[str, typer.Option("--metrics", help="Comma-separated; default P,R,nDCG,IC,G.")] = "",
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -52,12 +51,12 @@ def compare(
 
     orders = parse_orders(order)
     if config is not None:
-        plan_of, protocol, chosen, workers = _from_file(config, settings, features)
+        plan_of, protocol, chosen, workers = _from_file(config, settings, reading)
     else:
         chosen = options.parse_models(models or DEFAULT_MODELS)
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
-        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad, **features}
+        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
         more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
         plan_of = partial(
             planned, load_data(source, data_dir),
@@ -87,7 +86,7 @@ def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
 
 
 def _from_file(
-    path: Path, settings: list[str], features: options.Features
+    path: Path, settings: list[str], reading: options.Reading
 ) -> tuple[Callable[[str, Models], Comparison], str, Models, int]:
     """How a file's comparison is planned of a protocol and models, and both of them; its workers."""
     from murmura.core.errors import SettingError
@@ -103,7 +102,7 @@ def _from_file(
     models = {label: dict(own) for label, own in read.models.items()}
     for label, own in options.parse_settings(settings, list(models)).items():
         models[label] |= own
-    source = as_dict(read.data) | features
+    source = as_dict(read.data) | reading
     made = partial(
         plan, load_data(source, read.data.place()),
         seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,

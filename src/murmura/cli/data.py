@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Which = Annotated[str, typer.Argument(metavar="DATA", help="A source's name, a file, or a source's folder.")]
-Columns = Annotated[
-    str,
-    typer.Option("--columns", metavar="PART=NAME[,..]", help="For a file: user=a,item=b,value=c,time=d."),
-]
-Separator = Annotated[
-    str | None, typer.Option("--separator", help="For a text file: what separates its fields.")
-]
-Repeats = Annotated[bool, typer.Option("--repeats", help="For a file: a user may meet an item several times.")]
 
 
 @data_app.command("list")
@@ -48,24 +40,20 @@ def list_sources(data_dir: options.DataDir = None, as_json: options.Json = False
 
 
 @data_app.command("describe")
-@options.takes_features
+@options.takes_reading
 def describe_data(
     data: Which,
     protocol: Annotated[
         str, typer.Option("--protocol", help="Also what a protocol leaves: sizes, biases, groups.")
     ] = "",
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    columns: Columns = "",
-    separator: Separator = None,
-    repeats: Repeats = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     as_json: options.Json = False,
 ) -> None:
     """Sizes, density, time span, values, categories and fingerprint of a data set."""
     from murmura.data.describe import describe
 
-    dataset = _load(data, data_dir, skip_bad, columns, separator, repeats, features)
+    dataset = _load(data, data_dir, reading)
     facts = {**describe(dataset), **(_under(protocol, dataset) if protocol else {})}
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
@@ -79,7 +67,7 @@ def describe_data(
 
 
 @data_app.command("features")
-@options.takes_features
+@options.takes_reading
 def describe_known(
     data: Which,
     protocol: Annotated[
@@ -87,17 +75,13 @@ def describe_known(
     ] = "",
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the most frequent ones.")] = 20,
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    columns: Columns = "",
-    separator: Separator = None,
-    repeats: Repeats = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     as_json: options.Json = False,
 ) -> None:
     """What is known of the items: features by hop and by predicate, how many an item has, the most frequent."""
     from murmura.data.describe import describe_features
 
-    dataset = _load(data, data_dir, skip_bad, columns, separator, repeats, features)
+    dataset = _load(data, data_dir, reading)
     facts = describe_features(dataset.name, _features(dataset, protocol), top)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
@@ -131,7 +115,7 @@ def fetch_data(
 
 
 @data_app.command("split")
-@options.takes_features
+@options.takes_reading
 def split_data(
     data: Which,
     out: Annotated[Path, typer.Option("--out", help="The file to write the split to (.npz).")],
@@ -144,11 +128,7 @@ def split_data(
         Path | None, typer.Option("--tables", help="Also write train, validation, test.csv there.")
     ] = None,
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    columns: Columns = "",
-    separator: Separator = None,
-    repeats: Repeats = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     as_json: options.Json = False,
 ) -> None:
     """Filter and cut a data set, and save the split with the fingerprint of its data."""
@@ -158,7 +138,7 @@ def split_data(
 
     rule = split_named(kind, options.parse_settings(setting, [kind])[kind])
     steps = [filter_named(*_named_number(text)) for text in filters]
-    rows = _table(_load(data, data_dir, skip_bad, columns, separator, repeats, features), "split")
+    rows = _table(_load(data, data_dir, reading), "split")
     split = rule.apply(apply_filters(rows, steps))
     save_split(out, split)
     if tables is not None:
@@ -168,21 +148,17 @@ def split_data(
 
 
 @data_app.command("convert")
-@options.takes_features
+@options.takes_reading
 def convert_data(
     data: Which,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .parquet, .csv or .tsv.")],
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    columns: Columns = "",
-    separator: Separator = None,
-    repeats: Repeats = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write the interactions of a data set as a table with the columns user, item, value, time."""
     from murmura.data.tables.interactions_file import write_table
 
-    rows = _table(_load(data, data_dir, skip_bad, columns, separator, repeats, features), "convert")
+    rows = _table(_load(data, data_dir, reading), "convert")
     write_table(out, rows)
     say(f"wrote {len(rows):,} rows to {out}")
     typer.echo(str(out))
@@ -209,40 +185,25 @@ def synth_data(
     typer.echo(str(out))
 
 
-def _load(
-    data: str,
-    data_dir: Path | None,
-    skip_bad: bool,
-    columns: str,
-    separator: str | None,
-    repeats: bool,
-    features: options.Features,
-) -> Dataset:
+def _load(data: str, data_dir: Path | None, reading: options.Reading) -> Dataset:
     from murmura.data.sources.registry import load
 
-    named = dict(_part_and_name(text) for text in columns.split(",") if text)
-    dataset = load(
-        data,
-        data_dir,
-        skip_bad=skip_bad,
-        columns=named or None,
-        separator=separator,
-        repeats=repeats,
-        **features,
-    )
+    dataset = load(data, data_dir, **reading)
     for note in dataset.notes:
         say(f"note: {note}")
     return dataset
 
 
 def _table(dataset: Dataset, command: str) -> Interactions:
-    """The interactions of a data set; samples are refused, as no table can hold them."""
+    """The interactions of a data set, or those that are likes; samples are refused: no table can hold them."""
+    from murmura.data.sources.registry import liked_rows
+
     if dataset.interactions.samples is not None:
         raise DataError(
             f"data {command} writes tables of interactions, but '{dataset.name}' has samples with labels; "
             "name a protocol that deals them to clients where you train, such as mnist-shards."
         )
-    return dataset.interactions
+    return liked_rows(dataset)
 
 
 def _under(rules: str, dataset: Dataset) -> dict[str, Any]:
@@ -281,13 +242,6 @@ def _known(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}: {number:,g}" for name, number in value.items())
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _part_and_name(text: str) -> tuple[str, str]:
-    part, equals, name = text.partition("=")
-    if not equals or not name:
-        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
-    return part.strip(), name.strip()
 
 
 def _named_number(text: str) -> tuple[str, float | None]:

@@ -22,7 +22,7 @@ Grouped = Annotated[
 ]
 
 
-@options.takes_features
+@options.takes_reading
 def devices(
     federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
     data: Annotated[str, typer.Option("--data", help="A data set; its users or groups are the devices.")],
@@ -30,7 +30,7 @@ def devices(
     first: Annotated[int, typer.Option("--first", min=0, help="The first user or group.")] = 0,
     protocol: Annotated[str, typer.Option("--protocol", help="Only a protocol's training part.")] = "",
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     settings: Grouped = [],  # noqa: B006
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
@@ -57,7 +57,7 @@ def devices(
 
     invited = serving.federation(federation)
     url = invited.url
-    rows = training_rows(data, protocol, data_dir, features)
+    rows = training_rows(data, protocol, data_dir, reading)
     others = serving.Others(authority, insecure, proxy)
     method = str(others.talk(lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])

@@ -13,7 +13,7 @@ from murmura.cli.console import say, table
 from murmura.core.errors import SettingError
 
 
-@options.takes_features
+@options.takes_reading
 def evaluate(
     run: Annotated[
         Path | None, typer.Argument(help="A folder `murmura fit` or `murmura search` wrote; or give --lists.")
@@ -29,8 +29,7 @@ def evaluate(
     protocol: options.ProtocolName = "default",
     at: options.Cutoffs = "",
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -50,7 +49,7 @@ def evaluate(
         if not data:
             raise SettingError("--lists needs --data: which data were the lists made for?")
         run = options.new_folder(out, data, "lists")
-        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, skip_bad=skip_bad, **features)
+        source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
         values = evaluate_lists(lists, source, protocol, run, form, cutoffs)
         say(f"run folder: {run}")
     else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from murmura.studies.config import FitConfig
 
 
-@options.takes_features
+@options.takes_reading
 def fit(
     model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
     data: options.Data = "",
@@ -24,8 +24,7 @@ def fit(
     seed: options.Seed = 0,
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
     checkpoint_every: Annotated[
         int | None,
@@ -43,9 +42,9 @@ def fit(
 
     if config is not None:
         read = load_config(config)
-        read = changed(read, data=changed(read.data, **features))
+        read = changed(read, data=changed(read.data, **reading))
     else:
-        source = {"name": data or "ml-latest-small-2016", "skip_bad": skip_bad, **features}
+        source = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
         read = from_flags(model or "ease", source, data_dir, protocol, settings, seed=seed, workers=workers)
     if not isinstance(read, FitConfig):
         from murmura.core.errors import SettingError

@@ -30,6 +30,7 @@ def show(
 
 
 @groups_app.command("tune")
+@options.takes_reading
 def tune(
     data: options.Data = "ml-latest-small",
     groupings: Annotated[int, typer.Option("--groupings", min=1, help="How often users are grouped.")] = 10,
@@ -39,6 +40,7 @@ def tune(
     epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes with the chosen settings.")] = 500,
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes; they change no result.")] = 2,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -54,18 +56,22 @@ def tune(
 
     tuning = Tuning(trials=trials, folds=folds, passes=passes, epochs=epochs, seed=seed)
     folder = options.new_folder(out, data, "groups")
-    source: dict[str, Any] = {"name": data}
-    runs = tuned_table(load(data, data_dir), TuningRequest(groupings, tuning, workers), folder, say, source)
+    source: dict[str, Any] = {"name": data, **reading}
+    runs = tuned_table(
+        load(data, data_dir, **reading), TuningRequest(groupings, tuning, workers), folder, say, source
+    )
     _print(read_groups(runs), as_json)
     say(f"run folder: {runs}   (murmura report {runs})")
 
 
 @groups_app.command("central")
+@options.takes_reading
 def central(
     data: options.Data = "ml-latest-small",
     model: Annotated[str, typer.Option("--model", help="A centralised model that predicts ratings.")] = "cnmf",
     splits: Annotated[int, typer.Option("--splits", min=1, help="How many test parts are drawn.")] = 10,
     data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -79,7 +85,9 @@ def central(
 
     folder = options.new_folder(out, data, "central")
     found = []
-    for one in central_splits(load(data, data_dir), model, splits, folder, {"name": data}):
+    for one in central_splits(
+        load(data, data_dir, **reading), model, splits, folder, {"name": data, **reading}
+    ):
         found.append(one.mse)
         say(f"split seed {one.split_seed}: MSE {one.mse:.4f}, RMSE {one.rmse:.4f}")
         if as_json:

@@ -21,6 +21,7 @@ Simulate = Annotated[
 ]
 
 
+@options.takes_reading
 def join(
     federation: Annotated[
         str, typer.Argument(metavar="INVITATION", help="The link murmura://…, or an address of this machine.")
@@ -30,6 +31,7 @@ def join(
     user: Annotated[str, typer.Option("--user", help="Whose rows of the file, when it has several.")] = "",
     household: Household = False,
     data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
     pi: Annotated[
         float, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
     ] = 1.0,
@@ -75,7 +77,7 @@ def join(
     joining.check_first_contact(invited, first_contact)
 
     def request() -> JoinRequest:
-        own = joining.own_rows(data, user, household, data_dir)
+        own = joining.own_rows(data, user, household, data_dir, reading)
         return JoinRequest(
             invited.url,
             own.items.labels[own.item],

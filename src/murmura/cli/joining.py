@@ -15,7 +15,8 @@ import numpy as np
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Words, client_secrets
-from murmura.data.sources.registry import load, one_person
+from murmura.data.reading import Reading
+from murmura.data.sources.registry import liked_rows, load, one_person
 from murmura.runtimes.http.device.device import Device, VisitOutcome
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder
@@ -40,11 +41,15 @@ SENTENCES = {
 Printer = Callable[[dict[str, object]], None]
 
 
-def own_rows(data: str, user: str, together: bool, data_dir: Path | None) -> Interactions:
+def own_rows(
+    data: str, user: str, together: bool, data_dir: Path | None, reading: dict[str, Any]
+) -> Interactions:
     """What the file says of its owner, or of everyone who shares the device."""
     if not data:
         raise SettingError("--data must name a file with what you like the first time a device joins.")
-    return load(data, data_dir).interactions.compact() if together else one_person(data, user, data_dir)
+    if together:
+        return liked_rows(load(data, data_dir, **reading)).compact()
+    return one_person(data, user, data_dir, Reading(**reading))
 
 
 def check_first_contact(invited: Invitation, allowed: bool) -> None:

@@ -18,9 +18,43 @@ Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="The folder that holds the data sets.", envvar="MURMURA_DATA")
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")]
-Features = dict[str, Any]  # what --features and the flags beside it say, as arguments of `load`
-FEATURE_FLAGS: dict[str, Any] = {
+Reading = dict[str, Any]  # what the flags about reading data say, as arguments of `load`
+# the flags of `takes_reading`, named as the arguments of `load` and the keys under `data:` in YAML
+READING_FLAGS: dict[str, Any] = {
+    "columns": Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="PART=NAME[,..]",
+            help="For a file: user=a,item=b,value=c,time=d; or places from 1.",
+        ),
+    ],
+    "separator": Annotated[
+        str | None,
+        typer.Option("--separator", help="For a text file: what separates fields; default: found out."),
+    ],
+    "header": Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="For a text file: its first line names columns, or not."),
+    ],
+    "repeats": Annotated[
+        str | None,
+        typer.Option(
+            "--repeats",
+            metavar="keep|latest|sum|refuse",
+            help="For a file: rows of a pair met again; default keep, for the protocol's rule.",
+        ),
+    ],
+    "positive_from": Annotated[
+        float | None,
+        typer.Option("--positive-from", metavar="VALUE", help="Rows of at least this value are likes."),
+    ],
+    "item_names": Annotated[
+        str | None, typer.Option("--item-names", metavar="FILE", help="A table of items and their names.")
+    ],
+    "skip_bad": Annotated[
+        bool | None, typer.Option("--skip-bad", help="Keep the good rows of a file, report the others.")
+    ],
     "features": Annotated[
         str | None,
         typer.Option("--features", metavar="FILE", help="Features of items: a table, or a graph (or folder)."),
@@ -75,31 +109,40 @@ Cutoffs = Annotated[
 ]
 
 
-def takes_features(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the flags of features, which it gets as its one argument `features`."""
+def takes_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the flags about reading data, which it gets as its one argument `reading`."""
     own = inspect.signature(command, eval_str=True)
 
     @wraps(command)
     def with_flags(**given: Any) -> None:
-        chosen = {name: given.pop(name, None) for name in FEATURE_FLAGS}
-        command(**given, features=_given(chosen))
+        chosen = {name: given.pop(name, None) for name in READING_FLAGS}
+        command(**given, reading=_given(chosen))
 
     flags = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in FEATURE_FLAGS.items()
+        for name, kind in READING_FLAGS.items()
     ]
     others = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own.parameters.values()]
-    place = list(own.parameters).index("features")
+    place = list(own.parameters).index("reading")
     signature = own.replace(parameters=[*others[:place], *flags, *others[place + 1 :]])
     with_flags.__signature__ = signature  # type: ignore[attr-defined]
     return with_flags
 
 
-def _given(flags: dict[str, Any]) -> Features:
+def _given(flags: dict[str, Any]) -> Reading:
     found = {name: value for name, value in flags.items() if value is not None and value != []}
     if "exclude" in found:
         found["exclude"] = [list(filter(None, hop.split(","))) for hop in found["exclude"]]
+    if "columns" in found:
+        found["columns"] = dict(_part_and_name(text) for text in found["columns"].split(",") if text)
     return found
+
+
+def _part_and_name(text: str) -> tuple[str, str]:
+    part, equals, name = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingError(f"--columns must be PART=NAME, but has '{text}'; write for example user=customer.")
+    return part.strip(), name.strip()
 
 
 def parse_value(text: str) -> Any:

@@ -41,7 +41,7 @@ History = Annotated[
 Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")]
 
 
-@options.takes_features
+@options.takes_reading
 def search(
     model: Annotated[str, typer.Option("--model", help="Which model.")] = "",
     grid: Grid = [],  # noqa: B006
@@ -59,7 +59,7 @@ def search(
     history: History = None,
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     workers: Processes = 1,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -82,7 +82,7 @@ def search(
     from murmura.studies.search.search_folder import SearchConfig, search_run
 
     config = SearchConfig(
-        data=DataConfig(name=data, dir=str(data_dir) if data_dir else None, **features),
+        data=DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading),
         protocol=options.one_order(protocol, order),
         search=model,
         fixed=options.parse_settings(settings, [model])[model],

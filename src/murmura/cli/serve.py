@@ -31,7 +31,7 @@ Readable = Annotated[bool, typer.Option("--readable", help="One machine: the ser
 Minimum = Annotated[int | None, typer.Option("--minimum", min=1, help="No sum of fewer devices; default 100.")]
 
 
-@options.takes_features
+@options.takes_reading
 def serve(
     state: Annotated[Path, typer.Option("--state", help="The folder of this federation.")],
     model: Annotated[str, typer.Option("--model", help="Which federated method.")] = "cfpl",
@@ -39,7 +39,7 @@ def serve(
     like: Like = "",
     protocol: Rules = "",
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     clients: Clients = 10_000,
     interactions: Rows = 1_000_000,
     settings: options.Set = [],  # noqa: B006
@@ -97,9 +97,9 @@ def serve(
     with locked(state):
         kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
         described = (
-            describe_items(items, preset, clients, interactions, features)
+            describe_items(items, preset, clients, interactions, reading)
             if items is not None
-            else describe_federation(training_rows(like, protocol, data_dir, features), preset, kept_seed)
+            else describe_federation(training_rows(like, protocol, data_dir, reading), preset, kept_seed)
         )
         setup = FederationSetup(
             preset,

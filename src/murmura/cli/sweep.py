@@ -22,7 +22,7 @@ DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
 DEFAULT_VALUES = "0,0.1,...,1"
 
 
-@options.takes_features
+@options.takes_reading
 def sweep(
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "fpl",
@@ -39,8 +39,7 @@ def sweep(
     seed: options.Seed = 0,
     at: options.Cutoffs = "",
     data_dir: options.DataDir = None,
-    skip_bad: options.SkipBad = False,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
     out: options.Out = None,
     as_json: options.Json = False,
@@ -57,7 +56,7 @@ def sweep(
     for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
         (swept if label in swept else others)[label] |= own
     found = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
-    source = {"name": data, "skip_bad": skip_bad, **features}
+    source = {"name": data, "skip_bad": False, **reading}
     plan, what = plan_sweep(
         load_data(source, data_dir), protocol, swept, key, found, beside=others,
         seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source,

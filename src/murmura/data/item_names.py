@@ -36,7 +36,8 @@ def _columns(text: TextFile) -> tuple[pl.Series, pl.Series]:
     layout = SideLayout.of(text)
     if layout.width < 2:
         raise DataError(
-            f"{text.path}: it must have a column of items and one of their names, but has one column; add the other."
+            f"{text.path}: it must have a column of items and one of their names, but has one column; add the "
+            "other."
         )
     columns = side_columns(text, layout.separator, layout.width, bool(layout.header), layout.quoted)
     if not layout.header:

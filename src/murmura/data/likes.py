@@ -24,8 +24,8 @@ def likes_of(name: str, data: Interactions, positive_from: float) -> Interaction
     kept = data.rows(liked(data, positive_from))
     if not len(kept):
         raise DataError(
-            f"some rows of '{name}' must have a value of at least {positive_from:g} (positive_from, --positive-from), "
-            f"but the largest is {float(data.value.max()):g}; lower it."
+            f"some rows of '{name}' must have a value of at least {positive_from:g} (positive_from, "
+            f"--positive-from), but the largest is {float(data.value.max()):g}; lower it."
         )
     return kept
 
@@ -34,7 +34,11 @@ def likes_sentence(data: Interactions, positive_from: float | None) -> str:
     """What was made of the values, as it stands above a table."""
     low, high = float(data.value.min()), float(data.value.max())
     if positive_from is None:
-        spread = "" if low == high else f", whatever its value ({low:g} to {high:g}; --positive-from sets a threshold)"
+        spread = (
+            ""
+            if low == high
+            else f", whatever its value ({low:g} to {high:g}; --positive-from sets a threshold)"
+        )
         return f"every row is a like{spread}"
     share = f"{liked(data, positive_from).mean():.0%} of the rows".replace("%", " %")
     if positive_from == ABOVE_ZERO:

@@ -66,7 +66,9 @@ class Reading(FeatureFiles):
         usual = Reading()
         given = [key for key in OF_A_TABLE if getattr(self, key) != getattr(usual, key)]
         if given:
-            raise SettingError(f"{', '.join(given)} must be left out, as it is for a file, but '{name}' is none.")
+            raise SettingError(
+                f"{', '.join(given)} must be left out, as it is for a file, but '{name}' is none."
+            )
 
 
 def given_only(values: dict[str, Any]) -> dict[str, Any]:

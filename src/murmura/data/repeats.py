@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Longs
+from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.interactions import Interactions
 from murmura.data.ordering import order_by
 
@@ -52,7 +52,8 @@ def apply_repeats(data: Interactions, rule: Repeats) -> Interactions:
         return data
     is_latest, latest = latest_rows(data)
     if rule == "sum":
-        data = replace(data, value=np.bincount(latest, data.value, minlength=len(data)))
+        summed: Floats = np.bincount(latest, data.value, minlength=len(data)).astype(np.float64)
+        data = replace(data, value=summed)
     return data.rows(is_latest)
 
 

@@ -27,7 +27,7 @@ from murmura.data.filters import (
     apply_filters,
 )
 from murmura.data.interchange.split_files import GivenSplit
-from murmura.data.likes import ABOVE_ZERO, likes_of, likes_sentence
+from murmura.data.likes import likes_of
 from murmura.data.repeats import apply_repeats
 from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.day_order import Order, cut_to_days
@@ -43,6 +43,7 @@ from murmura.data.splits.registry import AnySplit
 from murmura.data.splits.temporal import TemporalHoldout
 from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
+from murmura.engine.values import like_threshold, values_sentence
 
 GIVEN = "split:"  # a protocol of this beginning names a split in files
 Rows = Literal["interactions", "files of samples", "samples of clients"]
@@ -201,54 +202,23 @@ def whole_split(dataset: Dataset, rules: Protocol) -> Split:
     return split if rules.order == "real" else cut_to_days(split)
 
 
-def like_threshold(dataset: Dataset, rules: Protocol) -> float | None:
-    """The value from which on a row is a like; None: every row is, or values are no matter of liking."""
-    if dataset.positive_from is not None:
-        if rules.predicts or rules.classifies:
-            raise SettingError(
-                f"positive_from (--positive-from) must be left out for protocol '{rules.name}', which takes values "
-                f"as they are, but it is {dataset.positive_from:g}."
-            )
-        return dataset.positive_from
-    counts_all = not rules.predicts and any(isinstance(step, Binarise) for step in rules.filters)
-    values = dataset.interactions.value
-    return ABOVE_ZERO if counts_all and len(values) and values.min() < 0 else None
-
-
-def values_sentence(dataset: Dataset, rules: Protocol) -> str:
-    """What a protocol makes of the values of a data set; "" of samples, whose values are labels."""
-    values = dataset.interactions.value
-    if dataset.interactions.samples is not None or not len(values):
-        return ""
-    kept = rules.predicts or not any(isinstance(step, Binarise) for step in rules.filters)
-    spread = f"{values.min():g} to {values.max():g}"
-    if rules.predicts:
-        return f"values are predicted as they are ({spread})"
-    if not kept or dataset.positive_from is not None or values.min() == values.max():
-        return likes_sentence(dataset.interactions, like_threshold(dataset, rules))
-    hits = "every held-out row" if rules.relevant_from is None else f"a held-out row of at least {rules.relevant_from:g}"
-    return f"values are kept ({spread}); {hits} is relevant"
-
-
 def _refuse_hopeless(name: str, rules: Protocol, split: Split) -> None:
     """Refuse a cut that nothing can be learned from or measured on, before anything is fitted."""
-    data, learned = split.data, split.train
     if not len(split.test):
         raise DataError(
-            f"protocol '{rules.name}' must leave test rows, but every one of the {len(data)} rows of '{name}' is in "
-            "training; use more data per user or another protocol."
+            f"protocol '{rules.name}' must leave test rows, but every one of the {len(split.data)} rows of "
+            f"'{name}' is in training; use more data per user or another protocol."
         )
-    people = int((learned.user_counts > 0).sum())
-    if people < 2 and not rules.classifies:
-        raise DataError(
-            f"protocol '{rules.name}' must leave at least two users to learn from, but '{name}' has {people} of "
-            f"{data.n_users} with training rows; check which column is the user, or use more data."
-        )
-    if int((learned.item_counts > 0).sum()) < 2 and not rules.classifies:
-        raise DataError(
-            f"protocol '{rules.name}' must leave at least two items to choose from, but '{name}' has one; check "
-            "which column is the item."
-        )
+    if rules.classifies:
+        return
+    for what, counts in (("user", split.train.user_counts), ("item", split.train.item_counts)):
+        there = int((counts > 0).sum())
+        if there < 2:
+            raise DataError(
+                f"protocol '{rules.name}' must leave at least two {what}s to learn from, but of the "
+                f"{len(counts)} of '{name}' that take part {there} has training rows; check which column is "
+                f"the {what}, or use more data."
+            )
 
 
 def _refuse_other_rows(dataset: Dataset, rules: Protocol) -> None:

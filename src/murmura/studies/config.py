@@ -96,7 +96,7 @@ def named_data(config: dict[str, Any]) -> DataConfig:
     """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
     given = config.get("data")
     data = given if isinstance(given, dict) else {"name": given}
-    about = {key: data[key] for key in ("dir", *READING_KEYS) if data.get(key) is not None}
+    about: dict[str, Any] = {key: data[key] for key in ("dir", *READING_KEYS) if data.get(key) is not None}
     return DataConfig(name=str(data.get("name")), **about)
 
 

@@ -102,8 +102,8 @@ def load(
         columns: For a table: which column is the user, item, value, time, category: its name, or place from 1.
         separator: For a table in text: what separates fields; None: found out.
         header: For a table in text: whether its first line names the columns; None: found out.
-        repeats: For a table: what becomes of rows in which a user meets an item again: `keep` leaves them to the
-            protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
+        repeats: For a table: what becomes of rows in which a user meets an item again: `keep` leaves them to
+            the protocol, `latest` keeps the latest, `sum` adds up their values, `refuse` refuses them.
         positive_from: A row of at least this value is a like, in training and as relevant; None: every row is,
             but those of negative value where there are any.
         item_names: A table of items and their names.
@@ -137,9 +137,7 @@ def described(found: Dataset, how: Reading) -> Dataset:
     if how.attributes is not None:
         said = attributes_of_file(how.attributes, found.interactions.users)
         found = replace(found, interactions=replace(found.interactions, attributes=said))
-    return replace(
-        found, catalogue=catalogue, notes=(*found.notes, *notes), positive_from=how.positive_from
-    )
+    return replace(found, catalogue=catalogue, notes=(*found.notes, *notes), positive_from=how.positive_from)
 
 
 def one_person(name: str, user: str, data_dir: Path | None = None, how: Reading | None = None) -> Interactions:

@@ -138,8 +138,8 @@ def _kind_of(text: TextFile, layout: TextLayout, part: str, place: int) -> Colum
         kind = kind_of_times(every)
         if not tells_day_from_month(kind, every):
             raise DataError(
-                f"{text.path}: dates must show which number is the day, but none of this column is above 12, such "
-                f"as {quoted(fields[0])}; write them as 2012-04-30."
+                f"{text.path}: dates must show which number is the day, but none of this column is above 12, "
+                f"such as {quoted(fields[0])}; write them as 2012-04-30."
             )
     return kind
 

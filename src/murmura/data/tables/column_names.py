@@ -15,31 +15,22 @@ GUESSES: dict[str, tuple[str, ...]] = {
     "category": ("category", "type", "genre"),
 }
 # what such names end in, without `id` and the like; also in other languages
-WORDS: dict[str, frozenset[str]] = {
-    "user": frozenset(
-        "user uid customer client member person people visitor reader listener player subscriber account "
-        "reviewer buyer shopper viewer patron profile nutzer benutzer kunde kundin kunden utente usuario "
-        "utilisateur cliente client usager gebruiker klant".split()
-    ),
-    "item": frozenset(
-        "item iid product article movie film book song track artist venue place sku isbn asin game show "
-        "recipe hotel restaurant business work app course video poi artikel produkt buch lied werk produit "
-        "livre titre articolo prodotto libro artículo articulo producto película pelicula boek".split()
-    ),
-    "value": frozenset(
-        "value rating ratings score stars star overall weight note grade rate vote points plays playcount "
-        "count counts listens like liked click clicked quantity qty strength preference bewertung wertung wert punkte "
-        "sterne anzahl menge voto valutazione punteggio nota valor puntuacion puntuación valoracion valoración "
-        "évaluation evaluation étoiles waardering".split()
-    ),
-    "time": frozenset(
-        "time timestamp ts utc unixtime date datetime day when created updated zeit zeitpunkt zeitstempel "
-        "datum uhrzeit tag heure horodatage jour ora fecha hora momento tijd tijdstip".split()
-    ),
+_WORDS = {
+    "user": """user uid customer client member person people visitor reader listener player subscriber account
+        reviewer buyer shopper viewer patron profile nutzer benutzer kunde kundin kunden utente usuario
+        utilisateur cliente usager gebruiker klant""",
+    "item": """item iid product article movie film book song track artist venue place sku isbn asin game show
+        recipe hotel restaurant business work app course video poi artikel produkt buch lied werk produit
+        livre titre articolo prodotto libro artículo articulo producto película pelicula boek""",
+    "value": """value rating ratings score stars star overall weight note grade rate vote points plays playcount
+        count counts listens like liked click clicked quantity qty strength preference bewertung wertung wert
+        punkte sterne anzahl menge voto valutazione punteggio nota valor puntuacion puntuación valoracion
+        valoración évaluation evaluation étoiles waardering""",
+    "time": """time timestamp ts utc unixtime date datetime day when created updated zeit zeitpunkt zeitstempel
+        datum uhrzeit tag heure horodatage jour ora fecha hora momento tijd tijdstip""",
 }
-IDS = frozenset(
-    "id ids no nr num number nummer key code hash index identifier identifiant numero número uuid guid".split()
-)
+WORDS = {part: frozenset(words.split()) for part, words in _WORDS.items()}
+IDS = frozenset(("id", "ids", "no", "nr", "num", "number", "nummer", "key", "code", "hash", "index", "uuid"))
 
 
 def named(header: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 from murmura.core.errors import DataError
 from murmura.data.tables.column_names import named
 from murmura.data.tables.text_file import TextFile
-from murmura.data.tables.text_layout import quoted
 
 BY_SUFFIX = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 SEPARATORS = ("\t", ";", ",", "::", "|")
@@ -90,7 +89,7 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def tidied(text: TextFile) -> tuple[TextFile, str | None]:
-    """The file without what spreadsheets add to it, and the separator one of them stated; lines keep their number.
+    """The file without what spreadsheets add to it, and the separator it stated; lines keep their place.
 
     A line `sep=;` becomes blank; a carriage return alone ends a line; spaces after all separators are dropped.
     """
@@ -104,7 +103,9 @@ def tidied(text: TextFile) -> tuple[TextFile, str | None]:
     cut = stated or sniff_separator(text.path, lines)
     if cut == " ":
         found_text = replace(found_text, content=re.sub(rb" +", b" ", content))
-    elif len(cut) == 1 and all(cut in line and not re.search(rf"{re.escape(cut)}(?! )", line) for line in lines):
+    elif len(cut) == 1 and all(
+        cut in line and not re.search(rf"{re.escape(cut)}(?! )", line) for line in lines
+    ):
         found_text = replace(found_text, content=_closed_up(content, cut))
     return found_text, stated
 
@@ -118,14 +119,16 @@ def require_columns(text: TextFile, dialect: Dialect) -> None:
     """Refuse a file that the separator cuts into one column alone."""
     if max(len(row) for row in dialect.rows) < 2:
         raise DataError(
-            f"{text.path}: a row must have a user and an item, but {quoted(dialect.separator)} cuts this file into "
-            f"one column; say what stands between fields (--separator).\n{show_lines(text)}"
+            f"{text.path}: a row must have a user and an item, but the rows of this file have one field; say what "
+            f"stands between fields (--separator).\n{show_lines(text)}"
         )
 
 
 def _cut(line: str, separator: str, may_quote: bool) -> tuple[str, ...]:
     try:
-        return tuple(next(csv.reader([line], delimiter=separator), [""]) if may_quote else line.split(separator))
+        return tuple(
+            next(csv.reader([line], delimiter=separator), [""]) if may_quote else line.split(separator)
+        )
     except csv.Error:
         return (line,)
 

@@ -80,10 +80,10 @@ def lines(text: TextFile, layout: TextLayout) -> Rows:
 
 
 def _plain(text: TextFile, layout: TextLayout) -> Rows:
-    for number, line in enumerate(_decoded(text), 1):
+    for place, line in enumerate(_decoded(text), 1):
         line = line.removesuffix("\n").removesuffix("\r")
         if line:
-            yield number, line.split(layout.separator)
+            yield place, line.split(layout.separator)
 
 
 def _decoded(text: TextFile) -> Iterator[str]:

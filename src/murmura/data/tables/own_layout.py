@@ -36,7 +36,7 @@ class OwnLayout:
 def own_layout(
     given: TextFile, columns: Mapping[str, str], separator: str | None, header: bool | None, repeats: bool
 ) -> OwnLayout:
-    """Which column is which, and how the file is cut; refuses what cannot be told, and shows its first lines."""
+    """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
     text, stated = tidied(given)
     dialect = dialect_of(text, separator or stated, header)
     require_columns(text, dialect)
@@ -99,14 +99,14 @@ def _by_place(text: TextFile, dialect: Dialect, columns: Mapping[str, str]) -> d
     for part in missing(columns):
         guess[part] = str(free.pop(0) + 1)
     for place in free:
-        part = _held([row[place] for row in dialect.rows if place < len(row)])
-        if part and part not in guess:
-            guess[part] = str(place + 1)
+        held = _held([row[place] for row in dialect.rows if place < len(row)])
+        if held and held not in guess:
+            guess[held] = str(place + 1)
     if width > MOST:
         told = ",".join(f"{part}={place}" for part, place in guess.items())
         raise DataError(
-            f"{text.path}: a table without header must have user, item, value, time or its columns named, but it "
-            f"has {width}; say which is which, perhaps with --columns {told}.\n{show_lines(text)}"
+            f"{text.path}: a table without header must have user, item, value, time or its columns named, but "
+            f"it has {width}; say which is which, perhaps with --columns {told}.\n{show_lines(text)}"
         )
     return guess
 

@@ -42,7 +42,8 @@ def read_own_text(path: Path) -> tuple[TextFile, tuple[str, ...]]:
     raw = read_raw(path)
     if raw.startswith(ZIP_MAGIC):
         raise DataError(
-            f"{path}: the file must be text or Parquet, but it is a workbook or a zip file; save its table as CSV."
+            f"{path}: the file must be text or Parquet, but it is a workbook or a zip file; save its table as "
+            "CSV."
         )
     content = unpacked(path, raw)
     encoding = _encoding_of(content)

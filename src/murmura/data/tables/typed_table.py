@@ -56,7 +56,11 @@ def _typed(where: str, part: str, column: pl.Series, kinds: dict[str, ColumnKind
         return column.cast(pl.Float64, strict=False)
     if part == "time" and (found := _times(column, kinds)) is not None:
         return found.alias(part)
-    if part in ("user", "item") and kind.is_float() and (column.drop_nulls().floor() == column.drop_nulls()).all():
+    if (
+        part in ("user", "item")
+        and kind.is_float()
+        and (column.drop_nulls().floor() == column.drop_nulls()).all()
+    ):
         return column.cast(pl.Int64, strict=False)  # whole numbers that met a gap on their way
     if part in ("user", "item") and kind.is_integer():
         return column.cast(pl.Int64, strict=False)

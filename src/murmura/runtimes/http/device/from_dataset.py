@@ -15,8 +15,9 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.data.filters import LatestPerPair
-from murmura.data.graphs.own_features import FeatureFiles, with_features
-from murmura.data.sources.registry import load
+from murmura.data.graphs.own_features import with_features
+from murmura.data.reading import Reading
+from murmura.data.sources.registry import liked_rows, load
 from murmura.engine.plan import federation_info, with_used_features
 from murmura.engine.protocol import prepare, protocol, with_item_features
 from murmura.runtimes.http.protocol.description import FederationDescription
@@ -24,15 +25,15 @@ from murmura.runtimes.simulation import FederatedMethod
 
 
 def training_rows(
-    name: str, rules: str, data_dir: Path | None = None, features: Mapping[str, Any] | None = None
+    name: str, rules: str, data_dir: Path | None = None, reading: Mapping[str, Any] | None = None
 ) -> Interactions:
     """What the devices of a simulated federation hold: all rows, or the training part of a protocol.
 
-    `features` are the arguments of `load` about features of the items.
+    `reading` are the arguments of `load` about how the data is read.
     """
-    dataset = load(name, data_dir, **(features or {}))
+    dataset = load(name, data_dir, **(reading or {}))
     if not rules and dataset.interactions.samples is None:
-        return with_item_features(dataset, LatestPerPair().apply(dataset.interactions))
+        return with_item_features(dataset, LatestPerPair().apply(liked_rows(dataset)))
     return prepare(dataset, protocol(rules or "default", dataset)).split.train
 
 
@@ -53,7 +54,7 @@ def describe_items(
     preset: ConfiguredPreset,
     clients: int,
     interactions: int,
-    features: Mapping[str, Any] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> FederationDescription:
     """A federation of so many devices over the items in a file, one id per line, and perhaps their features."""
     try:
@@ -71,7 +72,7 @@ def describe_items(
     listed = np.arange(len(vocabulary), dtype=np.int32)
     groups = preset.grouping()
     people = 1 if groups is None else groups.largest
-    catalogue, _ = with_features(Catalogue(vocabulary), FeatureFiles(**(features or {})))
+    catalogue, _ = with_features(Catalogue(vocabulary), Reading(**(reading or {})))
     known = catalogue.item_features()
     count = 0 if known is None else len(known)
     info = FederationInfo(len(vocabulary), listed, clients, interactions, known, people, feature_count=count)
