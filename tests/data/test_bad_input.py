@@ -84,15 +84,15 @@ def test_the_first_bad_line_is_named_even_far_into_a_file(tmp_path: Path) -> Non
     [
         (
             "user,thing\n1,2\n",
-            r"table.csv: it must be clear which column is the item, but the columns are 'user', 'thing'; say it, "
-            r"perhaps with --columns user=user,item=thing.\n  1 \| user,thing\n  2 \| 1,2",
+            r"table.csv: it must be clear which column is the item, but the columns are 'user', 'thing'; say "
+            r"it, perhaps with --columns user=user,item=thing.\n  1 \| user,thing\n  2 \| 1,2",
         ),
         ("", "table.csv: the file must hold rows, but it is empty"),
         ("\n\n", "table.csv: the file must hold rows, but it is empty"),
         (HEAD, "table.csv: the file must hold at least one good row, but it has none"),
         (GOOD.encode("utf-16-le"), r"table.csv, line 1: the file must be utf-8 text, but holds a zero byte"),
         (b"PK\x03\x04" + GOOD.encode(), "it is a workbook or a zip file; save its table as CSV"),
-        ("user\n1\n2\n", "the rows of this file have one field; say what stands between fields"),
+        ("user\n1\n2\n", "its rows have one field; say what stands between fields"),
     ],
     ids=["missing column", "empty", "blank", "header only", "utf-16 unmarked", "workbook", "one column"],
 )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from murmura.aggregation import messages
-from murmura.core.arrays import Floats, Ints
+from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import Algorithm, ClientState, FederationInfo, History, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.score_terms import ScoreTerms
@@ -37,6 +37,10 @@ class Wrapper(Algorithm):
         """The same, without what weighting adds to it."""
         info, model = self.inner_info(context.info), messages.inner_tables(context.model)
         return replace(context, info=info, model=model, phase=phase or context.phase)
+
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
+        """As the inner algorithm."""
+        self.inner.check_rows(value, time)
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """As the inner algorithm."""

@@ -15,6 +15,7 @@ from murmura.core.interactions import Interactions, RowIndex, latest_each
 from murmura.core.method import Method
 from murmura.core.model import Among, Model
 from murmura.core.ranked_lists import RankedLists
+from murmura.neural import require_torch
 
 Pairs = tuple[Ints, Ints]  # users and items, side by side
 
@@ -81,7 +82,12 @@ class Baseline(Method):
     extra: ClassVar[str | None] = None  # the optional part of Murmura that `fit` needs
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data it cannot learn from, before anything is written: samples with labels, by default."""
+        """Refuse data it cannot learn from, before anything is written: samples with labels, by default.
+
+        Refuses to begin without the optional part it needs, too.
+        """
+        if self.extra == "neural":
+            require_torch(self.name)
         if train.samples is not None:
             raise DataError(
                 f"{self.name} learns from interactions, but this data has samples with labels; take a method "

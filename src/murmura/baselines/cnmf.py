@@ -80,13 +80,18 @@ class Cnmf(CnmfSettings, Baseline):
 
     mean: float | None = None  # mu; None: the mean of the training ratings
 
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse ratings that no product of non-negative factors reaches as well."""
+        super().check(train, seed)
+        if len(train) and not train.value.min() > 0:
+            raise DataError(f"cnmf needs ratings above 0, but one is {train.value.min():g}; shift the scale.")
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> CnmfModel:
         """Pass over the ratings again and again."""
         require_rows(train, self.name)
-        if not train.value.min() > 0:
-            raise DataError(f"cnmf needs ratings above 0, but one is {train.value.min():g}; shift the scale.")
+        self.check(train, seed)
         n, m, k = train.n_users, train.n_items, self.factors
         words = Rng(server_secret(seed)).stream(Purpose.INIT).words(words_needed(n, m, k))
         mu = float(train.value.mean()) if self.mean is None else self.mean

@@ -93,12 +93,17 @@ class Ease(Baseline):
     values: Literal["raw", "binary"] = "binary"
     memory_gb: Positive = 8.0
 
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse a table that would not fit as well."""
+        super().check(train, seed)
+        self._refuse_too_large(min(train.n_users, train.n_items))
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> EaseModel:
         """Invert one symmetric matrix, on one thread: the result does not depend on the machine's cores."""
         require_rows(train, self.name)
-        self._refuse_too_large(min(train.n_users, train.n_items))
+        self.check(train, seed)
         users = Sparse.of_rows(train.by_user, self.values == "binary")
         items = Sparse.of_rows(train.by_item, self.values == "binary")
         progress.begin("solving", 1)

@@ -52,15 +52,20 @@ class Ials(Baseline):
     epochs: Count = 15
     values: Literal["raw", "binary"] = "binary"
 
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse values that cannot be confidences as well."""
+        super().check(train, seed)
+        if self.values == "raw" and (train.value <= 0).any():
+            raise SettingError(
+                f"ials.values 'raw' needs values above 0, but one is {train.value.min():g}; use 'binary'."
+            )
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> IalsModel:
         """Alternate: all items given the users, then all users given the items."""
         require_rows(train, self.name)
-        if self.values == "raw" and (train.value <= 0).any():
-            raise SettingError(
-                f"ials.values 'raw' needs values above 0, but one is {train.value.min():g}; use 'binary'."
-            )
+        self.check(train, seed)
         users = Sparse.of_rows(train.by_user, self.values == "binary")
         items = Sparse.of_rows(train.by_item, self.values == "binary")
         (first,) = normal_tables(seed, 0.1, (train.n_users, self.factors))

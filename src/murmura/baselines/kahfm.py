@@ -51,8 +51,9 @@ class Kahfm(PairwiseBaseline):
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse items without features."""
-        require_features(train, self.name)
+        """Refuse items without features, and tables that would not fit."""
+        _, kept = item_vectors(require_features(train, self.name), self.least_share, self.name)
+        self._refuse_too_large(train.n_users + train.n_items, len(kept))
 
     def first_tables(self, train: Interactions, seed: int) -> tuple[Singles, Singles, Singles]:
         """The items' TF-IDF vectors, their means over each user's items, and biases of 0."""

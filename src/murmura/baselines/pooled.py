@@ -73,12 +73,17 @@ class Pooled(PairModelSettings, Baseline):
         """Whether it matters in which order rows came."""
         return self.recency > 0 or self.order > 0
 
+    def check(self, train: Interactions, seed: int) -> None:
+        """Refuse to use times where there are none, and features likewise."""
+        super().check(train, seed)
+        check_times(self, train.time)
+
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
     ) -> PooledModel:
         """Sum up, then solve."""
         require_rows(train, self.name)
-        check_times(self, train.time)
+        self.check(train, seed)
         used = train.rows(valued(self, train.value))
         counts = np.asarray(used.item_counts, np.int64)
         items = self.weighed(counts)

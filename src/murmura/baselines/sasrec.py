@@ -120,13 +120,14 @@ class SasRec(Baseline):
             )
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse data without times as well."""
+        """Refuse data without times, and tables that would not fit, as well."""
         super().check(train, seed)
         if train.time is None:
             raise DataError(
                 "sasrec needs a time for every row, but this data has none; take data with times, or a model "
                 "that uses no order."
             )
+        self._refuse_too_large(int((train.item_counts > 0).sum()))
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
@@ -139,7 +140,6 @@ class SasRec(Baseline):
         from murmura.neural.training import BatchSchedule
 
         sequences = Sequences.of(train)
-        self._refuse_too_large(len(sequences.histories.item))
 
         def seen(epoch: int, network: Arrays) -> bool:
             return watch is None or watch(epoch, SasRecModel(train, sequences, network, self.heads))

@@ -75,8 +75,8 @@ class Vsm(Baseline):
     least_share: Annotated[float, Field(gt=0, le=1)] | None = None  # of the items with a feature; None: any
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse items without features."""
-        require_features(train, self.name)
+        """Refuse items without features, and to leave none of them."""
+        item_vectors(require_features(train, self.name), self.least_share, self.name)
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -146,7 +145,6 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
     from murmura.studies.methods import method
     from murmura.studies.order import order_sentence, order_users
     from murmura.studies.settings_source import rule_sentence
-    from murmura.studies.size_rule import Sizes
 
     keys = list(dict.fromkeys(key for line in lines for key in line.values if is_summary(key)))
     best = {
@@ -164,14 +162,13 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
             cells[marked] = f"{BELOW_MOSTPOP} {cells[marked]}"
         rows.append([line.label, *cells.values(), *([reads[line.label]] if federated else [])])
     seeds = "one seed" if plan.seeds == 1 else f"means of {plan.seeds} seeds"
-    title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}"
+    title = f"{plan.prepared.data}, protocol {plan.prepared.protocol.name}, {seeds}\n{plan.prepared.values}"
     table(title, ["model", *keys, *([READS] if federated else [])], rows, [READS], note)
     if hidden:
         _show_orders(lines, hidden, [key for key in keys if "@" in key])
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
-    ruled = {"by rule": plan.ruled, "sizes": asdict(Sizes.of(plan.prepared.split.train))}
     leaks = exposure_sentence({line.label: line.values for line in lines})
-    for sentence in (order_sentence(used, both=bool(hidden)), rule_sentence(ruled), leaks):
+    for sentence in (order_sentence(used, both=bool(hidden)), rule_sentence(plan.settings_source), leaks):
         if sentence:
             say(sentence)
 

@@ -234,6 +234,10 @@ class Algorithm(ABC):
         """Whether, with these settings, the order of a history in time changes the result."""
         return False
 
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
+        """Refuse values or times of interactions that it has no use for; by default none."""
+        return
+
     @abstractmethod
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """What is exchanged, in order."""

@@ -12,6 +12,8 @@ MurmuraError                 exit 1
 Each message is one sentence: what it must be, what it got, what to do.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -19,6 +21,17 @@ class MurmuraError(Exception):
     """The root: catch this to catch everything Murmura raises on purpose."""
 
     exit_code: ClassVar[int] = 1
+
+
+@contextmanager
+def said_of(whose: str) -> Iterator[None]:
+    """Whatever is refused in this block begins with whom it is about: a model's label."""
+    try:
+        yield
+    except MurmuraError as error:
+        if not str(error).startswith(whose):
+            error.args = (f"{whose}: {error}",)
+        raise
 
 
 class SettingError(MurmuraError):

@@ -211,7 +211,7 @@ def _said_digest(attributes: Attributes) -> str:
 
 
 def refuse_unfit(algorithm: Algorithm, data: Interactions) -> None:
-    """Refuse samples for a method that learns from interactions, and the reverse."""
+    """Refuse samples for a method that learns from interactions, the reverse, and rows it has no use for."""
     if algorithm.holds == "samples" and data.samples is None:
         raise DataError(
             f"{algorithm.name} classifies samples with labels, but this data has interactions; take data with "
@@ -222,6 +222,7 @@ def refuse_unfit(algorithm: Algorithm, data: Interactions) -> None:
             f"{algorithm.name} learns from interactions, but this data has samples with labels; take a method "
             "that classifies, or other data."
         )
+    algorithm.check_rows(data.value, data.time)
 
 
 def federation_info(algorithm: Algorithm, data: Interactions, groups: Ints | None = None) -> FederationInfo:
@@ -239,12 +240,22 @@ def with_used_features(algorithm: Algorithm, info: FederationInfo) -> Federation
         return replace(info, features=None, feature_count=0)
     if info.features is None:
         raise DataError(
-            f"{algorithm.name} learns from features of items, but nothing is known of these; give --features "
-            "FILE, or take a data set with genres or a knowledge graph."
+            f"{_user(algorithm)} learns from features of items, but nothing is known of these; give --features "
+            f"FILE, or take a data set with genres or a knowledge graph{_way_out(algorithm)}."
         )
     if not len(info.features):
         raise DataError(
-            f"{algorithm.name} learns from features that items share, but none is shared by as many items as "
+            f"{_user(algorithm)} learns from features that items share, but none is shared by as many items as "
             "the protocol asks for; give others with --features FILE, or choose another protocol."
         )
     return info
+
+
+def _user(algorithm: Algorithm) -> str:
+    """What asks for features: the method, or its setting of that name."""
+    weight = getattr(algorithm, "features", None)
+    return algorithm.name if weight is None else f"features={weight:g}"
+
+
+def _way_out(algorithm: Algorithm) -> str:
+    return "" if getattr(algorithm, "features", None) is None else ", or set features to 0"

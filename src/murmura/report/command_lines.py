@@ -13,6 +13,11 @@ from murmura.runs.parts import printable
 
 AGAIN = "again"  # the folder the commands write
 FILE = f"{AGAIN}.yaml"
+# what is said about reading data in one word each
+FLAGS = (
+    "separator", "repeats", "positive_from", "item_names", "features", "mapping", "labels", "hops",
+    "feature_items", "attributes",
+)  # fmt: skip
 VERSIONS = ("murmura", "python", "numpy", "scipy", "numba")
 
 
@@ -93,8 +98,12 @@ def _data(folder: ComparisonFolder) -> str:
         parts.append(f"--data-dir {shlex.quote(str(source['dir']))}")
     if source.get("skip_bad"):
         parts.append("--skip-bad")
-    flags = ("features", "mapping", "labels", "hops", "feature_items")
-    parts += [f"--{key.replace('_', '-')} {shlex.quote(str(source[key]))}" for key in flags if source.get(key)]
+    if source.get("header") is not None:
+        parts.append("--header" if source["header"] else "--no-header")
+    if isinstance(columns := source.get("columns"), dict) and columns:
+        parts.append(f"--columns {shlex.quote(','.join(f'{part}={name}' for part, name in columns.items()))}")
+    told = {key: source[key] for key in FLAGS if source.get(key) is not None}
+    parts += [f"--{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in told.items()]
     parts += [f"--exclude {shlex.quote(','.join(map(str, hop)))}" for hop in source.get("exclude") or []]
     return " ".join([*parts, f"--protocol {shlex.quote(folder.protocol)}"])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
+from murmura.core.channel import ChannelSettings
 from murmura.core.contract import History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
@@ -79,7 +81,7 @@ class FederatedMethod(Method):
 
         `record_sums` is shown what the server receives of it.
         """
-        self.check(train, seed)
+        self._refuse_unfit(train, seed)
         groups = self.groups(train, seed)
         fitted = fit(
             self.plan(train, seed, groups),
@@ -128,7 +130,11 @@ class FederatedMethod(Method):
         return FederatedModel.load(path, train, self.preset.algorithm())
 
     def check(self, train: Interactions, seed: int) -> None:
-        """Refuse what cannot be learned from, before anything is made of it."""
+        """Refuse what cannot be learned from, and settings that do not go with so many people."""
+        self._refuse_unfit(train, seed)
+        self.plan(train, seed, self.groups(train, seed))
+
+    def _refuse_unfit(self, train: Interactions, seed: int) -> None:
         refuse_unfit(self.preset.algorithm(), train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):
             raise DataError(
@@ -161,6 +167,19 @@ class FederatedMethod(Method):
         return groups_of_file(Path(wanted.groups), train.users, wanted.user_column, wanted.group_column)
 
 
+def small_cohort(name: str, settings: Mapping[str, Any], people: int) -> dict[str, Any]:
+    """The minimum cohort of a simulation among fewer people than one asks for by default; {} elsewhere.
+
+    A simulation shows what a method would learn from these people. A federation of real devices never lowers
+    its minimum by itself.
+    """
+    usual = {one.name: one.default for one in fields(algorithm(name).settings)}  # type: ignore[arg-type]
+    summed = {**usual, **settings}.get("channel", "none") != "none"
+    if not summed or "minimum_cohort" in settings or people >= ChannelSettings().minimum_cohort:
+        return {}
+    return {"minimum_cohort": people}
+
+
 def simulated(name: str, settings: dict[str, Any] | None = None, workers: int = 1) -> FederatedMethod:
     """The federated method of that name, `settings` as on the command line: simulated("sfpl+", {"pi": 0.9})."""
     return FederatedMethod(algorithm(name)(**settings or {}), InProcess(workers=workers))
@@ -178,4 +197,6 @@ def simulate(
         seed: Decides every draw; the same seed gives the same bits.
         workers: Threads; the result does not depend on it.
     """
-    return simulated(name, settings, workers).fit(train, seed)
+    given = settings or {}
+    fewer = small_cohort(name, given, train.n_users)
+    return simulated(name, {**fewer, **given}, workers).fit(train, seed)

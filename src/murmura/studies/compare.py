@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.catalogue import Dataset
+from murmura.core.errors import said_of
 from murmura.core.locks import locked
 from murmura.core.method import Method
 from murmura.core.progress import SILENT, Progress
@@ -26,9 +27,9 @@ from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
 from murmura.runs.comparison import run_name
 from murmura.runs.sweep import mean
-from murmura.studies.methods import TWINS, kept_settings, method, name_and_settings, whole_settings
+from murmura.studies.methods import TWINS, few_people, kept_settings, method, name_and_settings, whole_settings
 from murmura.studies.order import order_users, record_order
-from murmura.studies.settings_source import record_rule
+from murmura.studies.settings_source import record_rule, source_of_settings
 from murmura.studies.size_rule import Sizes, by_rule
 
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
@@ -43,6 +44,7 @@ class ComparisonEntry:
     settings: dict[str, Any]
     seeds: int | None = None  # where it is run with fewer than the others
     by_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
+    few: bool = False  # whether its sums are of fewer people than a real federation asks for by default
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,12 @@ class Comparison:
         """The labels of the entries whose settings the rule from sizes gave."""
         return [entry.label for entry in self.entries if entry.by_rule]
 
+    @property
+    def settings_source(self) -> dict[str, Any]:
+        """Where settings came from that nobody gave, as `rule.json` keeps it."""
+        few = [entry.label for entry in self.entries if entry.few]
+        return source_of_settings(self.ruled, few, Sizes.of(self.prepared.split.train))
+
     def seeds_of(self, entry: ComparisonEntry) -> range:
         """The seeds one entry is run with."""
         count = min(self.seeds, entry.seeds or self.seeds)
@@ -111,16 +119,12 @@ def run_entries(
     plan: Comparison, folder: Path, workers: int = 1, progress: Progress = SILENT
 ) -> Generator[EntryMeans, None, None]:
     """What `compare` does, for whoever holds the folder's lock."""
-    ready = [
-        method(entry.model, entry.settings) for entry in plan.entries
-    ]  # refuse bad settings before any work
-    for each in ready:
-        each.check(plan.prepared.split.train, plan.seed)
+    ready = [checked_method(entry, plan) for entry in plan.entries]  # refused before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
-    record_rule(whole, plan.ruled, Sizes.of(plan.prepared.split.train))
+    record_rule(whole, plan.settings_source)
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     with whole.running():
         for entry, each in zip(plan.entries, ready):
@@ -132,6 +136,14 @@ def run_entries(
                 len(runs) if entry.seeds else plan.seeds,
                 mean([run.read("metrics.json") for run in runs]),
             )
+
+
+def checked_method(entry: ComparisonEntry, plan: Comparison) -> Method:
+    """The method of an entry; what it refuses of its settings or of the data is said under its label."""
+    with said_of(entry.label):
+        made = method(entry.model, entry.settings)
+        made.check(plan.prepared.split.train, plan.seed)
+    return made
 
 
 def one_run(
@@ -179,14 +191,17 @@ def plan(
     """
     rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
     named = {label: name_and_settings(given, label) for label, given in models.items()}
-    for name, own in named.values():  # a bad setting is refused before the data is cut
-        whole_settings(name, {**kept_settings(rules.name, dataset.name, name, own), **own})
+    for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
+        with said_of(label):
+            whole_settings(name, {**kept_settings(rules.name, dataset.name, name, own), **own})
     prepared = prepare(dataset, rules)
     entries = []
     for label, (name, own) in named.items():
         usual, ruled = usual_settings(name, prepared, own)
-        whole = whole_settings(name, {**usual, **own})
-        entries.append(ComparisonEntry(label, name, whole, by_rule=ruled and bool(usual.keys() - own.keys())))
+        fewer = few_people(name, {**usual, **own}, prepared.split.train)
+        whole = whole_settings(name, {**usual, **fewer, **own})
+        by_rule = ruled and bool(usual.keys() - own.keys())
+        entries.append(ComparisonEntry(label, name, whole, by_rule=by_rule, few=bool(fewer)))
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),

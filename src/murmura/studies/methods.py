@@ -89,6 +89,15 @@ def _all_defaults() -> dict[str, Any]:
     return yaml.safe_load(text) or {}
 
 
+def few_people(name: str, settings: dict[str, Any], train: Interactions) -> dict[str, Any]:
+    """What a simulated federation takes where there are fewer people than one asks for; {}: nothing else."""
+    if name not in ALGORITHMS:
+        return {}
+    from murmura.runtimes.simulation import small_cohort
+
+    return small_cohort(name, settings, train.n_users)
+
+
 def name_and_settings(entry: dict[str, Any], label: str = "") -> tuple[str, dict[str, Any]]:
     """A configuration's entry taken apart; where it has no name, its label is the model's."""
     return str(entry.get("name", label)), {key: value for key, value in entry.items() if key != "name"}
@@ -115,4 +124,5 @@ def fit(
     name: str, train: Interactions, settings: dict[str, Any] | None = None, *, seed: int = 0, workers: int = 1
 ) -> Model:
     """Fit the model of that name, centralised or federated, with these settings as on the command line."""
-    return method(name, settings or {}, workers).fit(train, seed)
+    given = settings or {}
+    return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed)

@@ -6,19 +6,42 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from murmura.core.channel import ChannelSettings
 from murmura.engine.run import Run
 from murmura.runs.comparison import RULE
 from murmura.studies.size_rule import Sizes
 
 
-def record_rule(run: Run, labels: Sequence[str], sizes: Sizes) -> None:
-    """Keep whose settings are the rule's; nothing where nobody's are."""
-    if labels:
-        run.write_json(RULE, {"by rule": list(labels), "sizes": asdict(sizes)})
+def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
+    """Whose settings are the rule's, and whose sums are of few people; {} where nobody's are."""
+    kept = {"by rule": list(ruled), "few": list(few)}
+    told = {key: labels for key, labels in kept.items() if labels}
+    return {**told, "sizes": asdict(sizes)} if told else {}
+
+
+def record_rule(run: Run, source: dict[str, Any]) -> None:
+    """Keep where settings came from; nothing where they were given."""
+    if source:
+        run.write_json(RULE, source)
 
 
 def rule_sentence(found: dict[str, Any]) -> str:
     """What a reader must know of such settings, from what a folder keeps; "" of nothing."""
+    return " ".join(filter(None, (_ruled(found), _few(found))))
+
+
+def _few(found: dict[str, Any]) -> str:
+    labels, users = [str(label) for label in found.get("few") or ()], (found.get("sizes") or {}).get("users")
+    if not labels:
+        return ""
+    least = ChannelSettings().minimum_cohort
+    return (
+        f"Simulated among {users} people: {', '.join(labels)}. A federation of devices releases no sum of "
+        f"fewer than {least} by default (minimum_cohort)."
+    )
+
+
+def _ruled(found: dict[str, Any]) -> str:
     labels = [str(label) for label in found.get("by rule") or ()]
     if not labels:
         return ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.errors import RunError
+from murmura.core.errors import RunError, said_of
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
@@ -18,7 +18,7 @@ from murmura.engine.experiment import record_lists, record_outcome, record_reaso
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
-from murmura.studies.methods import kept_settings, method, name_and_settings
+from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
 
 MODEL = "model.npz"
@@ -35,8 +35,9 @@ def fit_run(
     """
     prepared, settings = prepare_run(config)
     name = str(config.model["name"])
-    ready = method(name, settings, config.workers)
-    ready.check(prepared.split.train, config.seed)
+    with said_of(name):
+        ready = method(name, settings, config.workers)
+        ready.check(prepared.split.train, config.seed)
     with locked(folder):
         run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
         if run.has(MODEL):
@@ -101,4 +102,5 @@ def read_config(folder: Path) -> FitConfig:
 def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
     """The data of a run made ready, and its model's settings made whole."""
     prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
-    return prepared, {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}
+    settings = {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}
+    return prepared, {**few_people(name, settings, prepared.split.train), **settings}

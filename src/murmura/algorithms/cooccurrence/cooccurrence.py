@@ -86,6 +86,10 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Only EASE with features does."""
         return self.features > 0
 
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
+        """Times are needed where order counts."""
+        check_times(self, time)
+
     @property
     def uses_order(self) -> bool:
         """Where the newest items count most, or what comes next."""

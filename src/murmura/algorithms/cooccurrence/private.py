@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.algorithms.cooccurrence.releases import COMPLETE
-from murmura.core.arrays import Bools, Ints, Longs, Singles
+from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -82,6 +82,10 @@ class PrivateCooccurrence(RankingSettings, Algorithm):
     core_items: Count = 1000
     eigenvectors: Annotated[int, Field(ge=0)] = 64
     people_per_reg: Positive = 60.0
+
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
+        """Times are needed where order counts."""
+        check_times(self, time)
 
     @property
     def uses_order(self) -> bool:

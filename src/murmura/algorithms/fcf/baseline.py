@@ -107,9 +107,6 @@ class FCF(Algorithm):
 
         return FCFKernel(self)
 
-    def check_values(self, values: Floats) -> None:
-        """Refuse values of interactions that cannot be used."""
-
     def _sends(self, info: FederationInfo) -> TableSpec:
         return TableSpec("items", "item", info.items, self.factors, self.precision)
 

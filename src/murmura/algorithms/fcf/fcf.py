@@ -18,7 +18,7 @@ import numpy as np
 
 from murmura.algorithms import optimisers
 from murmura.algorithms.fcf.baseline import FCF, Values
-from murmura.core.arrays import Bools, Floats, Ints
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.contract import (
     ClientState,
     FederationInfo,
@@ -61,7 +61,7 @@ class FCFPaper(FCF):
 
     def client_init(self, info: FederationInfo, history: History, rng: Rng) -> ClientState:
         """p_u from N(0, 0.1^2); refuses a history whose values cannot be confidences."""
-        self.check_values(history.value)
+        self.check_rows(history.value, history.time)
         return super().client_init(info, history, rng)
 
     def server_step(self, phase: str, server: ServerState, received: Received) -> ServerStep:
@@ -88,11 +88,11 @@ class FCFPaper(FCF):
 
         return FCFPaperKernel(self)
 
-    def check_values(self, values: Floats) -> None:
+    def check_rows(self, value: Floats, time: Longs | None) -> None:
         """Confidences must be above that of an item never met."""
-        if self.values == "raw" and len(values) and values.min() <= 0:
+        if self.values == "raw" and len(value) and value.min() <= 0:
             raise DataError(
-                f"fcf-paper.values 'raw' needs values above 0, but one is {values.min():g}; use 'binary'."
+                f"fcf-paper.values 'raw' needs values above 0, but one is {value.min():g}; use 'binary'."
             )
 
     def strength(self, values: Floats) -> Floats:

@@ -68,7 +68,7 @@ class FCFKernel(Kernel):
 
     def init_clients(self, info: FederationInfo, people: Population) -> States:
         """`client_init` of everyone."""
-        self.method.check_values(people.value)
+        self.method.check_rows(people.value, people.time)
         P = np.empty((people.clients, self.method.factors), self.method.precision)
         initial_rows(people.secrets, SPREAD, P)
         return {"p": P}

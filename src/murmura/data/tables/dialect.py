@@ -119,7 +119,7 @@ def require_columns(text: TextFile, dialect: Dialect) -> None:
     """Refuse a file that the separator cuts into one column alone."""
     if max(len(row) for row in dialect.rows) < 2:
         raise DataError(
-            f"{text.path}: a row must have a user and an item, but the rows of this file have one field; say what "
+            f"{text.path}: a row must have a user and an item, but its rows have one field; say what "
             f"stands between fields (--separator).\n{show_lines(text)}"
         )
 

@@ -37,7 +37,9 @@ def section(compared: Compared) -> Section | None:
     """The headline: always there."""
     folder, results = compared.folder, compared.results
     values = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}
+    made = str(folder.data.get("values", ""))  # of the values of the rows
     also = (
+        made and f"{made[:1].upper()}{made[1:]}.",
         order_sentence(folder.order, folder.beside is not None),
         rule_sentence(folder.rule),
         exposure_sentence(values),

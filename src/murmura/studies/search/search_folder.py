@@ -22,7 +22,7 @@ from pydantic import Field
 from murmura.core.errors import RunError, SettingError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import as_dict, settings
+from murmura.core.settings import as_dict, changed, settings
 from murmura.engine.experiment import experiment, record_lists, record_scores, record_training
 from murmura.engine.protocol import Selection
 from murmura.engine.run import Run, environment
@@ -30,7 +30,7 @@ from murmura.engine.sealed import refuse_opened
 from murmura.runs.search import CHOICE, TRIALS, SearchFolder
 from murmura.runs.trials import Trial, best, measured, side
 from murmura.studies.config import DataConfig, data_of
-from murmura.studies.methods import method
+from murmura.studies.methods import few_people, method
 from murmura.studies.search.grid import grid, most_epochs, search
 from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
 
@@ -91,6 +91,8 @@ def search_run(
     refuse_opened(Run(folder))
     config.check()
     selection, about = _load_selection(config)
+    fewer = few_people(config.search, config.fixed, selection.split.train)
+    config = changed(config, fixed={**fewer, **config.fixed})
     with locked(folder):
         refuse_opened(Run(folder))  # somebody may have opened it while the data was read
         run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
