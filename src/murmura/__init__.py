@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from murmura.core.model import Model as Model
     from murmura.core.ranked_lists import RankedLists as RankedLists
     from murmura.core.split import Split as Split
+    from murmura.data.frames import from_frame as from_frame
+    from murmura.data.frames import from_sparse as from_sparse
+    from murmura.data.frames import to_frame as to_frame
+    from murmura.data.frames import to_pandas as to_pandas
+    from murmura.data.frames import to_sparse as to_sparse
     from murmura.data.sources.registry import load as load
     from murmura.engine.federated_model import FederatedModel as FederatedModel
     from murmura.engine.protocol import PreparedData as PreparedData

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from murmura.core.catalogue import Dataset
 from murmura.core.errors import SettingError
 from murmura.core.settings import as_dict, field_names, settings
-from murmura.data.graphs.own_features import FeatureFiles
+from murmura.data.attributes import attributes_of_file
+from murmura.data.graphs.own_features import FeatureFiles, with_features
+from murmura.data.item_names import with_names
 from murmura.data.repeats import Repeats
 from murmura.data.tables.interactions_file import TableOptions
 
@@ -69,6 +73,18 @@ class Reading(FeatureFiles):
             raise SettingError(
                 f"{', '.join(given)} must be left out, as it is for a file, but '{name}' is none."
             )
+
+
+def described(found: Dataset, how: Reading) -> Dataset:
+    """A data set with what is known beside its rows: features, names, attributes, what is a like."""
+    catalogue, notes = with_features(found.catalogue, how)
+    if how.item_names is not None:
+        catalogue, more = with_names(catalogue, how.item_names, how.skip_bad)
+        notes += more
+    if how.attributes is not None:
+        said = attributes_of_file(how.attributes, found.interactions.users)
+        found = replace(found, interactions=replace(found.interactions, attributes=said))
+    return replace(found, catalogue=catalogue, notes=(*found.notes, *notes), positive_from=how.positive_from)
 
 
 def given_only(values: dict[str, Any]) -> dict[str, Any]:

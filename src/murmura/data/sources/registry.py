@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,10 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import Registry
 from murmura.core.spelling import did_you_mean
-from murmura.data.attributes import attributes_of_file
+from murmura.data.frames import from_frame, from_sparse, is_sparse
 from murmura.data.graphs.exploration import EXCLUDED
-from murmura.data.graphs.own_features import with_features
-from murmura.data.item_names import with_names
 from murmura.data.likes import likes_of
-from murmura.data.reading import READING_KEYS, Reading
+from murmura.data.reading import READING_KEYS, Reading, described
 from murmura.data.repeats import Repeats
 from murmura.data.sources import (
     amazon,
@@ -74,7 +71,7 @@ DATA_DIR = "MURMURA_DATA"
 
 
 def load(
-    name_or_path: str | Path,
+    name_or_path: str | Path | object,
     data_dir: Path | str | None = None,
     *,
     skip_bad: bool = False,
@@ -96,7 +93,7 @@ def load(
 
     Args:
         name_or_path: A name of `SOURCES`, `synth` or `checkerboard`, a table (CSV, TSV, Parquet), or a folder
-            shaped like a source's.
+            shaped like a source's; or a frame of pandas or polars, or a matrix of scipy.sparse.
         data_dir: Where the folders of the sources lie; without it the environment variable MURMURA_DATA.
         skip_bad: Leave bad rows out and report them in `Dataset.notes`, instead of refusing the file.
         columns: For a table: which column is the user, item, value, time, category: its name, or place from 1.
@@ -119,25 +116,20 @@ def load(
             1, or true and false.
     """
     given = {key: value for key, value in locals().items() if key in READING_KEYS and value is not None}
-    return read_data(name_or_path, data_dir, Reading(**given))
+    how = Reading(**given)
+    if not isinstance(name_or_path, str | Path):
+        return (
+            from_sparse(name_or_path, reading=how)
+            if is_sparse(name_or_path)
+            else from_frame(name_or_path, reading=how)
+        )
+    return read_data(name_or_path, data_dir, how)
 
 
 def read_data(name_or_path: str | Path, data_dir: Path | str | None, how: Reading) -> Dataset:
     """What `load` does, for settings that are checked already."""
     sys.audit("murmura.load", str(name_or_path))  # a process without held-out rows refuses this
     return described(_load(name_or_path, data_dir, how), how)
-
-
-def described(found: Dataset, how: Reading) -> Dataset:
-    """A data set with what is known beside its rows: features, names, attributes, what is a like."""
-    catalogue, notes = with_features(found.catalogue, how)
-    if how.item_names is not None:
-        catalogue, more = with_names(catalogue, how.item_names, how.skip_bad)
-        notes += more
-    if how.attributes is not None:
-        said = attributes_of_file(how.attributes, found.interactions.users)
-        found = replace(found, interactions=replace(found.interactions, attributes=said))
-    return replace(found, catalogue=catalogue, notes=(*found.notes, *notes), positive_from=how.positive_from)
 
 
 def one_person(name: str, user: str, data_dir: Path | None = None, how: Reading | None = None) -> Interactions:

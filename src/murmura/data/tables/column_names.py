@@ -21,7 +21,7 @@ _WORDS = {
         utilisateur cliente usager gebruiker klant""",
     "item": """item iid product article movie film book song track artist venue place sku isbn asin game show
         recipe hotel restaurant business work app course video poi artikel produkt buch lied werk produit
-        livre titre articolo prodotto libro artículo articulo producto película pelicula boek""",
+        livre articolo prodotto libro artículo articulo producto película pelicula boek""",
     "value": """value rating ratings score stars star overall weight note grade rate vote points plays playcount
         count counts listens like liked click clicked quantity qty strength preference bewertung wertung wert
         punkte sterne anzahl menge voto valutazione punteggio nota valor puntuacion puntuación valoracion
@@ -29,6 +29,7 @@ _WORDS = {
     "time": """time timestamp ts utc unixtime date datetime day when created updated zeit zeitpunkt zeitstempel
         datum uhrzeit tag heure horodatage jour ora fecha hora momento tijd tijdstip""",
 }
+_WEAK = frozenset(("title", "titel", "titre", "titolo", "título", "titulo", "name"))  # of items without an id
 WORDS = {part: frozenset(words.split()) for part, words in _WORDS.items()}
 IDS = frozenset(("id", "ids", "no", "nr", "num", "number", "nummer", "key", "code", "hash", "index", "uuid"))
 
@@ -67,6 +68,8 @@ def _usual(part: str, free: Sequence[str]) -> str | None:
     if exact is not None:
         return exact
     alike = [name for name in free if _means(name) == part]
+    if not alike and part == "item":
+        alike = [name for name in free if name.lower() in _WEAK]
     return alike[0] if len(alike) == 1 or (alike and part in ("value", "time")) else None
 
 
@@ -76,7 +79,7 @@ def _means(name: str) -> str | None:
     if len(words) > 1 and words[-1] in ("at", "on"):
         return "time"
     told = [word for word in words if word not in IDS]
-    whole = "".join(words).removesuffix("id")  # customerid
+    whole = re.sub("(id|nr|no|key|code)$", "", "".join(words))  # customerid
     for part, known in WORDS.items():
         if whole in known or (told and told[-1] in known):
             return part

@@ -18,6 +18,7 @@ SEPARATORS = ("\t", ";", ",", "::", "|")
 SPOKEN = {"\\t": "\t", "tab": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 LOOKED_AT, SHOWN = 10, 3  # lines that are looked at, and that an error shows
 _DIRECTIVE = re.compile(rb"sep=(.)\r?\n", re.IGNORECASE)  # how some spreadsheets say their separator
+_REMARKS = re.compile(rb"\s*(?:[#%][^\n]*\n\s*)+")
 _DATUM = re.compile(r"[+-]?[0-9][0-9.,:/ T-]*")  # what is no name of a column
 
 
@@ -91,13 +92,16 @@ def is_header(rows: Sequence[Sequence[str]]) -> bool:
 def tidied(text: TextFile) -> tuple[TextFile, str | None]:
     """The file without what spreadsheets add to it, and the separator it stated; lines keep their place.
 
-    A line `sep=;` becomes blank; a carriage return alone ends a line; spaces after all separators are dropped.
+    A line `sep=;` and remarks before the table become blank; a carriage return alone ends a line; spaces after
+    all separators are dropped.
     """
     content, stated = text.content, None
     if b"\r" in content and b"\n" not in content:
         content = content.replace(b"\r", b"\n")
     if found := _DIRECTIVE.match(content):
         stated, content = found[1].decode(), b"\n" + content[found.end() :]
+    if remarks := _REMARKS.match(content):
+        content = _without_remarks(remarks[0]) + content[remarks.end() :]
     found_text = replace(text, content=content)
     lines = first_lines(found_text)
     cut = stated or sniff_separator(text.path, lines)
@@ -122,6 +126,14 @@ def require_columns(text: TextFile, dialect: Dialect) -> None:
             f"{text.path}: a row must have a user and an item, but its rows have one field; say what "
             f"stands between fields (--separator).\n{show_lines(text)}"
         )
+
+
+def _without_remarks(remarks: bytes) -> bytes:
+    """As many blank lines, but for the last remark where it names columns."""
+    last = remarks.rstrip().rpartition(b"\n")[2].lstrip(b"#% ")
+    names = re.split(r"\t|;|,|::|\|", last.decode())
+    blank = b"\n" * (remarks.count(b"\n") - 1)
+    return blank + last + b"\n" if {"user", "item"} <= set(named(names, {})) else blank + b"\n"
 
 
 def _cut(line: str, separator: str, may_quote: bool) -> tuple[str, ...]:

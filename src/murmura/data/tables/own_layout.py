@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,11 @@ def own_layout(
     given: TextFile, columns: Mapping[str, str], separator: str | None, header: bool | None, repeats: bool
 ) -> OwnLayout:
     """Which column is which, and how the file is cut; what cannot be told is refused with its first lines."""
+    if given.content.lstrip()[:1] in (b"[", b"{"):
+        raise DataError(
+            f"{given.path}: the file must be a table, but it looks like JSON; write it as CSV or Parquet, or "
+            "give its rows as a frame (murmura.from_frame)."
+        )
     text, stated = tidied(given)
     dialect = dialect_of(text, separator or stated, header)
     require_columns(text, dialect)
@@ -59,7 +65,7 @@ def require_names(where: TextFile | str, header: Sequence[str], names: Mapping[s
     lacking = missing(names)
     if not lacking:
         return
-    guess = ",".join(f"{part}={name}" for part, name in by_order(header, names).items())
+    guess = shlex.quote(",".join(f"{part}={name}" for part, name in by_order(header, names).items()))
     path, lines = (where, "") if isinstance(where, str) else (where.path, f"\n{show_lines(where)}")
     raise DataError(
         f"{path}: it must be clear which column is the {' and which the '.join(lacking)}, but the columns are "

@@ -93,7 +93,8 @@ def time_sentence(kind: ColumnKind, times: pl.Series) -> str:
     if kind is ColumnKind.SECONDS and last < ORDER_ONLY:
         return f"times are numbers from {first:,} to {last:,}, too small for dates: they only order the rows"
     days = " to ".join(datetime.fromtimestamp(one, UTC).strftime("%Y-%m-%d") for one in (first, last))
-    return f"times are {kind.value.replace('a date', 'dates', 1)} ({days}, UTC)"
+    what = kind.value.replace("a date", "dates", 1).partition(", of the years")[0]
+    return f"times are {what} ({days}, UTC)"
 
 
 def _counted(kind: ColumnKind, text: str) -> int:
