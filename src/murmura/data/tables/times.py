@@ -74,7 +74,7 @@ def kind_of_times(fields: Sequence[str]) -> ColumnKind:
     fitting = {kind: sum(_fits(kind, one) for one in fields) for kind in FORMS}
     best = max(fitting, key=lambda kind: fitting[kind])
     numbers = [value for one in fields if (value := _as_number(one)) is not None]
-    if numbers and len(numbers) > fitting[best] - (best is ColumnKind.COMPACT):
+    if len(numbers) > fitting[best]:
         return unit_of(median_low(numbers))
     return best if fitting[best] else ColumnKind.SECONDS
 
