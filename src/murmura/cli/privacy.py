@@ -24,10 +24,12 @@ def privacy() -> None:
 
 
 @privacy_app.command("plan")
+@options.takes_reading
 def plan(
     like: Annotated[str, typer.Option("--like", help="A public data set the federation is like.")] = "",
     protocol: Annotated[str, typer.Option("--protocol", help="With --like: the training part of it.")] = "fpl",
     data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
     people: Annotated[
         list[int], typer.Option("--people", min=1, help="How many there are; may be repeated.")
     ] = [],  # noqa: B006
@@ -57,7 +59,11 @@ def plan(
             "a plan needs --like DATA, or --items with --per-person, --effective-items and --people, and not "
             "both."
         )
-    figures = _like(like, protocol, data_dir) if like else _figures(people, items, per_person, effective_items)
+    figures = (
+        _like(like, protocol, data_dir, reading)
+        if like
+        else _figures(people, items, per_person, effective_items)
+    )
     planned = list(plan_releases(figures, people, epsilon or EPSILONS))
     if as_json:
         for one in planned:
@@ -72,11 +78,11 @@ def plan(
         say(f"drawn: {plot}")
 
 
-def _like(data: str, protocol: str, data_dir: Path | None) -> PublicFigures:
+def _like(data: str, protocol: str, data_dir: Path | None, reading: options.Reading) -> PublicFigures:
     from murmura.runtimes.http.device.from_dataset import training_rows
     from murmura.studies.privacy_plan import PublicFigures
 
-    return PublicFigures.of(training_rows(data, protocol, data_dir))
+    return PublicFigures.of(training_rows(data, protocol, data_dir, reading))
 
 
 def _figures(people: list[int], items: int, per_person: float, effective_items: float) -> PublicFigures:
