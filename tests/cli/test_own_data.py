@@ -30,7 +30,7 @@ KINDS = "article,kind\n" + "".join(f"{item},{'abcd'[item % 4]}\n" for item in ra
 def rows(users: int, seed: int) -> list[Row]:
     made = synth(users, 30, 9 * users, groups=4, seed=seed).interactions
     columns = (made.user, made.item, made.value, made.time)
-    return list(zip(*(column.tolist() for column in columns if column is not None)))  # type: ignore[arg-type]
+    return list(zip(*(column.tolist() for column in columns if column is not None)))
 
 
 def day(time: int) -> str:
@@ -224,8 +224,8 @@ def test_the_same_words_stand_in_yaml(tmp_path: Path) -> None:
 
 COMMANDS = [
     ("compare",), ("fit",), ("search",), ("sweep",), ("audit",), ("evaluate",), ("blend",), ("join",),
-    ("devices",), ("serve",), ("groups", "tune"), ("groups", "central"), ("privacy", "plan"), ("data", "describe"),
-    ("data", "features"), ("data", "split"), ("data", "convert"),
+    ("devices",), ("serve",), ("groups", "tune"), ("groups", "central"), ("privacy", "plan"),
+    ("data", "describe"), ("data", "features"), ("data", "split"), ("data", "convert"),
 ]  # fmt: skip
 
 
