@@ -130,6 +130,7 @@ def accuracy(row: Row) -> float:
     """
     import murmura
     from murmura.algorithms import algorithm
+    from murmura.evaluation import evaluate
     from murmura.runtimes.inprocess import InProcess
     from murmura.runtimes.simulation import FederatedMethod
 
@@ -140,7 +141,7 @@ def accuracy(row: Row) -> float:
     lost = len(row.lost.before | row.lost.after) / CLIENTS
     people = np.flatnonzero(split.test.user_counts).astype(np.int32)
     lists = FederatedMethod(method, InProcess(drop_out=lost)).fit(split.train).recommend(people, 10)
-    return float(murmura.evaluate(lists, split, metrics=("P",)).values["P@10"])
+    return float(evaluate(lists, split, metrics=("P",)).values["P@10"])
 
 
 def table() -> list[dict[str, str]]:

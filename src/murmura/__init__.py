@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from murmura.baselines.base import Baseline as Baseline
     from murmura.baselines.base import RankingModel as RankingModel
     from murmura.channel.ledger import Ledger as Ledger
+    from murmura.cli.notebook import progress as progress
     from murmura.core.catalogue import Catalogue as Catalogue
     from murmura.core.catalogue import Dataset as Dataset
     from murmura.core.errors import MurmuraError as MurmuraError
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from murmura.engine.protocol import prepare as prepare
     from murmura.engine.protocol import protocol as protocol
     from murmura.evaluation import Evaluation as Evaluation
-    from murmura.evaluation import evaluate as evaluate
+    from murmura.report.result_plot import plot as plot
     from murmura.runs.trials import Trial as Trial
     from murmura.runs.trials import best as best
     from murmura.runtimes.simulation import simulate as simulate
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from murmura.studies.compare import EntryMeans as EntryMeans
     from murmura.studies.compare import compare as compare
     from murmura.studies.compare import plan as _plan
+    from murmura.studies.evaluate import evaluate as evaluate
     from murmura.studies.methods import fit as fit
+    from murmura.studies.result_table import table as table
     from murmura.studies.search.grid import grid as grid
     from murmura.studies.search.grid import search as search
 

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,25 @@ def test_doctor_and_version(tmp_path: Path) -> None:
     assert murmura("version", cwd=tmp_path).stdout.strip()
     checks = [json.loads(line) for line in murmura("doctor", "--json", cwd=tmp_path).stdout.splitlines()]
     assert {"python", "numba", "extra demo", "data folder"} <= {check["check"] for check in checks}
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
+    extras = {check["check"]: check for check in checks if check["check"].startswith("extra ")}
+    assert set(extras) >= {f"extra {name}" for name in ("demo", "neural", "search", "serve", "he")}
+    assert {name.removeprefix("extra ") for name in extras} <= set(project["optional-dependencies"])
+    shown = murmura("doctor", cwd=tmp_path).stdout
+    for name, check in extras.items():
+        line = f"pip install 'murmura[{name.removeprefix('extra ')}]'"  # brackets are no mark-up
+        assert (line in shown) == (check["state"] == "not installed") == (check["advice"] == line)
+
+
+def test_config_show_groups_settings_and_says_what_each_means(tmp_path: Path) -> None:
+    alone = murmura("config", "show", "ease", cwd=tmp_path).stdout
+    assert "the ridge" in alone
+    shown = murmura("config", "show", "sfpl+", cwd=tmp_path).stdout
+    titles = ("sfpl+: ", "Clients per round", "How much of what they like", "What happens to an update")
+    assert all(title in shown for title in titles)
+    assert "learning rate, of clients and server" in " ".join(shown.split())
 
 
 @pytest.mark.process

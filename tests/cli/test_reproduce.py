@@ -98,3 +98,40 @@ def test_nonsense_is_refused_in_one_sentence(tmp_path: Path) -> None:
     path = small(tmp_path, text, "broken")
     with pytest.raises(SettingError, match=r"broken\.yaml:9: "):
         run("show", str(path))
+
+
+PAPER = """title: A table of embedded data
+paper: none
+docs: docs/reproduce.md
+data: [embedded]
+protocol: default
+metric: nDCG@10
+shown: [nDCG@10, IC@10]
+rows:
+  Top-Pop: {model: mostpop}
+  EASE: {model: ease, search: [{reg: [100, 300, 1000]}]}
+  BPR-MF: {model: bpr-mf, settings: {epochs: 200}}
+printed:
+  embedded:
+    Top-Pop: {IC@10: 12345}
+"""
+
+
+def test_quick_runs_the_cheap_rows_of_the_papers_data_with_verdicts(tmp_path: Path) -> None:
+    shown = run("run", str(small(tmp_path, PAPER, "paper")), "--quick", "--out", str(tmp_path / "out"))
+    assert "not reached" in shown  # nobody covers 12,345 items
+    assert "12345" in shown
+    assert "BPR-MF" not in shown  # it learns in epochs
+    with (tmp_path / "out" / "paper.csv").open(encoding="utf-8", newline="") as file:
+        rows = {(row["row"], row["metric"]): row for row in csv.DictReader(file)}
+    assert rows["Top-Pop", "IC@10"]["verdict"] == "not reached"
+    assert rows["EASE", "nDCG@10"]["ours"] > rows["Top-Pop", "nDCG@10"]["ours"]
+    chosen = (tmp_path / "out" / "paper-embedded-quick" / "choices.json").read_text(encoding="utf-8")
+    assert "BPR-MF" not in chosen
+
+
+def test_quick_without_the_papers_data_says_so(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app, ["reproduce", "run", str(small(tmp_path)), "--quick", "--out", str(tmp_path)], env=BARE
+    )
+    assert "none of ml-1m is here, so every row is run small on embedded" in result.output

@@ -19,7 +19,8 @@ from murmura.data.splits.day_order import cut_to_days
 from murmura.data.splits.npz import save_split
 from murmura.data.splits.random_holdout import RandomHoldout
 from murmura.data.splits.temporal import ElliotTemporalHoldout, FixedTime, TemporalHoldout
-from murmura.engine.protocol import Protocol, protocol, whole_split, with_order
+from murmura.engine.protocol import Protocol, protocol, whole_split
+from murmura.engine.protocol_text import with_order
 from murmura.runtimes.simulation import simulate
 from murmura.studies import methods
 from murmura.studies.config import DataConfig
@@ -147,7 +148,7 @@ def test_one_spelling_for_every_protocol(tmp_path: Path) -> None:
     assert "order" not in as_dict(protocol("fpl", data))  # folders of runs are as they were
     with pytest.raises(SettingError, match="order"):
         protocol("fpl:order=hour", data)
-    with pytest.raises(SettingError, match=r"it knows .*, candidates, order"):
+    with pytest.raises(SettingError, match=r"must come KEY=VALUE, but 'order' does"):
         protocol("fpl:order", data)
 
     latest = (LatestPerPair(),)

@@ -115,10 +115,18 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="at least one candidate"):
         list(search(ready(), "user-knn", []))
     with pytest.raises(SettingError, match="--metric must be one of"):
-        list(search(ready(), "user-knn", [{"k": 2}], metric="P@99"))
+        list(search(ready(), "user-knn", [{"k": 2}], metric="RMSE"))
+    with pytest.raises(SettingError, match=r"--metric must have its cut-off, but it is 'nDCG'; .* nDCG@10"):
+        list(search(ready(), "user-knn", [{"k": 2}], metric="nDCG"))
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(RunError, match="search history"):
         list(search(ready(), "user-knn", [{"k": 2}], tmp_path / "x.csv"))
+
+
+def test_a_metric_may_have_a_cutoff_of_its_own() -> None:
+    (at_3,) = search(ready(), "user-knn", [{"k": 2}], metric="R@3")
+    (at_10,) = search(ready(), "user-knn", [{"k": 2}], metric="R@10")
+    assert 0 < at_3.value <= at_10.value
 
 
 def values(trials: Iterable[Trial]) -> list[tuple[str, float]]:

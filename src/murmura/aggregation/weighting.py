@@ -37,6 +37,7 @@ class Weighting:
     """Whose update counts how much; without criteria everyone's counts the same."""
 
     criteria: Names = ()  # in the order of their priority
+    # how one number is made of a client's criteria
     score: Literal["prioritised", "mean", "owa", "choquet"] = "prioritised"
     importance: Numbers = ()  # mean: of each criterion; owa: of the largest, the next, ...; (): equal
     capacity: Capacity = field(

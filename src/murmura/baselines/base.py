@@ -35,11 +35,11 @@ class RankingModel(Model):
         if isinstance(among, RowIndex):
             own = among
             return rank(
-                lambda block: only_own(self._answer(block), block, own),
+                lambda block: only_own(self.answer(block), block, own),
                 users, k, self.train.by_user, self.candidates, workers,
             )  # fmt: skip
         allowed = self.candidates if among is None else among
-        return rank(self._answer, users, k, self.train.by_user, allowed, workers)
+        return rank(self.answer, users, k, self.train.by_user, allowed, workers)
 
     def recommend_history(self, items: Ints, k: int = 10, time: Longs | None = None) -> RankedLists:
         """The k best items for someone unknown, her own items excluded; `time` says when she had each."""
@@ -54,14 +54,6 @@ class RankingModel(Model):
     def score_timed_history(self, items: Ints, time: Longs) -> NDArray[Any]:
         """The scores for someone unknown who had each item at a time, of which most models make no use."""
         return self.score_history(items)
-
-    def _answer(self, users: Ints) -> NDArray[Any]:
-        """The scores of a block, with those of an empty history for users without a row."""
-        scores = self.score(users)
-        without = self.train.user_counts[users] == 0
-        if without.any():
-            scores[without] = self.score_history(np.zeros(0, np.int32))
-        return scores
 
 
 def only_own(scores: NDArray[Any], users: Ints, own: RowIndex) -> NDArray[Any]:

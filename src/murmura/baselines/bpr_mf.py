@@ -139,11 +139,11 @@ class BprMf(PairwiseBaseline):
     name = "bpr-mf"
     model = BprModel
 
-    factors: Count = 20
-    alpha: Positive = 0.05
+    factors: Count = 20  # length of the vectors
+    alpha: Positive = 0.05  # learning rate
     reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
-    epochs: Count = 20
-    order: Order = "user-grouped"
+    epochs: Count = 20  # each has as many triples as training rows
+    order: Order = "user-grouped"  # which triples follow each other
     pi: Annotated[float, Field(gt=0, le=1)] = 1.0  # the fraction of everybody's rows that is learned from
     hides: Withheld = "random"  # what is left out: `core.withholding`
 

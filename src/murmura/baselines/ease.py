@@ -89,9 +89,9 @@ class Ease(Baseline):
     model = EaseModel
     seeded = False
 
-    reg: Positive = 500.0
-    values: Literal["raw", "binary"] = "binary"
-    memory_gb: Positive = 8.0
+    reg: Positive = 500.0  # the ridge
+    values: Literal["raw", "binary"] = "binary"  # the values as they come, or 1 for every row
+    memory_gb: Positive = 8.0  # a table that would need more is refused
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse a table that would not fit as well."""

@@ -45,12 +45,12 @@ class Ials(Baseline):
     name = "ials"
     model = IalsModel
 
-    factors: Count = 64
-    alpha: Positive = 10.0
-    reg: Positive = 10.0
-    nu: Fraction = 0.0
-    epochs: Count = 15
-    values: Literal["raw", "binary"] = "binary"
+    factors: Count = 64  # length of the vectors
+    alpha: Positive = 10.0  # extra confidence of a training row
+    reg: Positive = 10.0  # the ridge
+    nu: Fraction = 0.0  # how the ridge grows with the confidences of a row
+    epochs: Count = 15  # items, then users, once each
+    values: Literal["raw", "binary"] = "binary"  # the values as they come, or 1 for every row
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse values that cannot be confidences as well."""

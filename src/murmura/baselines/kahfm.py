@@ -44,11 +44,11 @@ class Kahfm(PairwiseBaseline):
     model = KahfmModel
 
     least_share: Annotated[float, Field(gt=0, le=1)] | None = None  # of the items with a feature; None: any
-    alpha: Annotated[float, Field(gt=0)] = 0.05
+    alpha: Annotated[float, Field(gt=0)] = 0.05  # learning rate
     reg: Annotated[float, Field(ge=0)] | None = None  # None: alpha / 20
-    epochs: Annotated[int, Field(ge=1)] = 20
-    order: Order = "user-grouped"
-    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    epochs: Annotated[int, Field(ge=1)] = 20  # each has as many triples as training rows
+    order: Order = "user-grouped"  # which triples follow each other
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0  # tables that would need more are refused
 
     def check(self, train: Interactions, seed: int) -> None:
         """Refuse items without features, and tables that would not fit."""

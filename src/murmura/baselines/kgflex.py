@@ -93,8 +93,8 @@ class KGFlexCentral(Baseline):
     name = "kgflex-central"
     model = KGFlexModel
 
-    factors: Count = 10
-    alpha: Positive = 0.1
+    factors: Count = 10  # length of a feature's vector
+    alpha: Positive = 0.1  # learning rate
     epochs: Count = 10  # each visits every user once: as often as a hundred rounds of a tenth of them
     first_limit: Times = 100  # of a person's features one hop away the most informative so many
     second_limit: Times = 100  # and of those further away

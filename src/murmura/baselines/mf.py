@@ -1,13 +1,14 @@
 """Rendle, Krichene, Zhang and Anderson: Neural collaborative filtering vs. matrix factorization (RecSys 2020).
 
-Logistic loss with sampled negatives; score(u, i) = mu + c_u + b_i + p_u . q_i is the logit of "u has i". We
-depart from the paper in one point: a sampled negative is never one of the user's own training items.
+Logistic loss with sampled negatives; score(u, i) = mu + c_u + b_i + p_u . q_i is the logit of "u has i". By
+default we depart from the paper in one point: a sampled negative is never one of the user's own training items.
+With `negatives_from=all` it may be, as in the paper.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -46,12 +47,13 @@ class MfModel(FactorModel):
         """From 0, ten passes of the steps of training, the items held still; the draws are always the same."""
         p, c = np.zeros(self.Q.shape[1], np.float32), np.zeros(1, np.float32)
         owned = UserItems.newcomer(own, np.flatnonzero(self.candidates))
-        able = owned.can_compare(self.train.n_items)[0]
+        able, drawn_from = owned.can_compare(self.train.n_items)[0], self.method.drawn_from(owned)
         alpha, reg = np.float32(self.method.alpha), np.float32(self.method.reg)
         for done in range(FOLD_IN_PASSES if able else 0):
             rows = np.arange(len(own))
             permute(rows, guest_secret(0), np.uint64(done), np.uint64(Purpose.SELECT), np.uint64(0))
-            neg = _negatives(owned, guest_secret(0), done, np.zeros(len(own), np.int32), self.method.negatives)
+            who = np.zeros(len(own), np.int32)
+            neg = _negatives(drawn_from, guest_secret(0), done, who, self.method.negatives)
             train_one_user(own[rows], neg, p, self.Q, c, self.b, self.mu[0], alpha, reg)
         return p
 
@@ -63,11 +65,12 @@ class Mf(Baseline):
     name = "mf"
     model = MfModel
 
-    factors: Count = 20
-    alpha: Positive = 0.01
-    reg: Annotated[float, Field(ge=0)] = 0.005
-    negatives: Count = 4
-    epochs: Count = 20
+    factors: Count = 20  # length of the vectors
+    alpha: Positive = 0.01  # learning rate
+    reg: Annotated[float, Field(ge=0)] = 0.005  # decay of vectors and biases
+    negatives: Count = 4  # items sampled per training row
+    negatives_from: Literal["unmet", "all"] = "unmet"  # the items a user does not have, or any, as in the paper
+    epochs: Count = 20  # every training row once, in a new order
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None
@@ -80,11 +83,12 @@ class Mf(Baseline):
         able = owned.can_compare(train.n_items)
         user_of = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
         rows: Longs = np.flatnonzero(able[user_of])
+        drawn_from = self.drawn_from(owned)
         alpha, reg = np.float32(self.alpha), np.float32(self.reg)
         progress.begin(self.name, self.epochs)
         for epoch in range(1, self.epochs + 1):
             permute(rows, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
-            neg = _negatives(owned, server, epoch, user_of[rows], self.negatives)
+            neg = _negatives(drawn_from, server, epoch, user_of[rows], self.negatives)
             train_pairs(user_of[rows], owned.item[rows], neg, P, Q, c, b, mu, alpha, reg)
             model = MfModel(train, P, Q, b, self, c, mu)
             progress.advance()
@@ -93,13 +97,20 @@ class Mf(Baseline):
         progress.end()
         return model
 
+    def drawn_from(self, owned: UserItems) -> UserItems:
+        """What the draw of a negative looks at: nothing is anybody's where it may be any item."""
+        return owned if self.negatives_from == "unmet" else owned.of_nobody()
+
     def drawn_negatives(self, train: Interactions, seed: int, epoch: int) -> Pairs:
-        """The items drawn beside every row of an epoch, in the order of the rows."""
+        """The items drawn beside every row of an epoch, in the order of the rows; none of the user's own."""
         owned = UserItems.of(train)
         user_of = np.repeat(np.arange(train.n_users, dtype=np.int32), train.user_counts)
         who = user_of[owned.can_compare(train.n_items)[user_of]]
-        drawn = _negatives(owned, server_secret(seed), epoch, who, self.negatives)
-        return np.repeat(who, drawn.shape[1]), drawn.ravel()
+        drawn = _negatives(self.drawn_from(owned), server_secret(seed), epoch, who, self.negatives)
+        users, items = np.repeat(who, drawn.shape[1]), drawn.ravel()
+        pairs = user_of.astype(np.int64) * train.n_items + owned.item
+        unmet = ~np.isin(users.astype(np.int64) * train.n_items + items, pairs)
+        return users[unmet], items[unmet]
 
 
 def _negatives(owned: UserItems, secret: Words, epoch: int, who: Ints, m: int) -> Ints:

@@ -80,14 +80,15 @@ class MultVae(Baseline):
     model = MultVaeModel
     extra: ClassVar[str | None] = "neural"
 
+    # widths of the hidden layers and the code
     topology: Annotated[str, Field(pattern="^[1-9][0-9]*-[1-9][0-9]*-[1-9][0-9]*$")] = "200-100-200"
-    epochs: Count = 40
-    batch: Count = 200
-    learning_rate: Positive = 0.001
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5
-    anneal_cap: Annotated[float, Field(ge=0)] = 0.2
-    anneal_epochs: Annotated[int, Field(ge=0)] = 50
-    l2: Annotated[float, Field(ge=0)] = 0.0
+    epochs: Count = 40  # passes over the users
+    batch: Count = 200  # users of one step
+    learning_rate: Positive = 0.001  # of Adam
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.5  # share of a history that is hidden from the encoder
+    anneal_cap: Annotated[float, Field(ge=0)] = 0.2  # the most the divergence of the code weighs
+    anneal_epochs: Annotated[int, Field(ge=0)] = 50  # epochs until it weighs that much
+    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None

@@ -55,12 +55,12 @@ class Neighbours(Baseline):
 
     seeded = False
 
-    k: Count = 100
-    asymmetry: Fraction = 0.5
-    shrink: Annotated[float, Field(ge=0)] = 0.0
-    power: Positive = 1.0
-    values: Literal["raw", "binary"] = "raw"
-    similarity: Measure = "cosine"
+    k: Count = 100  # neighbours that vote
+    asymmetry: Fraction = 0.5  # of the cosine: 0.5 is the plain one; above it long histories weigh more
+    shrink: Annotated[float, Field(ge=0)] = 0.0  # distrust of similarities that rest on little
+    power: Positive = 1.0  # above 1 the nearest neighbours weigh more
+    values: Literal["raw", "binary"] = "raw"  # the values as they come, or 1 for every row
+    similarity: Measure = "cosine"  # how rows are compared
 
     def __post_init__(self) -> None:
         if self.similarity != "cosine" and self.asymmetry != 0.5:

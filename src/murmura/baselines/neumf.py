@@ -107,13 +107,14 @@ class NeuMf(Baseline):
     model = NeuMfModel
     extra: ClassVar[str | None] = "neural"
 
-    factors: Count = 16
+    factors: Count = 16  # length of the vectors of the factorisation
+    # widths of the tower
     layers: Annotated[str, Field(pattern="^([2468]|[1-9][0-9]*[02468])(-[1-9][0-9]*)+$")] = "64-32-16"
-    negatives: Count = 4
-    epochs: Count = 20
-    batch: Count = 1024
-    learning_rate: Positive = 0.001
-    l2: Annotated[float, Field(ge=0)] = 0.0
+    negatives: Count = 4  # items drawn for each training row
+    epochs: Count = 20  # passes over the training rows
+    batch: Count = 1024  # training rows of one step
+    learning_rate: Positive = 0.001  # of Adam
+    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
 
     def fit(
         self, train: Interactions, seed: int = 0, progress: Progress = SILENT, watch: Watch | None = None

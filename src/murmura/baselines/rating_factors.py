@@ -103,11 +103,11 @@ class RatingFactors(Baseline):
     model = RatingFactorModel
     implicit: ClassVar[bool] = False  # whether the items someone rated have vectors y of their own
 
-    factors: Count = 20
-    alpha: Positive = 0.005
-    reg: NonNegative = 0.1
-    reg_bias: NonNegative = 0.01
-    epochs: Count = 80
+    factors: Count = 20  # length of the vectors
+    alpha: Positive = 0.005  # learning rate
+    reg: NonNegative = 0.1  # decay of vectors
+    reg_bias: NonNegative = 0.01  # decay of biases
+    epochs: Count = 80  # every rating once
 
     @property
     def rates(self) -> RatingRates:

@@ -107,10 +107,10 @@ class RatingNeighbours(Baseline):
 
     seeded = False
 
-    k: Count = 200
-    similarity: Measure = "pearson"
+    k: Count = 200  # neighbours that are averaged
+    similarity: Measure = "pearson"  # how rows are compared, over what both have rated
     shrink: Annotated[float, Field(ge=0)] = 10.0  # a similarity of n shared ratings counts n / (n + shrink)
-    centre: Literal["none", "biases"] = "biases"
+    centre: Literal["none", "biases"] = "biases"  # what is averaged: ratings, or distances from the biases
 
     @property
     def centred(self) -> bool:

@@ -101,17 +101,17 @@ class SasRec(Baseline):
     extra: ClassVar[str | None] = "neural"
     uses_order: ClassVar[bool] = True
 
-    dim: Count = 64
-    blocks: Count = 2
-    heads: Count = 1
-    length: Count = 50
-    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2
-    negatives: Count = 512
-    epochs: Count = 30
-    batch: Count = 128
-    learning_rate: Positive = 0.001
-    l2: Annotated[float, Field(ge=0)] = 0.0
-    memory_gb: Positive = 4.0
+    dim: Count = 64  # length of the vectors
+    blocks: Count = 2  # blocks of attention
+    heads: Count = 1  # heads of each block
+    length: Count = 50  # items of a history that are read at once, the newest when asked
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.2  # share of numbers that a step hides
+    negatives: Count = 512  # items each step sets against the next ones
+    epochs: Count = 30  # passes over the histories
+    batch: Count = 128  # histories of one step
+    learning_rate: Positive = 0.001  # of Adam
+    l2: Annotated[float, Field(ge=0)] = 0.0  # weight of the squared weights
+    memory_gb: Positive = 4.0  # a step that would need more is refused
 
     def __post_init__(self) -> None:
         if self.dim % self.heads:

@@ -23,6 +23,8 @@ Values = Annotated[str, typer.Option(metavar="V,V", help="The values to try, ins
 def blend(
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "kgflex",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     coverage: Annotated[
         int, typer.Option("--coverage", min=0, help="The final lists must cover so many items.")
     ] = 0,
@@ -44,7 +46,7 @@ def blend(
     dataset = load_data({"name": data, **reading}, data_dir)
     own = options.parse_settings(settings, [MODEL])[MODEL]
     grid = numbers(weights, "--weights") or WEIGHTS, numbers(discounts, "--discounts") or DISCOUNTS
-    prepared = prepare(dataset, named(protocol, dataset))
+    prepared = prepare(dataset, named(options.changed_protocol(protocol, split, candidates), dataset))
     with progress() as bar:
         found = list(blends(prepared, own, metric, grid, seed, bar))
     if out is not None:

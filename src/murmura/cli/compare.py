@@ -25,13 +25,15 @@ DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 def compare(
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     order: options.OrderNames = "",
     models: options.Models = "",
     settings: options.Set = [],  # noqa: B006
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the table shows means.")] = 1,
     seed: options.Seed = 0,
     at: options.Cutoffs = "",
-    metrics: Annotated[str, typer.Option("--metrics", help="Comma-separated; default P,R,nDCG,IC,G.")] = "",
+    metrics: options.Metrics = "",
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
@@ -43,7 +45,7 @@ def compare(
 
     An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
     """
-    from murmura.engine.protocol import with_order
+    from murmura.engine.protocol_text import with_order
     from murmura.runs.comparison import BESIDE
     from murmura.studies.compare import plan as planned
     from murmura.studies.order import order_users, parse_orders
@@ -56,11 +58,12 @@ def compare(
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
         source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
-        more: dict[str, Any] = {"metrics": tuple(map(str.strip, metrics.split(",")))} if metrics else {}
+        more: dict[str, Any] = {"metrics": named} if (named := options.parse_metrics(metrics)) else {}
         plan_of = partial(
             planned, load_data(source, data_dir),
             seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source, **more,
         )  # fmt: skip
+    protocol = options.changed_protocol(protocol, split, candidates)
     plan = plan_of(with_order(protocol, orders[0]) if orders else protocol, chosen)
     users = order_users(plan.entries) if len(orders) > 1 else []
     days = plan_of(with_order(protocol, "day"), {label: chosen[label] for label in users}) if users else None
@@ -106,20 +109,21 @@ def _from_file(
         plan, load_data(source, read.data.place()),
         seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
     )  # fmt: skip
-    return made, read.protocol, models, read.workers
+    return made, read.whole_protocol, models, read.workers
 
 
 def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[EntryMeans]:
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all
 
-    order = plan.prepared.protocol.order
-    said = {} if order == "real" else {"order": order}
+    rules = plan.prepared.protocol
+    said: dict[str, Any] = {} if rules.order == "real" else {"order": rules.order}
+    said |= {} if rules.sampled is None else rules.sampled.flat()
     return collect(lambda bar: compare_all(plan, folder, workers=workers, progress=bar), as_json, said)
 
 
 def collect(
-    start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool, said: Mapping[str, str] | None = None
+    start: Callable[[Progress], Iterable[EntryMeans]], as_json: bool, said: Mapping[str, Any] | None = None
 ) -> list[EntryMeans]:
     """The lines of a comparison under a progress bar, each told as soon as it is known, with what is `said`."""
     lines = []
@@ -168,7 +172,10 @@ def show(plan: Comparison, lines: list[EntryMeans], hidden: Sequence[EntryMeans]
         _show_orders(lines, hidden, [key for key in keys if "@" in key])
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     leaks = exposure_sentence({line.label: line.values for line in lines})
-    for sentence in (order_sentence(used, both=bool(hidden)), rule_sentence(plan.settings_source), leaks):
+    drawn = plan.prepared.protocol.sampled
+    sampled = "" if drawn is None else drawn.sentence()
+    ruled = rule_sentence(plan.settings_source)
+    for sentence in (sampled, order_sentence(used, both=bool(hidden)), ruled, leaks):
         if sentence:
             say(sentence)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import say, table
+from murmura.cli.console import plain, say, table
 from murmura.core.errors import SettingError
 
 config_app = typer.Typer(no_args_is_help=True)
@@ -19,18 +19,25 @@ config_app = typer.Typer(no_args_is_help=True)
 def show(
     model: Annotated[str, typer.Argument(help="A model; without one, every model is listed.")] = "",
     protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     data: options.Data = "*",
 ) -> None:
-    """Show a model's settings: what each may be, its default, and what `compare` takes where."""
-    from murmura.studies.config import describe_settings
+    """Show a model's settings in groups: what each means, may be, is by default, and what `compare` takes."""
+    from murmura.studies.config import describe_settings, setting_groups
     from murmura.studies.methods import defaults, names
 
     if model:
+        protocol = options.changed_protocol(protocol, split, candidates)
         chosen = defaults(protocol, data, model)
-        rows = [
-            [key, kind, default, str(chosen.get(key, ""))] for key, kind, default in describe_settings(model)
-        ]
-        table(model, ["setting", "may be", "default", f"under {protocol} on {data}"], rows)
+        about = {key: (kind, default) for key, kind, default in describe_settings(model)}
+        columns = ["setting", "default", f"under {protocol} on {data}", "may be", "meaning"]
+        for title, group in setting_groups(model).items():
+            rows = [
+                list(map(plain, (key, about[key][1], str(chosen.get(key, "")), about[key][0], meaning)))
+                for key, meaning in group.items()
+            ]
+            table(f"{model}: {plain(title.removeprefix(f'{model}: '))}", columns, rows, text=True)
         return
     rows = []
     for name in names():

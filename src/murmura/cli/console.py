@@ -43,6 +43,13 @@ def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:
         say(sentence)
 
 
+def plain(text: str) -> str:
+    """A text for a cell of a table as it stands: `murmura[neural]` is no mark-up."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
 def table(
     title: str,
     columns: Sequence[str],

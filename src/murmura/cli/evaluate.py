@@ -27,7 +27,9 @@ def evaluate(
     ] = "auto",
     data: Annotated[str, typer.Option("--data", help="With --lists: which data.")] = "",
     protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
     at: options.Cutoffs = "",
+    metrics: options.Metrics = "",
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
     out: options.Out = None,
@@ -41,7 +43,9 @@ def evaluate(
         raise SettingError(
             "evaluate needs a run folder, or --lists FILE with --data and --protocol: one of both."
         )
-    cutoffs = options.parse_cutoffs(at)
+    if split and lists is None:
+        raise SettingError(f"--split is for --lists: how {run} is cut was decided when it was fitted.")
+    cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
     if lists is not None:
         from murmura.studies.config import DataConfig
         from murmura.studies.interchange import evaluate_lists
@@ -50,7 +54,8 @@ def evaluate(
             raise SettingError("--lists needs --data: which data were the lists made for?")
         run = options.new_folder(out, data, "lists")
         source = DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading)
-        values = evaluate_lists(lists, source, protocol, run, form, cutoffs)
+        protocol = options.changed_protocol(protocol, split)
+        values = evaluate_lists(lists, source, protocol, run, form, cutoffs, named)
         say(f"run folder: {run}")
     else:
         from murmura.runs.folders import open_folder
@@ -60,7 +65,7 @@ def evaluate(
 
         assert run is not None
         score = evaluate_search if isinstance(open_folder(run), SearchFolder) else evaluate_run
-        values = score(run, cutoffs, data_dir)
+        values = score(run, cutoffs, data_dir, named)
     if as_json:
         typer.echo(json.dumps({"run": str(run), **values}))
     else:

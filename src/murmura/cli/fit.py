@@ -19,6 +19,8 @@ def fit(
     model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     order: options.OneOrder = "",
     settings: options.Set = [],  # noqa: B006
     seed: options.Seed = 0,
@@ -52,7 +54,8 @@ def fit(
         raise SettingError(
             f"{config} must have one 'model:', but lists 'models:'; use `murmura compare --config`."
         )
-    read = changed(read, protocol=options.one_order(read.protocol, order))
+    cut = options.changed_protocol(read.whole_protocol, split, candidates)
+    read = changed(read, protocol=options.one_order(cut, order), split=None, candidates=None)
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
     with progress() as listener:
         fit_run(read, Path(folder), listener, checkpoint_every)

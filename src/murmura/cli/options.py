@@ -83,9 +83,29 @@ ProtocolName = Annotated[
     str,
     typer.Option(
         "--protocol",
-        help="default, fpl, kgflex, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, celeba, "
-        "or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
+        help="default, fpl, kgflex, ncf, cold, fedsplit, ratings, mnist-iid, mnist-shards, mnist-dirichlet, "
+        "celeba, or split:PATH of a split; NAME:KEY=VALUE,.. changes its split.",
     ),
+]
+SplitName = Annotated[
+    str,
+    typer.Option(
+        "--split",
+        metavar="NAME",
+        help="Another split than the protocol's: leave-one-out, fixed-time, random or temporal.",
+    ),
+]
+CandidateCount = Annotated[
+    int | None,
+    typer.Option(
+        "--candidates",
+        metavar="N",
+        min=1,
+        help="Beside the full ranking, rank relevant items among N drawn ones: columns named sampled.",
+    ),
+]
+Metrics = Annotated[
+    str, typer.Option("--metrics", metavar="M[,M]", help="Metrics by name; default P,R,nDCG,IC,G for lists.")
 ]
 OrderNames = Annotated[
     str,
@@ -195,9 +215,22 @@ def parse_models(text: str) -> dict[str, dict[str, Any]]:
     return models
 
 
+def parse_metrics(text: str) -> tuple[str, ...]:
+    """`HR,nDCG`: metrics by name; nothing given: none, which leaves the usual ones."""
+    return tuple(filter(None, (one.strip() for one in text.split(","))))
+
+
+def changed_protocol(protocol: str, split: str = "", candidates: int | None = None) -> str:
+    """The protocol with the split of --split and the candidates of --candidates, where they are given."""
+    from murmura.engine.protocol_text import with_changes
+
+    given = {"split": split or None, "candidates": candidates}
+    return with_changes(protocol, {key: value for key, value in given.items() if value is not None})
+
+
 def one_order(protocol: str, order: str) -> str:
     """The protocol with the order that --order says; as it is where nothing is said."""
-    from murmura.engine.protocol import with_order
+    from murmura.engine.protocol_text import with_order
     from murmura.studies.order import parse_orders
 
     chosen = parse_orders(order)

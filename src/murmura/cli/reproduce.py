@@ -93,7 +93,8 @@ def run(
     name: Name,
     data: Annotated[str, typer.Option("--data", help="One data set; default: every one that is here.")] = "",
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small, real run: few epochs, embedded data.")
+        bool,
+        typer.Option("--quick", help="Its cheap rows on one data set of the paper; without one, a small run."),
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; default runs/reproduce.")] = None,
     workers: Annotated[
@@ -117,6 +118,28 @@ def run(
             reproduce(place, workers, heard)
             heard.end()
     _finish(shown, places, out or HERE)
+    if quick:
+        _show_numbers(out or HERE, shown.name)
+
+
+def _show_numbers(out: Path, name: str) -> None:
+    """What was printed beside what came out, row by row, from the file that was written."""
+    import csv
+
+    path = out / f"{name}.csv"
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if row["ours"]]
+    shown = ("data", "row", "metric", "printed", "ours", "verdict")
+    rows = [[_number(row[key]) if key in ("printed", "ours") else row[key] for key in shown] for row in found]
+    table(
+        f"{name} --quick: one seed, few values to choose from", list(shown), rows, ["row", "metric", "verdict"]
+    )
+
+
+def _number(text: str) -> str:
+    return f"{float(text):.5g}" if text else ""
 
 
 @reproduce_app.command("keep")
@@ -148,7 +171,7 @@ def _places(
     from murmura.studies.papers.reproduce import ExperimentPlace
 
     shown = experiment(name)
-    wanted = [data] if data else [shown.quick.data] if quick else list(shown.data)
+    wanted = [data] if data else [_quick_data(shown, data_dir)] if quick else list(shown.data)
     missing = {one: _missing(one, data_dir) for one in wanted}
     here = [one for one in wanted if not missing[one]]
     for one in wanted:
@@ -161,10 +184,35 @@ def _places(
     places = []
     for one in here:
         base = shares_with(shown, one)
-        ran = base.smaller() if quick else base
+        ran = (one in shown.data and base.cheap()) or base.smaller() if quick else base
         folder = out / f"{base.name}-{Path(one).stem}{'-quick' if quick else ''}"
         places.append(ExperimentPlace(ran, one, folder, data_dir))
     return shown, places
+
+
+def _quick_data(shown: Experiment, data_dir: Path | None) -> str:
+    """The smallest data set of the paper that is here, where some of its rows are cheap."""
+    from murmura.studies.papers.kept import shares_with
+
+    here = {one: size for one in shown.data if (size := _bytes_here(one, data_dir))}
+    able = [one for one in here if shown.of_data or shares_with(shown, one).cheap() is not None]
+    if able and shown.quick.data == "embedded":
+        return min(able, key=lambda one: here[one])
+    why = "no row of it takes seconds" if here else f"none of {', '.join(shown.data)} is here"
+    say(f"{why}, so every row is run small on {shown.quick.data}: the numbers mean little")
+    return shown.quick.data
+
+
+def _bytes_here(data: str, data_dir: Path | None) -> int:
+    """How large the files of a data set are, 1 of what comes with the package or is made up; 0: not here."""
+    from murmura.data.sources.registry import MADE_UP, data_folder, find_source
+
+    source, folder = find_source(data), data_folder(data_dir)
+    if source is None or not source.files:
+        return int(source is not None or data in MADE_UP)
+    if folder is None or not source.fits(folder / source.place):
+        return 0
+    return sum(path.stat().st_size for path in (folder / source.place).iterdir() if path.is_file())
 
 
 def _forecast(ran: Experiment, data: str) -> str:

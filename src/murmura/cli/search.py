@@ -53,6 +53,8 @@ def search(
     rule: Rule = None,
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "default",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     order: options.OneOrder = "",
     settings: options.Set = [],  # noqa: B006
     metric: Metric = "P@10",
@@ -83,7 +85,7 @@ def search(
 
     config = SearchConfig(
         data=DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading),
-        protocol=options.one_order(protocol, order),
+        protocol=options.one_order(options.changed_protocol(protocol, split, candidates), order),
         search=model,
         fixed=options.parse_settings(settings, [model])[model],
         sampler=sampler,

@@ -26,6 +26,8 @@ DEFAULT_VALUES = "0,0.1,...,1"
 def sweep(
     data: options.Data = "ml-latest-small-2016",
     protocol: options.ProtocolName = "fpl",
+    split: options.SplitName = "",
+    candidates: options.CandidateCount = None,
     models: options.Models = DEFAULT_MODELS,
     key: Annotated[str, typer.Option("--key", help="The setting that is varied.")] = "pi",
     values: Annotated[
@@ -38,6 +40,7 @@ def sweep(
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds; the curves are means.")] = 1,
     seed: options.Seed = 0,
     at: options.Cutoffs = "",
+    metrics: options.Metrics = "",
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
@@ -58,8 +61,9 @@ def sweep(
     found = parse_values(values or (DEFAULT_VALUES if key == "pi" else ""))
     source = {"name": data, "skip_bad": False, **reading}
     plan, what = plan_sweep(
-        load_data(source, data_dir), protocol, swept, key, found, beside=others,
-        seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at), source=source,
+        load_data(source, data_dir), options.changed_protocol(protocol, split, candidates),
+        swept, key, found, beside=others, seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at),
+        metrics=options.parse_metrics(metrics), source=source,
     )  # fmt: skip
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
     _run(plan, what, folder, workers, as_json)

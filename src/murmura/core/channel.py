@@ -45,15 +45,16 @@ class ChannelSettings:
     the noise is coarser than they are.
     """
 
-    channel: Literal[
+    channel: Literal[  # how updates are added up, and who can read them
         "none", "secure-sum", "readable", "shares", "masks", "ckks", "laplace", "local-gaussian"
     ] = "none"
     clip: Bound = 30.0  # C: no update is longer than this in L2, biases and scalars included
     coordinate: Bound | None = None  # no single value is larger than this; None: C
     bits: Annotated[int, Field(ge=2, le=24)] = 16  # of one fixed-point value, its sign included
     ring: Literal[24, 32] = 32  # bits of one word of the sum
+    # which items travel: all, half of them each round, or the core
     block: Literal["dense", "half", "core"] = "dense"
-    core: Count = 5
+    core: Count = 5  # interactions from which an item belongs to the core
     minimum_cohort: Count = 100  # no sum of fewer devices is released
     download: Literal["exact", "float16", "int8"] = "exact"  # the numbers of the public model a device fetches
     epsilon: Bound | None = None  # noise bounds what all sums together reveal of one person; None: no noise

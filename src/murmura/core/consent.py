@@ -52,10 +52,11 @@ class Consent:
     `core.withholding`; then it is the same for ever, so it needs `sticky`.
     """
 
+    # the largest fraction of what people like that they contribute
     pi: Fraction | dict[Fraction, Annotated[float, Field(gt=0)]] = 1.0
-    disclosure: DisclosureMode = "sticky"
+    disclosure: DisclosureMode = "sticky"  # when the coin of pi is flipped
     statistics: Fraction = 1.0  # the share of people who take part in sums about people, such as item counts
-    hides: Withheld = "random"
+    hides: Withheld = "random"  # what people keep back
 
     def __post_init__(self) -> None:
         if self.hides != "random" and self.disclosure != "sticky":

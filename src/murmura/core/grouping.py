@@ -21,12 +21,12 @@ class Grouping:
              the table of ratings itself serves when it has such a column
     """
 
-    groups: str = "random"
-    smallest: Count = 3
-    largest: Count = 30
+    groups: str = "random"  # random, or a table with a header that says who is in which group
+    smallest: Count = 3  # people of a random group at least
+    largest: Count = 30  # people of a random group at most
     grouping_seed: Annotated[int, Field(ge=0)] | None = None  # None: the seed of the run
-    user_column: str = "user"
-    group_column: str = "group"
+    user_column: str = "user"  # of that table
+    group_column: str = "group"  # of that table
 
     def check(self) -> None:
         """Refuse sizes that go downwards, before anything is made."""

@@ -45,6 +45,14 @@ class Model(ABC):
     def restore(cls, train: Interactions, arrays: Arrays, method: Any) -> Self:
         """The model that `arrays` came from; `method` is the baseline that was fitted."""
 
+    def answer(self, users: Ints) -> NDArray[Any]:
+        """`score`, with the scores of an empty history for users without a training row."""
+        scores = self.score(users)
+        without = self.train.user_counts[users] == 0
+        if without.any():
+            scores[without] = self.score_history(np.zeros(0, np.int32))
+        return scores
+
     def predict(self, users: Ints, items: Ints) -> Floats:
         """The rating of each pair of a user and an item by raters, the label of each sample by classifiers."""
         raise SettingError("this protocol needs a model that predicts, but this one only ranks items.")

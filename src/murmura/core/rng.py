@@ -44,6 +44,7 @@ class Purpose(IntEnum):
     WITHHOLD = 15
     PART = 16
     SKETCH = 17
+    CANDIDATES = 18
     OWN = 1024
 
 

@@ -26,9 +26,9 @@ class Schedule:
     long version, eq. 10). "triples": it uses X+ triples, m * T * rpe = X+ (Ferrara's thesis, 4.5.2).
     """
 
-    clients: Clients = "all"
-    rounds_per_epoch: EpochRounds = 1
-    epochs: Count = 20
+    clients: Clients = "all"  # of a round: a count, a fraction of all, or all
+    rounds_per_epoch: EpochRounds = 1  # a count, or so many that an epoch has X+ visits or X+ triples
+    epochs: Count = 20  # how long it trains
     rounds: Count | None = None  # stop after so many rounds, whatever the epochs
 
     def cohort(self, info: FederationInfo) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
@@ -19,14 +19,22 @@ Count = Annotated[int, Field(ge=1)]
 
 @settings
 class LatestPerPair:
-    """One row per (user, item), the latest; rows come out ordered by user, then item."""
+    """One row per (user, item), the latest; rows come out ordered by user, then item, or as in the source."""
 
     step: Literal["latest-per-pair"] = "latest-per-pair"
+    order: Literal["item", "source"] = "item"
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder says how rows are ordered only where it is not the usual order."""
+        written: dict[str, Any] = plain(self)
+        return {key: value for key, value in written.items() if key != "order" or value != "item"}
 
     def apply(self, data: Interactions) -> Interactions:
         """Of equal times the later row of the source stays."""
         order = by_pair(data)
-        return data.rows(order[ends_pair(data, order)])
+        kept = order[ends_pair(data, order)]
+        return data.rows(np.sort(kept) if self.order == "source" else kept)
 
 
 @settings

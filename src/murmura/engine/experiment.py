@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from murmura.core.arrays import Bools, Floats, Longs
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.catalogue import Catalogue, Relation
 from murmura.core.interactions import Interactions
 from murmura.core.method import Method
@@ -25,6 +26,7 @@ from murmura.engine.run import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from murmura.evaluation.classification import accuracies, confusion
 from murmura.evaluation.ratings import rating_errors
+from murmura.evaluation.sampled import evaluate_sampled
 
 REASONS, REASON_HEADER = "reasons.csv", ("user", "item", "name", "term", "gain", "because")
 EXPLAINED, AMONG = 3, 10  # people whose first item is explained, and the length of the list it is the first of
@@ -129,6 +131,7 @@ def score(
             gini_catalogue=rules.gini_catalogue,
             metrics=metrics,
         )
+        evaluation = _with_sampled(evaluation, model, split, rules, cutoffs, metrics)
     times = {**(seconds or {}), "rank": ranked - started}
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
 
@@ -138,6 +141,32 @@ def _among(split: Split, rules: Protocol) -> Among | None:
     if rules.candidates == "rated-test":
         return split.test.by_user
     return split.test.item_counts > 0 if rules.ranks_cold_items else None
+
+
+def _with_sampled(
+    full: Evaluation,
+    model: Model,
+    split: Split,
+    rules: Protocol,
+    cutoffs: tuple[int, ...],
+    metrics: tuple[str, ...],
+) -> Evaluation:
+    """The evaluation of the full ranking; beside it that of drawn candidates, where the protocol has them."""
+    if rules.sampled is None:
+        return full
+    seen, hidden = split.train.by_user, ~model.candidates
+
+    def answer(users: Ints) -> NDArray[Any]:
+        scores = model.answer(users)
+        scores[:, hidden] = -np.inf
+        for row, user in enumerate(users.tolist()):
+            scores[row, seen.of(user)] = -np.inf
+        return scores
+
+    found = evaluate_sampled(
+        answer, split, rules.sampled, relevant_from=rules.relevant_from, cutoffs=cutoffs, metrics=metrics
+    )
+    return Evaluation({**full.values, **found.values}, {**full.per_user, **found.per_user}, full.users)
 
 
 def score_labels(model: Model, split: Split) -> tuple[Evaluation, Longs, Bools]:

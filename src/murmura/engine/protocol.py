@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, Self
 
@@ -14,7 +14,7 @@ from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.plugins import unknown_name
-from murmura.core.settings import changed, field_names, settings
+from murmura.core.settings import Count, changed, field_names, settings, unknown
 from murmura.core.split import Split
 from murmura.data.filters import (
     Binarise,
@@ -31,6 +31,7 @@ from murmura.data.likes import likes_of
 from murmura.data.repeats import apply_repeats
 from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.day_order import Order, cut_to_days
+from murmura.data.splits.leave_one_out import LeaveOneOut
 from murmura.data.splits.partition import (
     Partition,
     PartitionDirichlet,
@@ -39,17 +40,19 @@ from murmura.data.splits.partition import (
     lies_in_files,
 )
 from murmura.data.splits.random_holdout import CoveredRandomHoldout, LegacyRandomHoldout, RandomHoldout
-from murmura.data.splits.registry import AnySplit
+from murmura.data.splits.registry import AnySplit, split_named
+from murmura.data.splits.rule import Seed
 from murmura.data.splits.temporal import TemporalHoldout
+from murmura.engine.protocol_text import CHANGES, GIVEN, OWN, SPLIT, taken_apart
 from murmura.engine.run import Run
 from murmura.engine.sealed import Choice, Sealed
 from murmura.engine.values import like_threshold, values_sentence
+from murmura.evaluation.registry import Scored
+from murmura.evaluation.sampled import CandidateDraws, refuse_too_many
 
-GIVEN = "split:"  # a protocol of this beginning names a split in files
 Rows = Literal["interactions", "files of samples", "samples of clients"]
-Candidates = Literal["all-unrated", "rated-test"]  # every item without a training row, or the test items alone
-OWN = ("candidates", "order")  # settings of a protocol itself that may be others
-CHANGES = ":"  # between a protocol's name and the settings of its split that are others here
+# every item without a training row, the test items alone, or the former and beside it so many that are drawn
+Candidates = Literal["all-unrated", "rated-test"] | Count
 
 
 @settings
@@ -67,6 +70,8 @@ class Protocol:
     cutoffs: tuple[Annotated[int, Field(ge=1)], ...] = (10,)
     classifies: bool = False  # held-out samples are classified, and the right answers counted
     candidates: Candidates = "all-unrated"  # what lists are of (thesis, 2.2.4)
+    draws: Count = 10  # of drawn candidates, over which metrics are means
+    draw_seed: Seed = 42  # of those draws
     order: Order = "real"  # of a person's rows, as methods see it; "day": hidden inside days, the split as ever
 
     @model_validator(mode="after")
@@ -77,6 +82,11 @@ class Protocol:
                 "candidates=rated-test needs a protocol in which some held-out rows are relevant and others "
                 f"are not, and no cold items, but '{self.name}' is none; take kgflex on data with ratings."
             )
+        if self.sampled is not None and (self.predicts or self.classifies or self.ranks_cold_items):
+            raise SettingError(
+                f"candidates={self.candidates} draws items to rank others among, but '{self.name}' has no "
+                "lists of items that occur in training; take default, fpl, kgflex or ncf."
+            )
         return self
 
     @model_serializer(mode="wrap")
@@ -84,12 +94,25 @@ class Protocol:
         """A run folder says what is classified, ranked or hidden only where that is not the usual."""
         written: dict[str, Any] = plain(self)
         usual = {"classifies": False, "candidates": "all-unrated", "order": "real"}
+        usual |= {"draws": written["draws"], "draw_seed": written["draw_seed"]} if self.sampled is None else {}
         return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
 
     @property
     def ranks_cold_items(self) -> bool:
         """Whether lists are of held-out items alone, not of those that occur in training."""
         return isinstance(self.split, ColdItems)
+
+    @property
+    def scores(self) -> Scored:
+        """What is scored: ranked lists, predicted ratings or classified samples."""
+        return "labels" if self.classifies else "ratings" if self.predicts else "lists"
+
+    @property
+    def sampled(self) -> CandidateDraws | None:
+        """What is drawn for the metrics beside those of the full ranking; None: nothing."""
+        if isinstance(self.candidates, str):
+            return None
+        return CandidateDraws(self.candidates, self.draws, self.draw_seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +148,8 @@ class PreparedData:
             )
         return Selection(self.data, self.protocol, self.split.selection())
 
-    def open(self, run: Run, choice: Choice) -> Split:
-        """The split with its test part, for one choice, which the run folder keeps from then on."""
+    def open(self, run: Run | None, choice: Choice) -> Split:
+        """The split with its test part, for one choice, which the run folder, if any, keeps from then on."""
         return self.sealed.open(run, choice)
 
     def describe(self) -> dict[str, Any]:
@@ -137,12 +160,12 @@ class PreparedData:
 def protocol(name: str, dataset: Dataset) -> Protocol:
     """The protocol of that name for a data set; some differ by data set, as in the papers.
 
-    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with some settings of its split changed, its candidates, or the
-    order that methods see; of a split in files that order alone can be another: `split:PATH:order=day`.
+    `NAME:KEY=VALUE,KEY=VALUE` is the protocol with another split, some settings of its split changed, its
+    candidates, or the order that methods see; of a split in files only the latter two: `split:PATH:order=day`.
     """
-    if name.startswith(GIVEN):
-        return _given(name)
-    base, _, changes = name.partition(CHANGES)
+    base, changes = taken_apart(name)
+    if base.startswith(GIVEN):
+        return _given(name, base, changes)
     if base not in PROTOCOLS:
         raise SettingError(unknown_name("protocol", base, tuple(PROTOCOLS)))
     found = PROTOCOLS[base]
@@ -152,31 +175,22 @@ def protocol(name: str, dataset: Dataset) -> Protocol:
     return _changed(made, name, changes) if changes else made
 
 
-def with_order(name: str, order: Order) -> str:
-    """The same protocol with another order: `fpl` and "day" are `fpl:order=day`."""
-    if name.startswith(GIVEN):
-        base = name.partition(f"{CHANGES}order=")[0]
-        return base if order == "real" else f"{base}{CHANGES}order={order}"
-    base, _, changes = name.partition(CHANGES)
-    kept = [one for one in changes.split(",") if one and not one.startswith("order=")]
-    kept += [] if order == "real" else [f"order={order}"]
-    return f"{base}{CHANGES}{','.join(kept)}" if kept else base
+def _changed(rules: Protocol, name: str, changes: Mapping[str, str]) -> Protocol:
+    """A protocol with settings as text: `images=100,clients=50`, or `split=leave-one-out,candidates=99`."""
+    cut = rules.split if SPLIT not in changes else _other_split(changes[SPLIT])
+    own = {key: value for key, value in changes.items() if key in OWN}
+    values = {key: value for key, value in changes.items() if key not in (*OWN, SPLIT)}
+    known = [one for one in field_names(type(cut)) if one != "kind"]
+    if strange := next((key for key in values if key not in known), None):
+        raise SettingError(unknown(strange, [*known, *OWN, SPLIT], name.partition(CHANGES)[0]))
+    return changed(rules, name=name, split=changed(cut, **values) if values else cut, **own)
 
 
-def _changed(rules: Protocol, name: str, changes: str) -> Protocol:
-    """A protocol with settings as text: `images=100,clients=50`."""
-    pairs = [one.partition("=") for one in changes.split(",")]
-    known = [*(one for one in field_names(type(rules.split)) if one != "kind"), *OWN]
-    for key, equals, value in pairs:
-        if not (key and equals and value) or key == "kind":
-            raise SettingError(
-                f"after a protocol's name must come KEY=VALUE of its split, but '{key}{equals}{value}' does; "
-                f"it knows {', '.join(known)}."
-            )
-    values = {key: value for key, _, value in pairs}
-    own = {key: values.pop(key) for key in OWN if key in values}
-    split = changed(rules.split, **values) if values else rules.split
-    return changed(rules, name=name, split=split, **own)
+def _other_split(kind: str) -> AnySplit:
+    """The split of that name, with a validation part to choose settings on."""
+    made = split_named(kind)
+    kinds: dict[str, Any] = {"validation": True if kind == LeaveOneOut.kind else 0.2}
+    return changed(made, **kinds) if "validation" in field_names(type(made)) else made
 
 
 def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
@@ -209,6 +223,9 @@ def _refuse_hopeless(name: str, rules: Protocol, split: Split) -> None:
             f"protocol '{rules.name}' must leave test rows, but every one of the {len(split.data)} rows of "
             f"'{name}' is in training; use more data per user or another protocol."
         )
+    if rules.sampled is not None:
+        tested = np.flatnonzero(split.test.user_counts).astype(np.int32)
+        refuse_too_many(split.data, tested, rules.sampled.count)
     if rules.classifies:
         return
     for what, counts in (("user", split.train.user_counts), ("item", split.train.item_counts)):
@@ -264,11 +281,11 @@ def _featured(catalogue: Catalogue, data: Interactions) -> Bools:
     return has[catalogue.items.find(data.items.labels)]
 
 
-def _given(name: str) -> Protocol:
+def _given(name: str, base: str, changes: Mapping[str, str]) -> Protocol:
     """A cut that was made elsewhere; the rest is as in `default`."""
-    path, changed_order, order = name.removeprefix(GIVEN).partition(f"{CHANGES}order=")
-    rules = Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=GivenSplit(path=path))
-    return changed(rules, order=order) if changed_order else rules
+    cut = GivenSplit(path=base.removeprefix(GIVEN))
+    rules = Protocol(name=name, filters=(LatestPerPair(), Binarise()), split=cut)
+    return _changed(rules, name, changes) if changes else rules
 
 
 def _default(dataset: Dataset) -> Protocol:
@@ -311,6 +328,13 @@ FPL = Protocol(
     filters=(LatestPerPair(), Binarise(), MinPerUser(rows=20)),
     split=TemporalHoldout(test=0.2, validation=0.2),
 )
+# He et al. (WWW 2017): the newest row of everyone who has 20 is held out, and ranked among 99 drawn items
+NCF = Protocol(
+    name="ncf",
+    filters=(LatestPerPair(order="source"), Binarise(), MinPerUser(rows=20)),
+    split=LeaveOneOut(ties="first-row", validation=True),
+    candidates=99,
+)
 # FedSPLIT, section 4.1: users, then movies with 20 ratings, half stars raised to one, random 80/20
 FEDSPLIT = Protocol(
     name="fedsplit",
@@ -339,6 +363,7 @@ PROTOCOLS: dict[str, Protocol | Callable[[Dataset], Protocol]] = {
     "default": _default,
     "fpl": FPL,
     "kgflex": _kgflex,
+    "ncf": NCF,
     "cold": _cold,
     "fedsplit": FEDSPLIT,
     "ratings": RATINGS,

@@ -61,15 +61,16 @@ class Sealed:
         hits = int(np.isin(_pairs(who, item, test), codes).sum())
         return hits, np.bincount(who, minlength=test.n_users), reachable / unmet
 
-    def open(self, run: Run, choice: Choice) -> Split:
-        """The split with its test part, once the choice stands in the folder; refuses another choice."""
+    def open(self, run: Run | None, choice: Choice) -> Split:
+        """The split with its test part, once the choice stands in the folder, if any; refuses another."""
         final: Choice = json.loads(json.dumps(choice))  # what a file gives back
         if self.__choice not in (None, final):
             raise RunError(
                 "the test part must be opened for one choice, but this is another than the one it was opened "
                 "for; make every choice on the validation part first, and open it once."
             )
-        _write_down(run, final, self.about)
+        if run is not None:
+            _write_down(run, final, self.about)
         self.__choice = final
         return self.__whole
 

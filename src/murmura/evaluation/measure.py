@@ -9,6 +9,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Relation
 from murmura.core.errors import SettingError
+from murmura.core.html_table import PlainTable, number
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
 from murmura.evaluation.cut import GiniCatalogue, TopKView, cut_at
@@ -26,6 +27,15 @@ class Evaluation:
     values: dict[str, float]  # "P@10" -> the value in the table
     per_user: dict[str, Floats]  # "P@10" -> (users,)
     users: Ints  # (users,) codes, ascending
+
+    def table(self) -> PlainTable:
+        """Metric by metric."""
+        rows = tuple((key, number(value)) for key, value in self.values.items())
+        return PlainTable(("metric", "value"), rows, f"{len(self.users):,} users")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.table()._repr_html_()
 
 
 def evaluate(

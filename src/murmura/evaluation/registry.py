@@ -11,11 +11,17 @@ from typing import Literal
 
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
-from murmura.core.plugins import Registry
+from murmura.core.plugins import Registry, unknown_name
 from murmura.evaluation import accuracy, categories, coverage, novelty, popularity
 from murmura.evaluation.cut import TopKView
 
 Better = Literal["higher", "lower", "zero"]
+Scored = Literal["lists", "ratings", "labels"]  # what a protocol scores
+OF: dict[Scored, str] = {
+    "lists": "ranked lists",
+    "ratings": "predicted ratings (protocols ratings and fedsplit)",
+    "labels": "classified samples (protocols mnist-* and celeba)",
+}
 RATING_ERRORS = ("RMSE", "MSE", "MAE")  # smaller is better
 ACCURACY = "accuracy"
 TARGETS = (
@@ -105,6 +111,42 @@ METRICS: Registry[Row] = Registry(
 def metric_of(key: str) -> Row:
     """The row behind a metric's key, or behind a result's key such as "nDCG@10" or "BD/Food@10"."""
     return METRICS.get(key.rsplit("@", 1)[0].split("/", 1)[0])
+
+
+def chosen_metrics(names: Sequence[str], kind: Scored = "lists") -> tuple[str, ...]:
+    """The metrics of a table by name, the usual ones where none is named; refuses what is not scored here."""
+    if not names or tuple(names) == DEFAULT_METRICS:
+        return DEFAULT_METRICS
+    own: dict[Scored, tuple[str, ...]] = {
+        "lists": METRICS.names(),
+        "ratings": RATING_ERRORS,
+        "labels": tuple(CLASSIFICATION),
+    }
+    for name in names:
+        if "@" in name:
+            metric, _, k = name.partition("@")
+            raise SettingError(
+                f"a metric must be named without its cut-off, but it is '{name}'; write --metrics {metric} "
+                f"--at {k}."
+            )
+        other = next((one for one, known in own.items() if one != kind and name in known), None)
+        if other is not None and name not in own[kind]:
+            raise SettingError(
+                f"the metrics here must be of {OF[kind]}, but '{name}' is of {OF[other]}; take one of "
+                f"{', '.join(own[kind])}, or another protocol."
+            )
+        if name not in own[kind]:
+            raise SettingError(_no_metric(name, own[kind]))
+    return one_value_each(names) if kind == "lists" else tuple(dict.fromkeys(names))
+
+
+def _no_metric(name: str, known: tuple[str, ...]) -> str:
+    """The sentence for a metric that does not exist; "hit rate" and "recall" are found by their titles."""
+    asked = name.casefold().replace("-", " ").replace("_", " ").strip()
+    titled = (row.key for row in _ROWS if row.key in known and row.title.casefold().startswith(asked))
+    found = next(titled, None) if asked else None
+    hint = unknown_name("metric", name, known)
+    return hint if found is None else f"there is no metric '{name}': did you mean '{found}'?"
 
 
 def one_value_each(keys: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ No users x items matrix is made, and no item is searched for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -66,7 +66,7 @@ def rank(
 ) -> RankedLists:
     """The top k of every user in `users`: `score` answers a block of users, BLAS on one thread per worker."""
     users = np.ascontiguousarray(users, np.int32)
-    size = max(1, min(BLOCK, CELLS // max(1, len(allowed))))
+    size = _block_size(len(allowed))
     items = np.full((len(users), k), NO_ITEM, np.int32)
     best = np.full((len(users), k), -np.inf, np.float32)
 
@@ -86,6 +86,18 @@ def rank(
             with ThreadPoolExecutor(workers) as pool:
                 list(pool.map(one_block, starts))
     return RankedLists(users, items, best)
+
+
+def score_blocks(score: Callable[[Ints], Block], users: Ints, n_items: int) -> Iterator[tuple[slice, Block]]:
+    """The scores of all items block by block, with the places of the block's users; BLAS on one thread."""
+    size = _block_size(n_items)
+    with threadpool_limits(1, "blas"):
+        for first in range(0, len(users), size):
+            yield slice(first, first + size), score(users[first : first + size])
+
+
+def _block_size(n_items: int) -> int:
+    return max(1, min(BLOCK, CELLS // max(1, n_items)))
 
 
 @compiled

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
+from murmura.evaluation.sampled import CandidateDraws
 from murmura.runs.parts import printable, read_columns, read_object, whole_number
 from murmura.runs.run import RunFolder
 from murmura.runs.sweep import Sweep, read_sweep
@@ -144,6 +145,15 @@ class ComparisonFolder:
         """How the data was named."""
         data = self.config.get("data")
         return data if isinstance(data, dict) else {"name": str(data or "unnamed data")}
+
+    @property
+    def sampled(self) -> CandidateDraws | None:
+        """The candidates that were drawn beside the full ranking; None: none were."""
+        rules = self.config.get("protocol")
+        if not isinstance(rules, dict) or not isinstance(rules.get("candidates"), int):
+            return None
+        draws, seed = (whole_number(rules.get(key, 0)) for key in ("draws", "draw_seed"))
+        return CandidateDraws(whole_number(rules["candidates"]), draws, seed)
 
     @property
     def protocol(self) -> str:

@@ -71,9 +71,19 @@ def name_of(settings: dict[str, Any]) -> str:
 def side(metric: str) -> Side:
     """Whether a search looks for the highest value or, where it is an error, for the lowest."""
     found = better(metric)
+    if not has_no_cutoff(metric) and cutoff_of(metric) is None:
+        raise SettingError(
+            f"--metric must have its cut-off, but it is '{metric}'; write for example {metric.strip('@')}@10."
+        )
     if found == "zero":
         raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
     return found
+
+
+def cutoff_of(metric: str) -> int | None:
+    """The length of the lists behind "nDCG@20"; None where it says none."""
+    k = metric.rpartition("@")[2]
+    return int(k) if "@" in metric and k.isdecimal() and int(k) else None
 
 
 def measured(metric: str) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from murmura.engine.experiment import (
 )
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
-from murmura.evaluation.registry import DEFAULT_METRICS, one_value_each
+from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.runs.comparison import run_name
 from murmura.runs.sweep import mean
 from murmura.studies.methods import TWINS, few_people, kept_settings, method, name_and_settings, whole_settings
@@ -96,6 +96,12 @@ class Comparison:
         few = [entry.label for entry in self.entries if entry.few]
         return source_of_settings(self.ruled, few, Sizes.of(self.prepared.split.train))
 
+    def columns(self, values: dict[str, float | None]) -> dict[str, float | None]:
+        """What a table shows: of errors and accuracies those that were asked for, where any were."""
+        if self.prepared.protocol.scores == "lists" or self.metrics == DEFAULT_METRICS:
+            return values
+        return {k: v for k, v in values.items() if not has_no_cutoff(k) or k.split("/")[0] in self.metrics}
+
     def seeds_of(self, entry: ComparisonEntry) -> range:
         """The seeds one entry is run with."""
         count = min(self.seeds, entry.seeds or self.seeds)
@@ -134,7 +140,7 @@ def run_entries(
             yield EntryMeans(
                 entry.label,
                 len(runs) if entry.seeds else plan.seeds,
-                mean([run.read("metrics.json") for run in runs]),
+                plan.columns(mean([run.read("metrics.json") for run in runs])),
             )
 
 
@@ -189,7 +195,8 @@ def plan(
 
     The package's are those kept for the data; without any, the rule's for its sizes.
     """
-    rules, wanted = protocol(protocol_name, dataset), one_value_each(metrics)
+    rules = protocol(protocol_name, dataset)
+    wanted = chosen_metrics(metrics, rules.scores)
     named = {label: name_and_settings(given, label) for label, given in models.items()}
     for label, (name, own) in named.items():  # a bad setting is refused before the data is cut
         with said_of(label):

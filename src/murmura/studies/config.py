@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 import yaml
 from pydantic import Field, SerializerFunctionWrapHandler, TypeAdapter, ValidationError, model_serializer
 
+from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
-from murmura.core.settings import UNKNOWN, as_dict, field_names, from_dict, problem, settings, unknown
+from murmura.core.setting_meanings import meanings
+from murmura.core.settings import UNKNOWN, as_dict, changed, field_names, from_dict, problem, settings, unknown
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import read_data
 from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
+from murmura.engine.protocol_text import with_changes
 from murmura.engine.run import Run
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.methods import method, method_class, name_and_settings
@@ -64,23 +67,48 @@ class DataConfig(Reading):
 
 
 @settings
-class FitConfig:
+class ProtocolConfig:
+    """How the data is cut and ranked, in every configuration alike."""
+
+    protocol: str = "default"
+    split: str | None = None  # another split than the protocol's
+    candidates: Count | None = None  # so many drawn items beside the full ranking
+
+    @model_serializer(mode="wrap")
+    def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A run folder names a split, candidates and metrics only where they are not the protocol's."""
+        written: dict[str, Any] = plain(self)
+        usual = {"split": None, "candidates": None, "metrics": list(DEFAULT_METRICS)}
+        return {key: value for key, value in written.items() if key not in usual or value != usual[key]}
+
+    def whole(self) -> Self:
+        """The same with everything said in the protocol, as a run folder keeps it."""
+        return changed(self, protocol=self.whole_protocol, split=None, candidates=None)
+
+    @property
+    def whole_protocol(self) -> str:
+        """The protocol with the split and the candidates."""
+        given = {"split": self.split, "candidates": self.candidates}
+        return with_changes(self.protocol, {key: value for key, value in given.items() if value is not None})
+
+
+@settings
+class FitConfig(ProtocolConfig):
     """One model on one data set: what `murmura fit` takes from its flags."""
 
     data: DataConfig
-    protocol: str = "default"
     model: dict[str, Any]  # `name` says which model; the rest are its settings
     seed: Annotated[int, Field(ge=0)] = 0
     workers: Count = 1
     cutoffs: tuple[Count, ...] = (10,)
+    metrics: tuple[str, ...] = DEFAULT_METRICS
 
 
 @settings
-class CompareConfig:
+class CompareConfig(ProtocolConfig):
     """A comparison as a file: what `murmura compare` takes from its flags."""
 
     data: DataConfig
-    protocol: str = "default"
     models: dict[str, dict[str, Any]]  # label -> settings; `name` says which model, the label itself by default
     seeds: Count = 1
     seed: Annotated[int, Field(ge=0)] = 0
@@ -210,6 +238,24 @@ def describe_settings(name: str) -> list[tuple[str, str, str]]:
     cls = method_class(name)
     allowed, usual = TypeAdapter(cls).json_schema()["properties"], as_dict(cls())
     return [(key, _allowed(allowed[key]), _plain(usual[key])) for key in field_names(cls)]
+
+
+def setting_groups(name: str) -> dict[str, dict[str, str]]:
+    """The settings of a model in groups: what a group is about -> setting -> what it means.
+
+    Those of a federated method are its own and those of the parts it is used with; every line is the first of a
+    docstring, or the comment beside the setting.
+    """
+    if name not in ALGORITHMS:
+        return {_first_line(method_class(name)): meanings(method_class(name))}
+    preset = algorithm(name)
+    own = meanings(preset.method) | (meanings(preset.noisy) if preset.noisy is not None else {})
+    parts = {_first_line(part): meanings(part) for part in preset.parts}
+    return {preset.summary: own, **parts}
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or cls.__name__).strip().partition("\n")[0]
 
 
 def _allowed(schema: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from murmura.engine.experiment import record_lists, record_scores
 from murmura.engine.run import Run, environment
 from murmura.evaluation import evaluate
 from murmura.evaluation.measure import check_cutoffs
+from murmura.evaluation.registry import chosen_metrics
 from murmura.runs.run import LISTS
 from murmura.studies.config import DataConfig
 from murmura.studies.leaks.check import Evidence
@@ -69,6 +70,7 @@ def evaluate_lists(
     folder: Path,
     form: str = "auto",
     cutoffs: tuple[int, ...] | None = None,
+    metrics: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Score a file of lists on the test part of a split of ours; the folder keeps the result.
 
@@ -76,6 +78,7 @@ def evaluate_lists(
     """
     prepared = data.prepare(protocol_name)
     rules = prepared.protocol
+    wanted = chosen_metrics(metrics, rules.scores)
     lists = read_lists(file, prepared.split.data, form)
     check_cutoffs(cutoffs or rules.cutoffs, lists)  # before anything is written
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
@@ -91,6 +94,7 @@ def evaluate_lists(
             cutoffs=cutoffs or rules.cutoffs,
             relevant_from=rules.relevant_from,
             gini_catalogue=rules.gini_catalogue,
+            metrics=wanted,
         )
         record_lists(run, lists, split)
         record_scores(run, found, {}, split)

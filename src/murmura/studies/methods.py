@@ -18,8 +18,9 @@ from murmura.core.interactions import Interactions
 from murmura.core.method import Method
 from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
+from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
-from murmura.engine.protocol import CHANGES, with_order
+from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
 
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
 # a centralised method that computes what a federated one does, and takes the settings kept for it
@@ -54,12 +55,13 @@ def defaults(protocol: str, data: str, model: str, pi: object = 1.0) -> dict[str
     """What the package keeps for a model under a protocol on a data set, chosen on the validation part.
 
     {} where none are kept. A protocol with a changed split takes those of its name; one whose order inside days
-    is hidden takes those kept for that, where there are any: `fpl:order=day`. A twin takes those of its other.
+    is hidden takes those kept for that, where there are any: `fpl:order=day`. Another split altogether takes
+    none: they were chosen for the one it replaces. A twin takes those of its other.
     Where several are kept for a model, `fed-ease:pi=0.1` beside `fed-ease`, those of the nearest pi are meant.
     """
-    base, _, changes = protocol.partition(CHANGES)
-    hidden = [with_order(base, "day")] if "order=day" in changes.split(",") else []
-    for name in (*hidden, base):
+    base, changes = taken_apart(protocol)
+    hidden = [with_order(base, "day")] if changes.get("order") == "day" else []
+    for name in (*hidden, base) if SPLIT not in changes else ():
         by_data = _all_defaults().get(name) or {}
         found = _nearest(by_data.get(data) or {}, model, pi) or _nearest(by_data.get("*") or {}, model, pi)
         if found:
@@ -121,8 +123,14 @@ def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
 
 
 def fit(
-    name: str, train: Interactions, settings: dict[str, Any] | None = None, *, seed: int = 0, workers: int = 1
+    name: str,
+    train: Interactions,
+    settings: dict[str, Any] | None = None,
+    *,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress = SILENT,
 ) -> Model:
     """Fit the model of that name, centralised or federated, with these settings as on the command line."""
     given = settings or {}
-    return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed)
+    return method(name, {**few_people(name, given, train), **given}, workers).fit(train, seed, progress)

@@ -17,6 +17,7 @@ from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
+from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
 from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
@@ -33,6 +34,7 @@ def fit_run(
     A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
     from there when the same call is made again, and ends with the same bytes.
     """
+    config = config.whole()
     prepared, settings = prepare_run(config)
     name = str(config.model["name"])
     with said_of(name):
@@ -62,14 +64,19 @@ def _lists(model: Model, prepared: PreparedData, workers: int) -> RankedLists | 
 
 
 def evaluate_run(
-    folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None
+    folder: Path,
+    cutoffs: tuple[int, ...] | None = None,
+    data_dir: Path | None = None,
+    metrics: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """Score a fitted run on the test part and keep the result."""
     run, config = Run.open(folder), read_config(folder)
     prepared, model = open_run(folder, data_dir)
+    wanted = chosen_metrics(metrics or config.metrics, prepared.protocol.scores)
     with locked(folder):
         split = prepared.open(run, {"model": config.model})
-        outcome = score(model, split, prepared.protocol, config.workers, cutoffs or config.cutoffs)
+        at, rules = cutoffs or config.cutoffs, prepared.protocol
+        outcome = score(model, split, rules, config.workers, at, metrics=wanted)
         record_outcome(run, outcome, split)
         run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
@@ -101,6 +108,7 @@ def read_config(folder: Path) -> FitConfig:
 
 def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
     """The data of a run made ready, and its model's settings made whole."""
-    prepared, (name, own) = config.data.prepare(config.protocol, data_dir), name_and_settings(config.model)
+    prepared = config.data.prepare(config.whole_protocol, data_dir)
+    name, own = name_and_settings(config.model)
     settings = {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}
     return prepared, {**few_people(name, settings, prepared.split.train), **settings}

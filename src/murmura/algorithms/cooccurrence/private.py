@@ -69,19 +69,18 @@ ENOUGH = 0.75  # of the noise edge: where the strongest direction promises less,
 class PrivateCooccurrence(RankingSettings, Algorithm):
     """Normalised sums that bear noise.
 
-    core_items      pairs are of the items with the largest counts: a quarter as many as there are people, as
-                    the more items the more noise, at least 200 and at most so many
-    eigenvectors    directions that are kept of the pairs; 0: there are no pairs, and the most popular items
-    rank people_per_reg  the ridge of EASE is the number of people over this
+    Pairs are of the items with the largest counts: a quarter as many as there are people, as the more items the
+    more noise, at least 200 and at most `core_items`.
     """
 
     name: ClassVar[str] = "private-cooccurrence"
     releases_counts: ClassVar[bool] = True
     bears_noise: ClassVar[bool] = True
 
-    core_items: Count = 1000
+    core_items: Count = 1000  # pairs are of the most frequent items, at most so many
+    # directions kept of the pairs; 0: no pairs, the most popular items
     eigenvectors: Annotated[int, Field(ge=0)] = 64
-    people_per_reg: Positive = 60.0
+    people_per_reg: Positive = 60.0  # the ridge of EASE is the number of people over this
 
     def check_rows(self, value: Floats, time: Longs | None) -> None:
         """Times are needed where order counts."""

@@ -46,11 +46,11 @@ class FCF(Algorithm):
     name: ClassVar[str] = "fcf"
     bears_noise: ClassVar[bool] = True
 
-    factors: Count = 20
+    factors: Count = 20  # length of the vectors
     gamma: Positive = 0.02  # the server's learning rate
     reg: Positive = 1.0  # lambda, of both sides
     refresh: bool = False  # solve p_u once more against the final model before ranking
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows."""

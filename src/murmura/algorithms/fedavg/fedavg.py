@@ -52,12 +52,12 @@ class FederatedAveraging(Algorithm):
     holds = "samples"
 
     filters: tuple[Count, ...] = (32, 64)  # of each convolution; (): none
-    filter_size: Count = 5
+    filter_size: Count = 5  # width and height of a filter
     hidden: Units = 512  # units of the dense layer; 0: none
     convolutions: Literal["linear", "relu"] = "linear"  # linear in the authors' code; McMahan et al.: relu
-    local_epochs: Count = 5
+    local_epochs: Count = 5  # passes of a client over its samples in a round
     batch: Count | None = None  # samples of one step; None: all of a client's
-    learning_rate: Positive = 0.1
+    learning_rate: Positive = 0.1  # of a client's steps
 
     def layout(self, info: FederationInfo) -> ClassifierLayout:
         """The network for the samples of this federation."""

@@ -45,7 +45,7 @@ class FedMF(ItemMeans):
 
     name: ClassVar[str] = "fedmf"
 
-    factors: Count = 20
+    factors: Count = 20  # length of the vectors
     gamma: Positive = 0.04  # the server's learning rate
     ridge: Positive = 15.0  # lambda of p_u
     reg: Positive = 15.0  # lambda of q_i

@@ -49,7 +49,7 @@ class PatternSettings:
     rating_patterns: Count = 20  # directions of what ratings say
     mask_patterns: Count = 20  # directions of who rated what
     rating_weight: Positive = 0.3  # the standard deviation, in stars, that each kind may explain of a rating
-    mask_weight: Positive = 0.7
+    mask_weight: Positive = 0.7  # the same of who rated what
     shrink: Positive = 300.0  # pairs of ratings that count as no covariance at all
     own: Fraction = 0.3  # the part of an item's variance that is not noise
 

@@ -47,7 +47,7 @@ class FedSplitItemBias(FedSplit):
     means    as counts, of the mean residual of its ratings in place of b_H, shrunk by `ridge_bias` ratings
     """
 
-    bias: Literal["all", "seen", "counts", "means"] = "all"
+    bias: Literal["all", "seen", "counts", "means"] = "all"  # how the item biases of groups are averaged
     ridge_bias: Positive = 5.0  # of item means, by `bias="means"`; of the user biases, by `finish="ridge"`
 
     @property
@@ -95,7 +95,7 @@ class FedSplitFinish(FedSplitItemBias):
     local    the groups' own rows of table 3: only the mean is exchanged, everybody keeps her own factorisation
     """
 
-    finish: Literal["distil", "ridge", "local"] = "distil"
+    finish: Literal["distil", "ridge", "local"] = "distil"  # how predictions are made of what was exchanged
     ridge: Positive = 6.0  # of the user factors, by `finish="ridge"`
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
@@ -161,7 +161,7 @@ class FedSplitJudge(FedSplit):
     leave-out   updates whose error is above `worst` are left out; their groups join after training
     """
 
-    judge: Literal["no", "weigh", "leave-out"] = "no"
+    judge: Literal["no", "weigh", "leave-out"] = "no"  # whether updates count by how well their group predicts
     worst: Positive = 1.5  # the mean squared error beyond which an update is left out
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:

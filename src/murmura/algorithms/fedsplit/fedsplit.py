@@ -64,7 +64,7 @@ class FedSplit(CnmfSettings, Algorithm):
     joint_epochs: Count = 1000  # updates of the joint factorisation at most
     # what groups chose, by `mark` of their rows
     tuned: dict[str, CnmfSettings] = field(default_factory=dict, metadata=PRIVATE)
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     @property
     def width(self) -> int:

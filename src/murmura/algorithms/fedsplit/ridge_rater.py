@@ -44,7 +44,7 @@ class RidgeRater(Algorithm):
     ridge: Positive = 1.0  # the variance, in squared stars, of what the patterns leave over
     ridge_bias: Positive = 2.0  # ratings of no bias added to everyone's
     shrink_bias: Positive = 5.0  # ratings at the mean added to every item's
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     @property
     @abstractmethod

@@ -53,8 +53,8 @@ class FedeRank(Algorithm):
     name: ClassVar[str] = "federank"
     bears_noise: ClassVar[bool] = True
 
-    factors: Count = 20
-    alpha: Positive = 0.05
+    factors: Count = 20  # length of the vectors
+    alpha: Positive = 0.05  # learning rate, of clients and server
     # T: a number, floor(X+ / |U|), the client's own |I_u|, or what people choose: {1: 0.5, 10: 0.5}
     triples: Count | Literal["mean", "own"] | dict[Count, Positive] = 1
     # what a triple is as likely to be of: any client, or any interaction ("as in Rendle")
@@ -62,9 +62,9 @@ class FedeRank(Algorithm):
     rate_decay: Annotated[float, Field(ge=0)] = (
         0.0  # the learning rate of round t is alpha / (1 + rate_decay t)
     )
-    version: Literal["B", "equations"] = "B"
+    version: Literal["B", "equations"] = "B"  # the authors' code, or the papers' equations
     fold_in: Times = 20  # local passes of someone unknown in training
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     def __post_init__(self) -> None:
         if self.sampling == "interactions" and self.triples == "own":

@@ -47,7 +47,7 @@ class FPL(FedeRank):
 
     name: ClassVar[str] = "fpl"
 
-    optimiser: optimisers.Optimiser = "sum"
+    optimiser: optimisers.Optimiser = "sum"  # how the server steps
     server_alpha: Positive | None = None  # the server's learning rate; None: alpha
     warm: Times = 0  # local passes of p_u over the received model before a step; nothing leaves
     refresh: Times = 0  # local passes over the final model before ranking

@@ -51,9 +51,9 @@ class KGFlexHybrid(KGFlex):
 
     weight: Annotated[float, Field(ge=0)] = 0.04  # w
     discount: float = 0.0  # beta: of items by how often each is publicly known to occur; below 0 a bonus
-    item_factors: Count = 128
+    item_factors: Count = 128  # length of the collaborative vectors
     confidence: Positive = 60.0  # of an interaction: 1 + confidence
-    item_reg: Positive = 150.0
+    item_reg: Positive = 150.0  # the ridge of the collaborative vectors
     content: Annotated[float, Field(ge=0)] = 0.3  # the prior of item vectors, from features
     gamma: Positive = 0.01  # the learning rate of item vectors
 

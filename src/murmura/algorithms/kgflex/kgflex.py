@@ -47,13 +47,13 @@ class KGFlex(KGFlexPaper):
 
     name: ClassVar[str] = "kgflex"
 
-    measure: Measure = "information-gain"
+    measure: Measure = "information-gain"  # how much a feature says about what a person has
     least: Annotated[float, Field(ge=0, lt=1)] = 0.0  # only features with a gain above this
     negatives: Count = 1  # others for each of her items, in the gain of a feature
     drawn: Literal["uniform", "popular"] = "uniform"  # how they are drawn; popular: by public counts
     visit: Literal["sum", "root", "mean"] = "sum"  # the gradients of n pairs: added, over sqrt(n), over n
     clip_update: Clip | None = None  # the largest L2 norm of what one visit adds
-    optimiser: optimisers.Optimiser = "sum"
+    optimiser: optimisers.Optimiser = "sum"  # how the server steps
     server_alpha: Positive | None = None  # the server's learning rate; None: alpha
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:

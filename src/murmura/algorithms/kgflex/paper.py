@@ -55,13 +55,13 @@ class KGFlexPaper(Algorithm):
     name: ClassVar[str] = "kgflex-paper"
     uses_features: ClassVar[bool] = True
 
-    factors: Count = 10
-    alpha: Positive = 0.1
+    factors: Count = 10  # length of a feature's vector
+    alpha: Positive = 0.1  # learning rate, of clients and server
     first_limit: Times = 100  # of a person's features one hop away the most informative so many
     second_limit: Times = 100  # and of those further away
     unshared: Literal["drop", "keep"] = "drop"  # pairs of which an item shares no feature with her
     fold_in: Times = 10  # local visits of someone unknown in training
-    precision: Literal["float32", "float64"] = "float32"
+    precision: Literal["float32", "float64"] = "float32"  # the numbers of the model and of updates
 
     def phases(self, info: FederationInfo) -> tuple[Phase, ...]:
         """One repeating sum of gradient rows: of g_f and of b_f."""

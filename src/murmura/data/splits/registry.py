@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field
 
 from murmura.core.errors import SettingError
+from murmura.core.plugins import unknown_name
 from murmura.data.interchange.split_files import GivenSplit
 from murmura.data.splits.cold_items import ColdItems
 from murmura.data.splits.leave_one_out import LeaveOneOut
@@ -41,6 +42,6 @@ SPLITS: dict[str, type] = {
 def split_named(kind: str, values: Mapping[str, Any] | None = None) -> AnySplit:
     """The split behind a name, with some settings changed."""
     if kind not in SPLITS:
-        raise SettingError(f"there is no split '{kind}'; it is one of {', '.join(SPLITS)}.")
+        raise SettingError(unknown_name("split", kind, tuple(SPLITS)))
     made: AnySplit = SPLITS[kind](**(values or {}))
     return made

@@ -16,43 +16,30 @@ Share = Annotated[float, Field(ge=0)]
 
 @settings
 class RankingSettings:
-    """What counts on the device that ranks, of any model of co-occurrences.
+    """What counts on the device that ranks, of any model of co-occurrences."""
 
-    recency     an item that is followed by `gap` newer ones counts (1 + gap)^-recency; 0: all alike
-    discount    of log(count + 1): how much popularity is held against an item
-    value_from  rows of a smaller value take no part; None: all do
-    """
-
-    recency: Share = 0.0
-    discount: Share = 0.0
-    value_from: float | None = None
+    recency: Share = 0.0  # an item followed by g newer ones counts (1 + g)^-recency; 0: all alike
+    discount: Share = 0.0  # of log(count + 1): how much popularity is held against an item
+    value_from: float | None = None  # rows of a smaller value take no part; None: all do
 
 
 @settings
 class PairModelSettings(RankingSettings):
-    """Which weights between items, how they are blended, and what counts on the device that ranks.
+    """Which weights between items, how they are blended, and what counts on the device that ranks."""
 
-    ease, knn   how much each kind of weights counts; scores of several are standardised first
-    order       how much what comes next counts: a regression on `rank` directions, see `order`
-    reg         of EASE; `features` times as much goes to what public features say of two items
-    k ...       of Item-kNN: neighbours, and the asymmetric cosine as in `item-knn`
-    decay       of order: as recency, for where someone stands; ridge: of that regression
-    least       items that occur less often take no part in pairs; with features they are known by these alone
-    """
-
-    ease: Share = 0.0
-    knn: Share = 0.0
-    order: Share = 0.0
-    reg: Positive = 500.0
-    features: Share = 0.0
-    k: Count = 200
-    asymmetry: Fraction = 0.5
-    shrink: Share = 0.0
-    power: Positive = 1.0
-    rank: Count = 64
-    decay: Share = 1.2
-    ridge: Positive = 0.003
-    least: Count = 5
+    ease: Share = 0.0  # how much the weights of EASE count; scores of several kinds are standardised
+    knn: Share = 0.0  # how much those of Item-kNN count
+    order: Share = 0.0  # how much what comes next counts: a regression on `rank` directions
+    reg: Positive = 500.0  # the ridge of EASE
+    features: Share = 0.0  # so many times reg goes to what public features say of two items
+    k: Count = 200  # neighbours of Item-kNN
+    asymmetry: Fraction = 0.5  # of its cosine, as in `item-knn`
+    shrink: Share = 0.0  # distrust of similarities that rest on little
+    power: Positive = 1.0  # above 1 the nearest neighbours weigh more
+    rank: Count = 64  # directions of order
+    decay: Share = 1.2  # of order: as recency, for where someone stands
+    ridge: Positive = 0.003  # of that regression
+    least: Count = 5  # rarer items take no part in pairs; with features they are known by these alone
     memory_gb: Positive = 4.0  # of the machine that solves for the weights
 
     def __post_init__(self) -> None:

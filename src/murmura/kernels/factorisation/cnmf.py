@@ -67,12 +67,12 @@ class CnmfSettings:
     """The settings of a factorisation under the paper's names; these values are Surprise's."""
 
     factors: Annotated[int, Field(ge=1)] = 15  # k
-    alpha: Weight = 0.06
-    beta: Weight = 0.06
-    gamma: Weight = 0.02
-    delta: Weight = 0.02
-    eta_w: Step = 0.005
-    eta_h: Step = 0.005
+    alpha: Weight = 0.06  # ridge of the user factors
+    beta: Weight = 0.06  # ridge of the item factors
+    gamma: Weight = 0.02  # ridge of the user biases
+    delta: Weight = 0.02  # ridge of the item biases
+    eta_w: Step = 0.005  # learning rate of the user biases
+    eta_h: Step = 0.005  # learning rate of the item biases
     epochs: Annotated[int, Field(ge=1)] = 500  # passes over the ratings
 
     @property

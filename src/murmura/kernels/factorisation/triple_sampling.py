@@ -43,6 +43,10 @@ class UserItems(NamedTuple):
         """Read-only, so that a compiled loop meets one type whoever made the arrays."""
         return UserItems(frozen(start, np.int64), frozen(item, np.int32), frozen(listed, np.int32))
 
+    def of_nobody(self) -> UserItems:
+        """The same users and items on offer, nobody holding any: what is drawn may be one's own."""
+        return self._replace(start=frozen(np.zeros(len(self.start)), np.int64))
+
     def can_compare(self, n_items: int) -> Bools:
         """Which users hold something, but not everything on offer: the others have no triple."""
         able = np.zeros(len(self.start) - 1, np.bool_)

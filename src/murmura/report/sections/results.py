@@ -40,6 +40,7 @@ def section(compared: Compared) -> Section | None:
     made = str(folder.data.get("values", ""))  # of the values of the rows
     also = (
         made and f"{made[:1].upper()}{made[1:]}.",
+        "" if folder.sampled is None else folder.sampled.sentence(),
         order_sentence(folder.order, folder.beside is not None),
         rule_sentence(folder.rule),
         exposure_sentence(values),

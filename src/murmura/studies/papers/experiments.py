@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.algorithms import algorithm
+from murmura.baselines import BASELINES, baseline
 from murmura.channel.ledger import paper_costs
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
@@ -24,7 +25,7 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.sweep import entry_label
 from murmura.studies.config import Count, Path_, Where, checked, read_yaml
 from murmura.studies.methods import method
-from murmura.studies.search.grid import Axes, grid
+from murmura.studies.search.grid import Axes, grid, learns_in_epochs
 from murmura.studies.search.tpe import corners, space_of
 
 Values = Annotated[list[Any], Field(min_length=1)]
@@ -41,6 +42,7 @@ Analysis = Literal[
     "convergence",
     "data",
 ]
+RUN_FOR_IT = ("audit", "features")  # analyses that train more
 NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
 AS_COMPARE = "as compare takes them"  # of the settings of a row that says `kept`
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
@@ -82,9 +84,10 @@ class Doubt:
 
 @settings
 class Quick:
-    """What `--quick` makes smaller."""
+    """What `--quick` runs of a data set of the paper, and what it makes smaller on any other."""
 
-    data: str = "embedded"
+    rows: tuple[str, ...] = ()  # of the paper's data; none: those that take seconds by `is_cheap`
+    data: str = "embedded"  # where none of the paper's is here, or no row is cheap
     protocol: str = ""  # "": the experiment's own
     epochs: Count = 2
     values: Count = 2  # of each axis
@@ -147,8 +150,21 @@ class Experiment:
             return ran
         return changed(ran, rows={label: row for label, row in ran.rows.items() if label in self.shown_rows})
 
+    def cheap(self) -> Experiment | None:
+        """The rows that take seconds, with their settings and fewer values to choose from; None without any."""
+        quick = self.quick
+        rows = {
+            label: changed(row, search=tuple(_shorter(axes, quick.values) for axes in row.search))
+            for label, row in self.rows.items()
+            if (label in quick.rows if quick.rows else is_cheap(row))
+        }
+        if not rows:
+            return None
+        kept = tuple(one for one in self.analyses if one not in RUN_FOR_IT)
+        return changed(self, rows=rows, seeds=1, analyses=kept, tests=(), against="")
+
     def smaller(self) -> Experiment:
-        """The same experiment as `--quick` runs it: fewer epochs, values and seeds, every row."""
+        """The same experiment as `--quick` runs it on other data: fewer epochs, values and seeds, every row."""
         quick = self.quick
         rows = {
             label: changed(
@@ -164,6 +180,12 @@ class Experiment:
         trials = self.trials and min(self.trials, quick.values)
         seeds, protocol = min(self.seeds, quick.seeds), quick.protocol or self.protocol
         return changed(self, rows=rows, seeds=seeds, trials=trials, protocol=protocol)
+
+
+def is_cheap(row: Row) -> bool:
+    """Whether a row takes seconds: a centralised method that is solved, not learned in epochs."""
+    solved = row.model in BASELINES and not learns_in_epochs(row.model) and baseline(row.model).extra is None
+    return solved and not (row.sweep or row.tuned_as or any(map(has_range, row.search)))
 
 
 def _fewer_epochs(settings: Mapping[str, Any], most: int) -> dict[str, Any]:

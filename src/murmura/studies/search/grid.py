@@ -25,7 +25,17 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
-from murmura.runs.trials import DIGITS, Side, Trial, TrialHistory, best, measured, name_of, side
+from murmura.runs.trials import (
+    DIGITS,
+    Side,
+    Trial,
+    TrialHistory,
+    best,
+    cutoff_of,
+    measured,
+    name_of,
+    side,
+)
 from murmura.studies.methods import method, method_class
 from murmura.studies.worker_pool import processes
 
@@ -82,8 +92,11 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
 def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Trial]) -> None:
     """Fit, and add each trial as it is known."""
     ready, rules = method(job.model, job.settings), selection.protocol
+    cutoffs = tuple(sorted({*rules.cutoffs, cutoff_of(job.metric) or rules.cutoffs[0]}))
     if not job.stops and job.patience is None:
-        outcome = experiment(ready, selection.split, rules, job.seed, 1, progress, metrics=measured(job.metric))
+        outcome = experiment(
+            ready, selection.split, rules, job.seed, 1, progress, cutoffs, metrics=measured(job.metric)
+        )
         found.append(_trial(job, job.settings, outcome))
         return
     started = time.perf_counter()
@@ -91,7 +104,7 @@ def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Tr
     def watch(epoch: int, so_far: Model) -> bool:
         if job.patience is not None or epoch in job.stops:
             seconds = {"fit": time.perf_counter() - started}
-            outcome = score(so_far, selection.split, rules, 1, rules.cutoffs, seconds, measured(job.metric))
+            outcome = score(so_far, selection.split, rules, 1, cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
         return job.patience is None or not is_over(
             [trial.value for trial in found], job.patience, side(job.metric)

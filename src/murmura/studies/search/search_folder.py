@@ -27,6 +27,7 @@ from murmura.engine.experiment import experiment, record_lists, record_scores, r
 from murmura.engine.protocol import Selection
 from murmura.engine.run import Run, environment
 from murmura.engine.sealed import refuse_opened
+from murmura.evaluation.registry import chosen_metrics
 from murmura.runs.search import CHOICE, TRIALS, SearchFolder
 from murmura.runs.trials import Trial, best, measured, side
 from murmura.studies.config import DataConfig, data_of
@@ -152,7 +153,11 @@ def _load_selection(config: SearchConfig) -> tuple[Selection, dict[str, Any]]:
 
 
 def evaluate_search(
-    folder: Path, cutoffs: tuple[int, ...] | None = None, data_dir: Path | None = None, workers: int = 1
+    folder: Path,
+    cutoffs: tuple[int, ...] | None = None,
+    data_dir: Path | None = None,
+    metrics: tuple[str, ...] = (),
+    workers: int = 1,
 ) -> dict[str, Any]:
     """Refit the choice of a finished search on the whole training part, open the test part, score it once."""
     search = SearchFolder.open(folder)
@@ -163,10 +168,10 @@ def evaluate_search(
                 f"{run.path} must hold a finished search, but it is {run.status}; run it to its end."
             )
         ready, prepared = method(chosen.model, chosen.settings), data_of(run, data_dir)
+        wanted = chosen_metrics(metrics, prepared.protocol.scores) if metrics else measured(search.metric)
         split = prepared.open(run, {"model": {"name": chosen.model, **chosen.settings}})
-        metrics = measured(search.metric)
         outcome = experiment(
-            ready, split, prepared.protocol, search.seed, workers, cutoffs=cutoffs, metrics=metrics
+            ready, split, prepared.protocol, search.seed, workers, cutoffs=cutoffs, metrics=wanted
         )
         record_training(run, outcome.model)
         record_lists(run, outcome.lists, split)

@@ -1,0 +1,73 @@
+"""Progress for those who call Murmura from Python: bars in a terminal, one line of HTML in a notebook."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import escape
+from typing import Any
+
+from murmura.cli import console
+from murmura.core.progress import Progress
+
+APART = 0.2  # seconds between two drawings
+
+
+class NotebookBar:
+    """`core.progress.Progress` as one element of a notebook's output that is drawn anew."""
+
+    def __init__(self, ipython: Any) -> None:
+        self.ipython, self.handle = ipython, None
+        self.task, self.total, self.done = "", 1, 0
+        self.begun = self.drawn = 0.0
+
+    def begin(self, task: str, total: int) -> None:
+        """A new bar."""
+        self.task, self.total, self.done, self.begun = task, max(1, total), 0, time.monotonic()
+        self._draw()
+
+    def advance(self, steps: int = 1) -> None:
+        """Move it."""
+        self.done += steps
+        if time.monotonic() - self.drawn >= APART:
+            self._draw()
+
+    def end(self) -> None:
+        """The task is over; what it was stays to be read."""
+        self._draw()
+
+    def html(self, now: float) -> str:
+        """The bar with what is done and the time left."""
+        left = (now - self.begun) * (self.total - self.done) / self.done if self.done else 0.0
+        told = f"{self.done} of {self.total}" + (f", about {left:.0f} s left" if left >= 1 else "")
+        return f'{escape(self.task)} <progress value="{self.done}" max="{self.total}"></progress> {told}'
+
+    def _draw(self) -> None:
+        self.drawn = time.monotonic()
+        shown = self.ipython.display.HTML(self.html(self.drawn))
+        if self.handle is None:
+            self.handle = self.ipython.display.display(shown, display_id=True)
+        else:
+            self.handle.update(shown)
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Who listens to `fit`, `search` and `compare` with `progress=`: drawn where somebody can see it."""
+    found = sys.modules.get("IPython")  # there already where a notebook calls, and imported by nobody else
+    shell = found.get_ipython() if found is not None else None
+    if shell is not None and hasattr(shell, "kernel"):
+        import_display(found)
+        yield NotebookBar(found)
+        return
+    with console.progress() as bar:
+        yield bar
+
+
+def import_display(ipython: Any) -> None:
+    """IPython's display is a module of its own."""
+    from importlib import import_module
+
+    import_module(f"{ipython.__name__}.display")
