@@ -4,7 +4,7 @@
     length    L2 clip
     largest   clip of every number
     fixed     fixed point, stochastic rounding
-    ring      modulo 2**24 or 2**32, where sums are exact in any order and shares hide what they sum
+    ring      modulo 2**24, 2**32 or 2**64, where sums are exact in any order and shares hide what they sum
     noise     by each aggregator, in whole numbers of the ring, to its half of the sum: where there is epsilon
 
 Tables that are declared exact go from the layout to the ring as they are. An algorithm knows of none of the
@@ -226,7 +226,7 @@ def chain(
         fewer = f"take at most {most} clients, fewer bits" if most else "take fewer bits"
         raise SettingError(
             f"{settings.bits} bits of {cohort} clients must fit a ring of {settings.ring} bits, but the sum "
-            f"could overflow: {fewer} or ring 32."
+            f"could overflow: {fewer}{_larger(settings.ring)}."
         )
     longest = settings.clip if multiplier else np.inf
     stages = (L2Clip(settings.clip), CoordinateClip(bounds), FixedPoint(bounds / limits, longest))
@@ -236,6 +236,11 @@ def chain(
 
 
 READS_EACH = "it travels as it is, and the server can read each update"
+
+
+def _larger(ring: int) -> str:
+    """What else helps where a sum could overflow."""
+    return {24: " or ring 32", 32: ", or ring 64 in a simulation"}.get(ring, "")
 
 
 def _bound(settings: ChannelSettings, table: TableSpec) -> float:

@@ -98,12 +98,23 @@ class Ledger:
 
 def spread(fractions: Floats) -> dict[str, float]:
     """Mean, extremes, deciles and median over the people who have any positive."""
-    known = fractions[~np.isnan(fractions)]
-    if not len(known):
+    return spread_of(*histogram(fractions))
+
+
+def histogram(fractions: Floats) -> tuple[Floats, Longs]:
+    """The different fractions, ascending, and how many people have each; people without positives in none."""
+    return np.unique(fractions[~np.isnan(fractions)], return_counts=True)
+
+
+def spread_of(values: Floats, people: Longs) -> dict[str, float]:
+    """The same of a histogram: it can be added up from parts of the people, with the same bits."""
+    n = int(people.sum())
+    if not n:
         return {"mean": 0.0, **dict.fromkeys(POINTS, 0.0)}
-    places = {name: int(q * (len(known) - 1) + 0.5) for name, q in POINTS.items()}
-    ordered = np.partition(known, sorted(set(places.values())))
-    return {"mean": float(known.mean()), **{name: float(ordered[p]) for name, p in places.items()}}
+    places = {name: int(q * (n - 1) + 0.5) for name, q in POINTS.items()}
+    upto = np.cumsum(people)
+    points = {name: float(values[np.searchsorted(upto, p, side="right")]) for name, p in places.items()}
+    return {"mean": float((values * people).sum() / n), **points}
 
 
 def fractions(tally: Tally, people: Population) -> Floats:

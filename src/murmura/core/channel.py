@@ -51,7 +51,7 @@ class ChannelSettings:
     clip: Bound = 30.0  # C: no update is longer than this in L2, biases and scalars included
     coordinate: Bound | None = None  # no single value is larger than this; None: C
     bits: Annotated[int, Field(ge=2, le=24)] = 16  # of one fixed-point value, its sign included
-    ring: Literal[24, 32] = 32  # bits of one word of the sum
+    ring: Literal[24, 32, 64] = 32  # bits of one word of the sum; 64: in simulations of very many clients alone
     # which items travel: all, half of them each round, or the core
     block: Literal["dense", "half", "core"] = "dense"
     core: Count = 5  # interactions from which an item belongs to the core
@@ -76,6 +76,8 @@ class ChannelSettings:
                 "as_if must be left out for channel 'local-gaussian', whose noise grows with the people, but "
                 f"it is {self.as_if}."
             )
+        if self.ring == 64 and self.channel in SUM_PROTOCOLS:
+            raise SettingError(f"ring must be 24 or 32 for channel '{self.channel}', but it is 64.")
         if self.epsilon is not None and self.channel != "secure-sum" and not self.mechanism:
             raise SettingError(
                 f"channel must be 'secure-sum' where epsilon is given, but it is '{self.channel}': each of two "
@@ -95,7 +97,7 @@ class ChannelSettings:
     @property
     def simulated(self) -> bool:
         """Whether it exists in simulations alone."""
-        return self.channel in SUM_PROTOCOLS or self.mechanism
+        return self.channel in SUM_PROTOCOLS or self.mechanism or self.ring == 64
 
     @property
     def mechanism(self) -> bool:
@@ -110,7 +112,7 @@ class ChannelSettings:
     @property
     def label(self) -> str | None:
         """What must stand wherever this channel is shown."""
-        summed = self.channel == "secure-sum" or (self.simulated and self.channel != "local-gaussian")
+        summed = self.channel in ("secure-sum", "laplace", *SUM_PROTOCOLS)
         return None if summed else READABLE
 
     @property

@@ -16,6 +16,8 @@ from murmura.core.rng import Words
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays
 
+BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients
+
 
 class VectorSlice(NamedTuple):
     """Where and how a table travels in a round."""
@@ -57,6 +59,14 @@ class CohortRound:
     workers: int = 1
     chain: CompiledChannel | None = None  # the channel of the phase; None: updates are added as they are
     weights: Floats | None = None  # (cohort,) each client's whole update is multiplied by its own; None: by one
+    whole: bool = False  # whether it is one block of a larger cohort, whose other blocks are added elsewhere
+
+    @property
+    def bounds(self) -> Longs:
+        """Where the blocks of a floating-point sum begin, and the end: each is added up by itself, then all."""
+        return np.array(
+            parts_of(len(self.clients), 1 if self.whole else blocks_of(len(self.clients))), np.int64
+        )
 
     @property
     def everyone(self) -> bool:
@@ -69,9 +79,20 @@ class CohortRound:
         return np.array(np.broadcast_to(weights, len(self.clients)), precision)
 
 
+def blocks_of(clients: int) -> int:
+    """Into how many blocks a cohort is cut whose updates are floating-point numbers."""
+    return max(1, min(BLOCKS, clients // CLIENTS))
+
+
+def parts_of(n: int, parts: int) -> list[int]:
+    """n things in so many nearly equal parts: where each begins, and the end."""
+    return [n * k // parts for k in range(parts + 1)]
+
+
 class Kernel(Protocol):
     """A compiled twin of an algorithm. It changes `states` and `tally` in place."""
 
+    in_blocks: ClassVar[bool] = False  # whether its floating-point sums are those of the blocks of the cohort
     weighs: ClassVar[bool] = False  # whether its sums of a training round honour the weights of the cohort
 
     def covers(self, phase: Phase, channel: bool) -> bool:

@@ -7,18 +7,19 @@ A folder holds `population.json` and, for each range of clients, one `.npy` file
     <first client>.value.npy    (rows,) float64      only where one differs from 1
     <first client>.consent.npy  (rows,) float64      only where one differs from 1: `history.consent`
     <first client>.time.npy     (rows,) int64        seconds since 1970, only where known
+    <first client>.person.npy   (rows,) int32        the owner's place in her group, only where clients are groups
     <first client>.secret.npy   (clients, 2) uint32  only where they do not follow from the seed of a training
+    <first client>.statistics.npy (clients,) bool    only where someone takes no part in sums about people
     counts.npy                  (items,) int64       how often each item occurs
 
-A column that is 1 everywhere has no file. The manifest is written last, so a folder without one is unfinished. The
-ranges are how the files are cut; who reads may cut the clients otherwise.
+A column that is 1 everywhere has no file. The manifest is written last, so a folder without one is unfinished.
+The ranges are how the files are cut; who reads may cut the clients otherwise.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,31 +27,50 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.arrays import Bools, Floats, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.files import whole_file, write_whole
 from murmura.core.rng import Words
 
 MANIFEST, COUNTS, FORMAT = "population.json", "counts.npy", 1
 RANGE = 100_000  # clients in one range, as a writer should cut them
-ONES = ("value", "consent")  # columns that have no file where they are 1 everywhere
+ROW_COLUMNS = {"value": np.float64, "consent": np.float64, "time": np.int64, "person": np.int32}
+CLIENT_COLUMNS = {"secret": np.uint32, "statistics": np.bool_}
+ONES = ("value", "consent", "statistics")  # columns that have no file where they are 1 everywhere
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The columns of some clients: client k of them holds rows start[k] to start[k + 1]. None: 1, or unknown."""
+    """The columns of some clients: client k of them holds rows start[k] to start[k + 1]."""
 
     start: Longs  # (clients + 1,)
     item: Ints  # (rows,)
     value: Floats | None = None  # None: every value is 1
     consent: Floats | None = None  # None: every row is shared
     time: Longs | None = None  # None: unknown
+    person: Ints | None = None  # None: every client is one person
     secret: Words | None = None  # (clients, 2); None: they follow from the seed of the training
+    statistics: Bools | None = None  # (clients,) None: everyone takes part in sums about people
 
     @property
     def clients(self) -> int:
         """How many clients these are."""
         return len(self.start) - 1
+
+    def cut(self, first: int, last: int) -> Rows:
+        """Some of the clients, without a copy."""
+        start = self.start[first : last + 1]
+        columns = {
+            name: column[start[0] : start[-1]] if name in ROW_COLUMNS else column[first:last]
+            for name, column in self.columns.items()
+        }
+        return Rows(start - start[0], self.item[start[0] : start[-1]], **columns)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns there are beside the items."""
+        found = {name: getattr(self, name) for name in (*ROW_COLUMNS, *CLIENT_COLUMNS)}
+        return {name: column for name, column in found.items() if column is not None}
 
 
 @dataclass(frozen=True)
@@ -110,18 +130,11 @@ class PopulationFiles:
         return joined([self._cut(one, a, b) for one, a, b in cuts if a < b])
 
     def _cut(self, one: ClientRange, first: int, last: int) -> Rows:
-        length = self._column(one, "length")
-        assert length is not None
-        start: Longs = np.concatenate([[0], np.cumsum(length[: last - one.first], dtype=np.int64)])
-        begin = start[first - one.first]
-        rows, whose = slice(begin, start[-1]), slice(first - one.first, last - one.first)
-        columns = {name: self._column(one, name) for name in ("item", *ONES, "time")}
-        cut: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
-        secret = self._column(one, "secret")
-        return Rows(start[first - one.first :] - begin, secret=None if secret is None else secret[whose], **cut)
-
-    def _column(self, one: ClientRange, name: str) -> NDArray[Any] | None:
-        return np.load(one.path(self.folder, name), mmap_mode="r") if name in one.columns else None
+        columns: dict[str, NDArray[Any]] = {
+            name: np.load(one.path(self.folder, name), mmap_mode="r") for name in one.columns
+        }
+        start: Longs = np.concatenate([[0], np.cumsum(columns.pop("length"), dtype=np.int64)])
+        return Rows(start, **columns).cut(first - one.first, last - one.first)
 
 
 class PopulationWriter:
@@ -133,7 +146,8 @@ class PopulationWriter:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._counts = folder, np.zeros(items, np.int64)
         self._ranges: list[ClientRange] = []
-        self._digests = {name: hashlib.sha256() for name in ("length", "item", *ONES, "time", "secret")}
+        columns = ("length", "item", *ROW_COLUMNS, *CLIENT_COLUMNS)
+        self._digests = {name: hashlib.sha256() for name in columns}
 
     def add(self, rows: Rows) -> None:
         """The next clients, as one range; refuses rows that no client can hold."""
@@ -141,14 +155,9 @@ class PopulationWriter:
         _refuse_unfit(rows, len(self._counts))
         self._counts += np.bincount(rows.item, minlength=len(self._counts))
         columns: dict[str, Any] = {"length": length.astype(np.int32), "item": np.asarray(rows.item, np.int32)}
-        for name in ONES:
-            column = getattr(rows, name)
-            if column is not None and not (np.asarray(column) == 1.0).all():
-                columns[name] = np.asarray(column, np.float64)
-        if rows.time is not None:
-            columns["time"] = np.asarray(rows.time, np.int64)
-        if rows.secret is not None:
-            columns["secret"] = np.asarray(rows.secret, np.uint32)
+        for name, column in rows.columns.items():
+            if name not in ONES or not (np.asarray(column) == 1).all():
+                columns[name] = np.asarray(column, {**ROW_COLUMNS, **CLIENT_COLUMNS}[name])
         first = self._ranges[-1].last if self._ranges else 0
         one = ClientRange(first, first + rows.clients, len(rows.item), tuple(sorted(columns)))
         for name, column in columns.items():
@@ -180,19 +189,9 @@ def write_population(
 ) -> PopulationFiles:
     """Write clients that are in memory, so many in a range."""
     writer = PopulationWriter(folder, items)
-    for part in cut(rows, size):
-        writer.add(part)
-    return writer.close(about)
-
-
-def cut(rows: Rows, size: int) -> Iterator[Rows]:
-    """The same clients, so many at a time."""
     for first in range(0, rows.clients, size):
-        start = rows.start[first : first + size + 1]
-        here, whose = slice(start[0], start[-1]), slice(first, first + size)
-        columns: dict[str, Any] = {name: getattr(rows, name) for name in ("item", *ONES, "time")}
-        parts = {name: None if column is None else column[here] for name, column in columns.items()}
-        yield Rows(start - start[0], secret=None if rows.secret is None else rows.secret[whose], **parts)
+        writer.add(rows.cut(first, min(first + size, rows.clients)))
+    return writer.close(about)
 
 
 def joined(parts: list[Rows]) -> Rows:
@@ -202,21 +201,25 @@ def joined(parts: list[Rows]) -> Rows:
     starts = np.cumsum([0, *(int(part.start[-1]) for part in parts)])
     start = np.concatenate([[0], *(part.start[1:] + begin for part, begin in zip(parts, starts))])
     found: dict[str, Any] = {"item": np.concatenate([part.item for part in parts])}
-    for name in (*ONES, "time", "secret"):
-        columns = [getattr(part, name) for part in parts]
-        if any(column is not None for column in columns):
-            found[name] = np.concatenate(
-                [np.ones(len(p.item)) if column is None else column for p, column in zip(parts, columns)]
-            )
+    for name in {name for part in parts for name in part.columns}:
+        found[name] = np.concatenate([_column(part, name) for part in parts])
     return Rows(start, **found)
+
+
+def _column(rows: Rows, name: str) -> NDArray[Any]:
+    """A column that other parts have; it is left out only where it is 1 everywhere."""
+    size = len(rows.item) if name in ROW_COLUMNS else rows.clients
+    return rows.columns.get(name, np.ones(size, np.bool_))
 
 
 def _refuse_unfit(rows: Rows, items: int) -> None:
     """Refuse items that there are not, and an item that a client holds twice."""
     if len(rows.item) and not 0 <= rows.item.min() <= rows.item.max() < items:
         raise DataError(
-            f"items must be 0 to {items - 1}, but go from {rows.item.min()} to {rows.item.max()}; mend the rows."
+            f"items must be 0 to {items - 1}, but go from {rows.item.min()} to {rows.item.max()}; mend them."
         )
+    if rows.person is not None:
+        return  # several people of a client may hold the same
     rising = np.diff(rows.item) > 0
     rising[rows.start[1:-1][np.diff(rows.start)[1:] > 0] - 1] = True  # where another client begins
     if not rising.all():

@@ -21,13 +21,14 @@ from murmura.core.tally import Tally
 from murmura.core.update import Arrays, UpdateObserver
 from murmura.engine.model_downloads import ModelDownloads
 from murmura.engine.plan import Plan
+from murmura.engine.round_plan import RoundPlan
 
 
 @dataclass(eq=False)
 class Federation:
     """Everything a training changes; `plan` is what it does not change."""
 
-    plan: Plan
+    plan: RoundPlan
     server: ServerState
     states: States  # name -> (clients, ...)
     tally: Tally
@@ -43,14 +44,20 @@ class Federation:
     _published: tuple[ServerState, Arrays] | None = None
 
     @staticmethod
-    def begin(plan: Plan, kernel: Kernel | None = None) -> Federation:
+    def begin(plan: RoundPlan, kernel: Kernel | None = None) -> Federation:
         """Before the first round."""
         server = plan.algorithm.server_init(plan.info, Rng(plan.server_secret))
         tally = Tally.empty(plan.people, plan.info.items)
-        f = Federation(plan, server, _first_states(plan, kernel), tally, kernel)
+        f = Federation(plan, server, first_states(plan, kernel), tally, kernel)
         if plan.channel.on:
-            f.held = ModelDownloads.begin(f.downloads, plan.info.listed, plan.info.clients)
+            f.held = ModelDownloads.begin(f.downloads, plan.info.listed, plan.people.clients)
         return f
+
+    @property
+    def full_plan(self) -> Plan:
+        """The plan with everyone's data, which a shard of a federation has not."""
+        assert isinstance(self.plan, Plan)
+        return self.plan
 
     def client(self, client: int) -> ClientState:
         """What one client keeps."""
@@ -71,7 +78,7 @@ class Federation:
     def remember_counted(self, phase: Phase, clients: Iterable[int]) -> None:
         """Keep whose updates were counted, if another phase follows this one."""
         if self.plan.itinerary.followed(phase):
-            self.counted[phase.name] = np.zeros(self.plan.info.clients, np.bool_)
+            self.counted[phase.name] = np.zeros(self.plan.people.clients, np.bool_)
             self.counted[phase.name][np.fromiter(clients, np.int64)] = True
 
     @property
@@ -145,7 +152,7 @@ class Federation:
         if phases[-1].returns:
             return 0
         if self.held is not None:
-            return self.held.missing(np.arange(plan.info.clients, dtype=np.int32))[1]
+            return self.held.missing(np.arange(plan.people.clients, dtype=np.int32))[1]
         return plan.info.clients * self.downloads.model_bytes(len(plan.info.listed))
 
     def _count_counts(self, phase: Phase, visits: int) -> None:
@@ -192,7 +199,7 @@ def failure(who: str, round: int, phase: str, stage: str, error: Exception) -> F
     )
 
 
-def _first_states(plan: Plan, kernel: Kernel | None) -> States:
+def first_states(plan: RoundPlan, kernel: Kernel | None) -> States:
     """`client_init` of every client."""
     people = plan.people
     if kernel is not None:

@@ -76,7 +76,7 @@ def fit(
 
 def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
     """What there is to use after so many rounds; training that goes on does not change it."""
-    plan = f.plan
+    plan = f.full_plan
     ledger = Ledger(
         tuple(lines),
         traffic(f.tally),

@@ -13,7 +13,7 @@ from murmura.core.errors import SettingError
 from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.lies import Liars, Lie
 from murmura.core.rng import Rng
-from murmura.engine.plan import Plan
+from murmura.engine.round_plan import RoundPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class SumWithLies(CompiledChannel):
         return self.chain.sum_up(sums + self.lies, round)
 
 
-def require_channel(plan: Plan) -> None:
+def require_channel(plan: RoundPlan) -> None:
     """Refuse liars where nothing bounds them."""
     if not plan.chains:
         raise SettingError(
@@ -50,7 +50,7 @@ def require_channel(plan: Plan) -> None:
 
 
 def lying(
-    liars: Liars, plan: Plan, phase: Phase, context: RoundContext, clients: Ints
+    liars: Liars, plan: RoundPlan, phase: Phase, context: RoundContext, clients: Ints
 ) -> tuple[Ints, SumWithLies | None]:
     """Who of the clients called lies in this exchange, and the channel their lies are in; None: nobody does."""
     nobody, chain = clients[:0], plan.chains.get(phase.name)

@@ -10,12 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from murmura.channel.chain import Chain, chain
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import paper_costs
-from murmura.channel.noise import simulated_noise
-from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.simulated_mechanisms import mechanism_chain
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
@@ -24,15 +20,16 @@ from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Attributes, Interactions
 from murmura.core.noise_outlook import NoiseOutlook
 from murmura.core.population import Population
-from murmura.core.rng import Words, client_secrets, server_secret
+from murmura.core.rng import client_secrets
 from murmura.core.schedule import Schedule
 from murmura.core.settings import as_dict
 from murmura.core.update import Arrays
-from murmura.engine.itinerary import Itinerary, outlook_of
+from murmura.engine.itinerary import outlook_of
+from murmura.engine.round_plan import RoundPlan
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(RoundPlan):
     """Everything that decides a training of the users of `data`. Building it refuses what cannot be trained.
 
     `consent` is what people allow, as settings or everyone's own choices. `groups` is the client of every user,
@@ -111,11 +108,6 @@ class Plan:
         return ConsentChoices.of(self.consent, self.data, client_secrets(self.seed, self.data.n_users))
 
     @cached_property
-    def itinerary(self) -> Itinerary:
-        """Phases, rounds and cohorts."""
-        return Itinerary(self.algorithm, self.info, self.schedule)
-
-    @cached_property
     def people(self) -> Population:
         """Every client with its history, secret and consent; consent is everyone's own, in a group too."""
         users = self.choices.population(self.data, client_secrets(self.seed, self.data.n_users))
@@ -123,52 +115,11 @@ class Plan:
             return users
         return users.grouped(self.groups, client_secrets(self.seed, self.info.clients))
 
-    @cached_property
-    def server_secret(self) -> Words:
-        """What the server draws with."""
-        return server_secret(self.seed)
-
-    @cached_property
-    def chains(self) -> dict[str, Chain]:
-        """The channel of every phase that is a sum; empty when updates are added as they are."""
-        make = mechanism_chain if self.channel.mechanism else chain
-        return {
-            phase.name: make(
-                self.channel,
-                phase,
-                self.info,
-                self.itinerary.cohort_size if phase.repeat is None else self.info.clients,
-                self.noise.of_phase(phase.name) / self._as_if,
-                simulated_noise(self.seed),
-            )
-            for phase in self.algorithm.phases(self.info)
-            if self.channel.on and phase.combine == "sum"
-        }
-
-    @cached_property
-    def noise(self) -> NoiseTerms:
-        """The noise of every phase, and what it bounds."""
-        return self.itinerary.noise(self.channel, self.server_secret)
-
-    def privacy(self, rounds: int) -> dict[str, Any]:
-        """What noise bounds after so many rounds, for the ledger; {}: nothing does."""
-        if not self.noise:
-            return {}
-        told = self.noise.statement()
-        answered = self.itinerary.answers(self.server_secret, rounds)
-        people = {} if self.channel.as_if is None else {"as if people": self.channel.as_if}
-        return {**told, "epsilon": self.noise.spent(answered), "of": self.noise.epsilon, **people}
-
     def noise_outlook(self) -> NoiseOutlook | None:
         """What noise will leave of this training's sums, before any is drawn."""
         counts = self.algorithm.expected_counts(self.data)
         known = self.info if counts is None else replace(self.info, counts=counts)
         return outlook_of(replace(self.itinerary, info=known), self.noise, noisy=False, as_if=self._as_if)
-
-    @property
-    def _as_if(self) -> float:
-        """How many times as many people there are as the noise is simulated for."""
-        return (self.channel.as_if or self.info.clients) / self.info.clients
 
     def paper_costs(self, rounds: int) -> dict[str, float]:
         """The papers' measures of what so many rounds cost."""

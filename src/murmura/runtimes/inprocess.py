@@ -95,25 +95,39 @@ class InProcess:
         if not len(clients):
             raise FederationError(f"phase '{phase.name}' of round {round} needs a client, but has none.")
         through: CompiledChannel | None = chain
-        called, wicked = clients, clients[:0]
+        wicked = clients[:0]
         if f.liars is not None:
             context = RoundContext(f.plan.info, phase.name, round, f.received_model(phase))
-            wicked, with_lies = lying(f.liars, f.plan, phase, context, called)
-            clients, through = np.setdiff1d(called, wicked), with_lies or chain
+            wicked, with_lies = lying(f.liars, f.plan, phase, context, clients)
+            clients, through = np.setdiff1d(clients, wicked), with_lies or chain
         if chain is not None and chain.settings.channel in PROTOCOLS:
             if (summed := self._protected(f, phase, round, clients)) is None:
                 return
             received: Total | IndividualUpdates = summed
-        elif f.kernel is not None and f.kernel.covers(phase, channel=chain is not None) and _compiles(chain):
-            received = self._compiled(f, f.kernel, phase, round, clients, through)
-            f.remember_counted(phase, called.tolist())
         else:
-            received = self._plain(f, phase, round, clients, wicked, through)
+            received = self.collect(f, phase, round, clients, through, wicked)
         if isinstance(received, Total) and chain is None:  # a channel has its sums checked
             phase.sends.check_sum(received.update, received.count)
         f.show_sum(phase, round, clients, received)
         f.step(*server_step(f.plan.algorithm, phase.name, round, f.server, received))
         f.count_outcome(phase, clients)
+
+    def collect(
+        self,
+        f: Federation,
+        phase: Phase,
+        round: int,
+        clients: Ints,
+        through: CompiledChannel | None,
+        wicked: Ints | None = None,
+    ) -> Total | IndividualUpdates:
+        """What the clients send, compiled where the kernel covers it; `wicked` are counted besides."""
+        chain, others = f.plan.chains.get(phase.name), [] if wicked is None else wicked.tolist()
+        if f.kernel is None or not f.kernel.covers(phase, channel=chain is not None) or not _compiles(chain):
+            return self._plain(f, phase, round, clients, others, through)
+        received = self._compiled(f, f.kernel, phase, round, clients, through)
+        f.remember_counted(phase, [*clients.tolist(), *others])
+        return received
 
     def _protected(self, f: Federation, phase: Phase, round: int, clients: Ints) -> Total | None:
         """The sum by another protocol than two aggregators; None: too many were lost for a sum."""
@@ -162,7 +176,7 @@ class InProcess:
         phase: Phase,
         round: int,
         clients: Ints,
-        wicked: Ints,
+        others: list[int],
         through: CompiledChannel | None,
     ) -> Total | IndividualUpdates:
         """Every client's visit one by one; their sum is taken in the order of clients."""
@@ -189,7 +203,7 @@ class InProcess:
                 f"phase '{phase.name}' of round {round} needs at least one update, but all {len(clients)} were "
                 f"refused; the first because {first}"
             )
-        f.remember_counted(phase, [*counted, *wicked.tolist()])
+        f.remember_counted(phase, [*counted, *others])
         if phase.combine == "each":
             return IndividualUpdates(individual)
         return Total(total.update(), total.count) if through is None else through.sum_up(vectors, round)

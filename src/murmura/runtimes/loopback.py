@@ -180,7 +180,7 @@ class _RunningFederation:
 
     def __init__(self, f: Federation, arrival: int | None) -> None:
         self.federation, self._arrival = f, arrival
-        plan, algorithm = f.plan, f.plan.algorithm
+        plan, algorithm = f.full_plan, f.plan.algorithm
         if f.record is not None or f.record_sums is not None:
             raise SettingError("updates on the wire are shares, so loopback can show none; record in process.")
         name = f"{algorithm.name} by loopback"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.contract import FederationInfo, Phase, RoundContext, ServerState, Total
-from murmura.core.kernel import CohortRound, CompiledChannel, Kernel
+from murmura.core.kernel import CohortRound, CompiledChannel, Kernel, parts_of
 from murmura.core.population import Population, States
 from murmura.core.rng import Purpose, Words
 from murmura.core.tally import Tally
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 Values = NDArray[Any]
 BITS = 2**28  # bytes the table of own items may take; above it they are searched
-BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients
 
 
 class FPLKernel(Kernel):
     """Runs many clients and many rounds of one federation; keeps its room between calls."""
 
     weighs: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = True
 
     def __init__(self, algorithm: FPL) -> None:
         self.algorithm = algorithm
@@ -120,8 +120,8 @@ class FPLKernel(Kernel):
         return scores
 
     def _cohort(self, room: _Room, cohort: CohortRound, states: States, tally: Tally) -> tuple[Total, int]:
-        clients, blocks = cohort.clients, max(1, min(BLOCKS, len(cohort.clients) // CLIENTS))
-        bounds = np.array(parts_of(len(clients), blocks))
+        clients, bounds = cohort.clients, cohort.bounds
+        blocks = len(bounds) - 1
         out, cuts = room.sums(blocks), parts_of(blocks, room.workers)
         run = run_single_triples if room.one_triple else run_blocks
         weights = self._weights(cohort)
@@ -249,11 +249,6 @@ class _Room:
     def side_by_side(self, work: Any) -> list[int]:
         """work(0), work(1), ... one per worker."""
         return [work(0)] if self.workers == 1 else list(self.pool.map(work, range(self.workers)))
-
-
-def parts_of(n: int, parts: int) -> list[int]:
-    """n things in so many nearly equal parts: where each begins, and the end."""
-    return [n * k // parts for k in range(parts + 1)]
 
 
 def disclosed_of(tally: Tally) -> Disclosed:

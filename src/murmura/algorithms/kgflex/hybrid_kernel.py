@@ -24,6 +24,7 @@ class HybridKernel:
     """Both parts over the same clients."""
 
     weighs: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = False
 
     def __init__(self, algorithm: KGFlexHybrid) -> None:
         self.algorithm = algorithm

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from murmura.algorithms.fpl.kernel import disclosed_of, flat_population, parts_of
+from murmura.algorithms.fpl.kernel import disclosed_of, flat_population
 from murmura.algorithms.kgflex.gain import MEASURES, offer_edges
 from murmura.algorithms.kgflex.paper import known
 from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, Phase, RoundContext, Total
-from murmura.core.kernel import CohortRound, CompiledChannel
+from murmura.core.kernel import CohortRound, CompiledChannel, parts_of
 from murmura.core.population import Population, States
 from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
@@ -30,13 +30,12 @@ from murmura.kernels.kgflex_layout import (
 if TYPE_CHECKING:
     from murmura.algorithms.kgflex.kgflex import KGFlex
 
-BLOCKS, CLIENTS = 16, 64  # a cohort is cut into at most so many blocks, of at least so many clients
-
 
 class KGFlexKernel:
     """Runs the clients of a round over their own features; keeps its room between calls."""
 
     weighs: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = True
 
     def __init__(self, algorithm: KGFlex) -> None:
         self.algorithm = algorithm
@@ -66,8 +65,8 @@ class KGFlexKernel:
         if cohort.chain is not None:
             return self._through(room, cohort, cohort.chain, states, tally), {}
         a, clients, model = self.algorithm, cohort.clients, cohort.model
-        blocks = max(1, min(BLOCKS, len(clients) // CLIENTS))
-        bounds, cuts = parts_of(len(clients), blocks), parts_of(blocks, cohort.workers)
+        bounds, blocks = cohort.bounds, len(cohort.bounds) - 1
+        cuts = parts_of(blocks, cohort.workers)
         totals = np.zeros((blocks, room.features, room.width), a.precision)
         senders, rows = np.zeros((blocks, room.features), np.int64), np.zeros(blocks, np.int64)
         rules, kept, b = self._rules(cohort.round), client_rows(states), model["b"].reshape(-1)

@@ -88,8 +88,8 @@ class FederationSetup:
         each = [phase.name for phase in method.phases(info) if phase.combine == "each"]
         if self.channel.channel == "none" or self.channel.simulated:
             raise SettingError(
-                "a real federation needs channel 'secure-sum', or 'readable' by name, not "
-                f"'{self.channel.channel}'."
+                "a real federation needs channel 'secure-sum', or 'readable' by name, in a ring of 24 or 32 "
+                f"bits, not '{self.channel.channel}' in {self.channel.ring}."
             )
         if each and self.channel.channel != "readable":
             raise SettingError(

@@ -177,7 +177,9 @@ class FederationTerms:
             raise RefusedError("malformed", f"the channel of the terms cannot be used: {error}") from None
         if settings.simulated:
             raise RefusedError(
-                "malformed", f"the channel of a real federation is a secure sum, but is '{settings.channel}'."
+                "malformed",
+                "the channel of a real federation is a secure sum in a ring of 24 or 32 bits, but is "
+                f"'{settings.channel}' in {settings.ring}.",
             )
         return settings
 
