@@ -59,14 +59,15 @@ class CohortRound:
     workers: int = 1
     chain: CompiledChannel | None = None  # the channel of the phase; None: updates are added as they are
     weights: Floats | None = None  # (cohort,) each client's whole update is multiplied by its own; None: by one
-    whole: bool = False  # whether it is one block of a larger cohort, whose other blocks are added elsewhere
 
     @property
     def bounds(self) -> Longs:
-        """Where the blocks of a floating-point sum begin, and the end: each is added up by itself, then all."""
-        return np.array(
-            parts_of(len(self.clients), 1 if self.whole else blocks_of(len(self.clients))), np.int64
-        )
+        """Where the blocks of a floating-point sum begin, and the end: each is added up by itself, then all.
+
+        A shard of a federation is one block, and is added to the others elsewhere.
+        """
+        alone = self.people.clients == self.info.clients
+        return np.array(parts_of(len(self.clients), blocks_of(len(self.clients)) if alone else 1), np.int64)
 
     @property
     def everyone(self) -> bool:

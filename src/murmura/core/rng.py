@@ -69,10 +69,10 @@ def _block(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, i
     return c0, c1, c2, c3
 
 
-def client_secrets(seed: int, clients: int) -> Words:
-    """The secret of every client of a simulation: (clients, 2)."""
+def client_secrets(seed: int, clients: int, first: int = 0) -> Words:
+    """The secret of so many clients of a simulation, from the first on: (clients, 2)."""
     counter = np.zeros((clients, 4), np.uint32)
-    counter[:, 0] = np.arange(clients)
+    counter[:, 0] = np.arange(first, first + clients)
     return np.ascontiguousarray(philox(counter, _seed_key(seed))[:, :2])
 
 

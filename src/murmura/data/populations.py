@@ -7,7 +7,7 @@ A folder holds `population.json` and, for each range of clients, one `.npy` file
     <first client>.value.npy    (rows,) float64      only where one differs from 1
     <first client>.consent.npy  (rows,) float64      only where one differs from 1: `history.consent`
     <first client>.time.npy     (rows,) int64        seconds since 1970, only where known
-    <first client>.person.npy   (rows,) int32        the owner's place in her group, only where clients are groups
+    <first client>.person.npy   (rows,) int32        the owner's place in her group, where clients are groups
     <first client>.secret.npy   (clients, 2) uint32  only where they do not follow from the seed of a training
     <first client>.statistics.npy (clients,) bool    only where someone takes no part in sums about people
     counts.npy                  (items,) int64       how often each item occurs
@@ -209,7 +209,8 @@ def joined(parts: list[Rows]) -> Rows:
 def _column(rows: Rows, name: str) -> NDArray[Any]:
     """A column that other parts have; it is left out only where it is 1 everywhere."""
     size = len(rows.item) if name in ROW_COLUMNS else rows.clients
-    return rows.columns.get(name, np.ones(size, np.bool_))
+    column: NDArray[Any] = rows.columns.get(name, np.ones(size, np.bool_))
+    return column
 
 
 def _refuse_unfit(rows: Rows, items: int) -> None:
