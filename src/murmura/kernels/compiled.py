@@ -1,11 +1,24 @@
 """The one place that knows the compiler."""
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar, cast, overload
 
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compile_target() -> str:
+    """What loops are compiled for here: machines of another target may round sums of training otherwise."""
+    from llvmlite import binding
+
+    chosen, features = (getattr(numba.config, name) for name in ("CPU_NAME", "CPU_FEATURES"))
+    name = chosen or binding.get_host_cpu_name()
+    if features is None:
+        features = "" if chosen else binding.get_host_cpu_features().flatten()
+    return f"{name} {hashlib.sha256(features.encode()).hexdigest()[:8]}, numba {numba.__version__}"
+
 
 # What `fast` lets the compiler do: sum a row in several lanes at once and fuse a multiply with an add.
 # NaN, infinity and signed zero keep their meaning; a result moves by at most n rounding errors of a sum of n.

@@ -128,6 +128,6 @@ def _refuse(f: Federation) -> None:
         raise SettingError("what leaves single clients is not shown by shards; record or lie in process.")
     if isinstance(f.plan.algorithm, Weighted):
         raise SettingError(
-            f"{f.plan.algorithm.name} weighs clients by floating-point sums over all of them, which have another "
-            "order in shards; train it in process."
+            f"{f.plan.algorithm.name} weighs clients by floating-point sums over all of them, which have "
+            "another order in shards; train it in process."
         )

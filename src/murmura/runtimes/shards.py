@@ -16,26 +16,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import TRAFFIC, fractions, histogram
 from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.contract import Total
+from murmura.core.contract import ServerState, Total
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Rng, client_secrets
 from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
-from murmura.core.update import RunningSum
+from murmura.core.update import Arrays, RunningSum
 from murmura.data.populations import PopulationFiles, Rows
 from murmura.engine.archive import group, prefixed
 from murmura.engine.federation import Federation, first_states, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.model_downloads import NONE, ModelDownloads
 from murmura.runtimes.shard_plan import NOBODY, Partial, RawSums, Server, ShardPlan, State
+
+A = TypeVar("A", bound=NDArray[Any])
 
 
 def load(plan: ShardPlan, population: str, first: int, last: int) -> Rows:
@@ -57,20 +60,25 @@ def load(plan: ShardPlan, population: str, first: int, last: int) -> Rows:
 
 
 def population(plan: ShardPlan, rows: Rows) -> Population:
-    """The clients as compiled loops take them: columns that are not stored are written out."""
-    ones: Floats = np.ones(len(rows.item))
-    value, consent = (ones if column is None else np.asarray(column) for column in (rows.value, rows.consent))
+    """The clients as compiled loops take them: columns that are not stored are written out.
+
+    Compiled loops tell arrays that can be written from others, so these are as one process has them: loops for
+    the other kind would be compiled anew.
+    """
+    value, consent = (
+        np.ones(len(rows.item)) if column is None else np.array(column) for column in (rows.value, rows.consent)
+    )
     assert rows.secret is not None
     return Population(
-        rows.start,
-        np.asarray(rows.item),
-        value,
+        _frozen(rows.start),
+        _frozen(rows.item),
+        _frozen(value),
         consent,
-        np.asarray(rows.secret),
+        np.array(rows.secret),
         per_round=plan.consent.disclosure == "per-item-per-round",
-        person=rows.person,
-        statistics=rows.statistics,
-        time=rows.time,
+        person=None if rows.person is None else np.asarray(rows.person),
+        statistics=None if rows.statistics is None else np.asarray(rows.statistics),
+        time=None if rows.time is None else np.asarray(rows.time),
     )
 
 
@@ -207,20 +215,33 @@ def _here(rows: Rows, first: int, called: Ints | None) -> Ints:
 
 def _federation(plan: ShardPlan, rows: Rows | None, state: State, server: Server) -> Federation:
     """The federation of one shard, in arrays of its own; without rows, the server's side."""
-    now = plan.after(server.state.model)
+    at_server = ServerState(_own(server.state.model), _own(server.state.private))
+    now = plan.after(at_server.model)
     mine = now.of(NOBODY if rows is None else population(plan, rows))
     kept = {name: np.array(array) for name, array in state.items()}
     tally = Tally.empty(mine.people, plan.info.items)
     if rows is not None:
         tally.sent, tally.disclosed = kept["tally.sent"], kept["tally.disclosed"]
     kernel = None if rows is None else plan.runtime.kernel_for(plan.algorithm, now.through)
-    f = Federation(mine, server.state, group(kept, "states"), tally, kernel, counted=group(kept, "counted"))
+    f = Federation(mine, at_server, group(kept, "states"), tally, kernel, counted=group(kept, "counted"))
     if server.versions is not None:
         fetched = kept.get("held.fetched", np.zeros(0, np.int64))
         if rows is not None and kept["held.series"][0] != server.series:
             fetched = np.full_like(fetched, NONE)
         f.held = ModelDownloads(server.versions, fetched)
     return f
+
+
+def _frozen(array: A) -> A:
+    """The same memory, read-only and not mapped for whoever asks."""
+    plain = np.asarray(array).view()
+    plain.flags.writeable = False
+    return plain  # type: ignore[return-value]
+
+
+def _own(arrays: Arrays) -> Arrays:
+    """The same, in arrays that can be written: what came from another process cannot."""
+    return {name: array if array.flags.writeable else np.array(array) for name, array in arrays.items()}
 
 
 def _kept(f: Federation, server: Server) -> State:

@@ -24,6 +24,7 @@ from murmura.core.rng import Rng, client_secrets
 from murmura.core.update import UpdateObserver
 from murmura.data.groups import ClientGroups, groups_of_file, random_groups
 from murmura.engine.federated_model import FederatedModel
+from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit
 from murmura.engine.itinerary import Itinerary
 from murmura.engine.plan import Plan, federation_info, refuse_unfit
@@ -35,7 +36,7 @@ class FederatedMethod(Method):
     """A federated method with its settings, ready to be fitted on the users of a data set."""
 
     preset: ConfiguredPreset
-    runtime: InProcess = field(default_factory=InProcess)
+    runtime: Runtime = field(default_factory=InProcess)
 
     def __post_init__(self) -> None:
         if (groups := self.preset.grouping()) is not None:
