@@ -6,10 +6,12 @@ shards. Where the population is too large for one process, `ShardedTraining` is 
 
 from __future__ import annotations
 
-import tempfile
+import shutil
+import weakref
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 
@@ -64,13 +66,11 @@ class _Work:
 
     federation: Federation
     training: ShardedTraining
-    place: tempfile.TemporaryDirectory[str]
 
     @staticmethod
     def begin(cluster: Cluster, f: Federation) -> _Work:
         _refuse(f)
-        place = tempfile.TemporaryDirectory(prefix="murmura-shards-", dir=cluster.folder)
-        folder, plan = Path(place.name), f.full_plan
+        folder, plan = Path(mkdtemp(prefix="murmura-shards-", dir=cluster.folder)), f.full_plan
         held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
         mode = Consent(disclosure=plan.choices.mode)
         known = ShardPlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
@@ -81,7 +81,9 @@ class _Work:
         if f.rounds:
             server, states = _parts(f, training.bounds)
             training.take_up(f.rounds, server, states)
-        return _Work(f, training, place)
+        work = _Work(f, training)
+        weakref.finalize(work, shutil.rmtree, folder)
+        return work
 
     def bring_back(self) -> None:
         """The federation as the shards have left it."""
