@@ -29,7 +29,7 @@ RING: dict[str, tuple[str, dict[str, Any]]] = {
     "co-occurrence": ("fed-ease", {"pi": 0.8}),
     "co-occurrence in parts": ("fed-item-knn", {"parts": 2, "minimum_cohort": 10}),
     "ckgflex": ("ckgflex", {"rounds": 2, "clients": "all", **CHANNEL}),
-    "plain loop": ("fedmf", {"rounds": 1, **CHANNEL}),
+    "plain loop": ("fedmf", {"rounds": 1, "minimum_cohort": 10, **CHANNEL}),
 }
 FLOATS: dict[str, tuple[str, dict[str, Any]]] = {
     "pfpl+": ("pfpl+", {"rounds": 2, "pi": 0.7}),
