@@ -110,9 +110,7 @@ def test_a_killed_driver_goes_on_from_its_files(number: int, expected: str, tmp_
 
 @pytest.mark.skipif(not ALL, reason="in make test-cluster")
 @pytest.mark.parametrize("number", [3, 20])
-def test_a_killed_scheduler_is_said_and_the_next_one_goes_on(
-    number: int, expected: str, tmp_path: Path
-) -> None:
+def test_after_a_killed_scheduler_the_next_one_goes_on(number: int, expected: str, tmp_path: Path) -> None:
     [port] = free_ports(1)
     machines = started(port)
     try:
@@ -131,9 +129,8 @@ def test_a_killed_scheduler_is_said_and_the_next_one_goes_on(
         ended(machines)
 
 
-def test_refuses_workers_that_compile_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    if not ALL:
-        pytest.skip("in make test-cluster")
+@pytest.mark.skipif(not ALL, reason="in make test-cluster")
+def test_refuses_workers_that_compile_otherwise(tmp_path: Path) -> None:
     [port] = free_ports(1)
     machines = started(port, {}, {"NUMBA_CPU_NAME": "generic"})
     try:

@@ -135,7 +135,7 @@ def _local(where: str) -> LocalCluster:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",  # its HTTP server, wherever there is room
         memory_limit=0,
         silence_logs=50,
     )
