@@ -17,6 +17,7 @@ import numpy as np
 
 from murmura.aggregation.weighted import Weighted
 from murmura.channel.ledger import TRAFFIC
+from murmura.core.archive import group, prefixed
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, Phase
 from murmura.core.errors import SettingError
@@ -24,7 +25,6 @@ from murmura.core.kernel import Kernel
 from murmura.core.population import Population
 from murmura.core.tally import Tally
 from murmura.data.populations import Rows, write_population
-from murmura.engine.archive import group, prefixed
 from murmura.engine.federation import Federation
 from murmura.runtimes import shard_files
 from murmura.runtimes.inprocess import InProcess

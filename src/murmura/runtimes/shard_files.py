@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from murmura.channel.ledger import TRAFFIC
+from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.contract import ServerState
 from murmura.core.errors import RunError
 from murmura.core.files import whole_file, write_whole
 from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
-from murmura.engine.archive import group, prefixed, read_archive, write_archive
 from murmura.engine.federation import Federation
 from murmura.runtimes.shard_plan import NOBODY, Server, ShardPlan, State
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from murmura.channel.consent import ConsentChoices
 from murmura.channel.ledger import TRAFFIC, fractions, histogram
+from murmura.core.archive import group, prefixed
 from murmura.core.arrays import Floats, Ints, Longs
 from murmura.core.contract import ServerState, Total
 from murmura.core.interactions import Interactions, Vocabulary
@@ -32,7 +33,6 @@ from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, RunningSum
 from murmura.data.populations import PopulationFiles, Rows
-from murmura.engine.archive import group, prefixed
 from murmura.engine.federation import Federation, first_states, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.model_downloads import NONE, ModelDownloads
