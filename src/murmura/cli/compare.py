@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.clusters import cluster_at
 from murmura.cli.console import progress, say, table, tell
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
     from murmura.core.progress import Progress
+    from murmura.engine.federation import Runtime
     from murmura.studies.compare import Comparison, EntryMeans
 
 Models = dict[str, dict[str, Any]]  # label -> name and settings
@@ -38,6 +40,8 @@ def compare(
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
     as_json: options.Json = False,
 ) -> None:
@@ -70,8 +74,9 @@ def compare(
     if len(orders) > 1 and days is None:
         say("no model here uses the order of times, so both orders are one; it is run once.")
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
-    lines = run(plan, folder, workers, as_json)
-    hidden = run(days, folder / BESIDE, workers, as_json) if days else []
+    with cluster_at(cluster, cluster_tls, folder) as carried:
+        lines = run(plan, folder, workers, as_json, carried)
+        hidden = run(days, folder / BESIDE, workers, as_json, carried) if days else []
     if not as_json:
         show(plan, lines, hidden)
     say(f"run folder: {folder}   (murmura report {folder})")
@@ -112,14 +117,18 @@ def _from_file(
     return made, read.whole_protocol, models, read.workers
 
 
-def run(plan: Comparison, folder: Path, workers: int, as_json: bool = False) -> list[EntryMeans]:
+def run(
+    plan: Comparison, folder: Path, workers: int, as_json: bool = False, runtime: Runtime | None = None
+) -> list[EntryMeans]:
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all
 
     rules = plan.prepared.protocol
     said: dict[str, Any] = {} if rules.order == "real" else {"order": rules.order}
     said |= {} if rules.sampled is None else rules.sampled.flat()
-    return collect(lambda bar: compare_all(plan, folder, workers=workers, progress=bar), as_json, said)
+    return collect(
+        lambda bar: compare_all(plan, folder, workers=workers, progress=bar, runtime=runtime), as_json, said
+    )
 
 
 def collect(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.clusters import cluster_at
 from murmura.cli.console import progress, say
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def fit(
         int | None,
         typer.Option("--checkpoint-every", min=1, help="Rounds between saves (federated); default: an epoch."),
     ] = None,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
 ) -> None:
     """Fit one model and write its run folder: model and recommendations. The test part stays closed.
@@ -57,8 +60,8 @@ def fit(
     cut = options.changed_protocol(read.whole_protocol, split, candidates)
     read = changed(read, protocol=options.one_order(cut, order), split=None, candidates=None)
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
-    with progress() as listener:
-        fit_run(read, Path(folder), listener, checkpoint_every)
+    with cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
+        fit_run(read, folder, listener, checkpoint_every, carried)
     say(f"run folder: {folder}   (murmura evaluate {folder})")
 
 

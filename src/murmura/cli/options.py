@@ -119,6 +119,18 @@ Set = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results do not depend on it.")]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        "--cluster",
+        metavar="WHERE",
+        help="Rounds of federated methods on Dask workers: local:2, or a scheduler's address (tcp://host:8786).",
+    ),
+]
+ClusterTls = Annotated[
+    Path | None,
+    typer.Option("--cluster-tls", metavar="FOLDER", help="ca.pem, cert.pem and key.pem for a tls:// cluster."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line on stdout.")]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]

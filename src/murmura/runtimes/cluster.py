@@ -16,20 +16,23 @@ from tempfile import mkdtemp
 import numpy as np
 
 from murmura.aggregation.weighted import Weighted
+from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.ledger import TRAFFIC
 from murmura.core.archive import group, prefixed
 from murmura.core.consent import Consent
 from murmura.core.contract import Algorithm, Phase
 from murmura.core.errors import SettingError
+from murmura.core.interactions import Interactions
 from murmura.core.kernel import Kernel
 from murmura.core.population import Population
 from murmura.core.tally import Tally
 from murmura.data.populations import Rows, write_population
 from murmura.engine.federation import Federation
+from murmura.engine.plan import federation_info
 from murmura.runtimes import shard_files
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.shard_plan import Server, ShardPlan, State
-from murmura.runtimes.sharded_training import SHARD, ShardedTraining
+from murmura.runtimes.sharded_training import SHARD, ShardedTraining, refuse_unfit
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
 
@@ -51,6 +54,13 @@ class Cluster:
         """The compiled path, as in process."""
         return InProcess().kernel_for(algorithm, through)
 
+    def check(self, preset: ConfiguredPreset, train: Interactions) -> None:
+        """Refuse what shards cannot add up, before any work."""
+        algorithm = preset.algorithm()
+        _refuse_weights(algorithm)
+        info = federation_info(algorithm, train)
+        refuse_unfit(ShardPlan(algorithm, info, preset.schedule(), channel=preset.channel_settings()))
+
     def run(self, federation: Federation, rounds: range) -> None:
         """Run these rounds over the shards, and bring back what they left."""
         f, work = federation, self._work
@@ -70,7 +80,7 @@ class _Work:
     @staticmethod
     def begin(cluster: Cluster, f: Federation) -> _Work:
         _refuse(f)
-        folder, plan = Path(mkdtemp(prefix="murmura-shards-", dir=cluster.folder)), f.full_plan
+        folder, plan = Path(mkdtemp(prefix=".murmura-shards-", dir=cluster.folder)), f.full_plan
         held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
         mode = Consent(disclosure=plan.choices.mode)
         known = ShardPlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
@@ -128,8 +138,12 @@ def _refuse(f: Federation) -> None:
     """Refuse what only the process that visits a client can see."""
     if f.record is not None or f.record_sums is not None or f.liars is not None:
         raise SettingError("what leaves single clients is not shown by shards; record or lie in process.")
-    if isinstance(f.plan.algorithm, Weighted):
+    _refuse_weights(f.plan.algorithm)
+
+
+def _refuse_weights(algorithm: Algorithm) -> None:
+    if isinstance(algorithm, Weighted):
         raise SettingError(
-            f"{f.plan.algorithm.name} weighs clients by floating-point sums over all of them, which have "
+            f"{algorithm.name} weighs clients by floating-point sums over all of them, which have "
             "another order in shards; train it in process."
         )

@@ -28,6 +28,7 @@ from murmura.engine.federation import Runtime
 from murmura.engine.fit import Watch, fit
 from murmura.engine.itinerary import Itinerary
 from murmura.engine.plan import Plan, federation_info, refuse_unfit
+from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.inprocess import InProcess
 
 
@@ -137,6 +138,8 @@ class FederatedMethod(Method):
 
     def _refuse_unfit(self, train: Interactions, seed: int) -> None:
         refuse_unfit(self.preset.algorithm(), train)
+        if isinstance(self.runtime, Cluster):
+            self.runtime.check(self.preset, train)
         if self.groups(train, seed) is not None and len(train) and not np.ptp(train.value):
             raise DataError(
                 f"{self.name} learns from ratings, but all {len(train)} of them are {train.value[0]:g}; take a "

@@ -22,12 +22,21 @@ from murmura.engine.experiment import (
     record_reasons,
     record_training,
 )
+from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.runs.comparison import run_name
 from murmura.runs.sweep import mean
-from murmura.studies.methods import TWINS, few_people, kept_settings, method, name_and_settings, whole_settings
+from murmura.studies.methods import (
+    TWINS,
+    carried_by,
+    few_people,
+    kept_settings,
+    method,
+    name_and_settings,
+    whole_settings,
+)
 from murmura.studies.order import order_users, record_order
 from murmura.studies.settings_source import record_rule, source_of_settings
 from murmura.studies.size_rule import Sizes, by_rule
@@ -114,18 +123,30 @@ class Comparison:
 
 
 def compare(
-    plan: Comparison, folder: Path, *, workers: int = 1, progress: Progress = SILENT
+    plan: Comparison,
+    folder: Path,
+    *,
+    workers: int = 1,
+    progress: Progress = SILENT,
+    runtime: Runtime | None = None,
 ) -> Generator[EntryMeans, None, None]:
-    """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated."""
+    """Run every entry with every seed; finished runs of the same configuration in `folder` are not repeated.
+
+    `runtime` carries the rounds of federated methods, by default this process.
+    """
     with locked(folder):
-        yield from run_entries(plan, folder, workers, progress)
+        yield from run_entries(plan, folder, workers, progress, runtime)
 
 
 def run_entries(
-    plan: Comparison, folder: Path, workers: int = 1, progress: Progress = SILENT
+    plan: Comparison,
+    folder: Path,
+    workers: int = 1,
+    progress: Progress = SILENT,
+    runtime: Runtime | None = None,
 ) -> Generator[EntryMeans, None, None]:
     """What `compare` does, for whoever holds the folder's lock."""
-    ready = [checked_method(entry, plan) for entry in plan.entries]  # refused before any work
+    ready = [checked_method(entry, plan, runtime) for entry in plan.entries]  # refused before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_json("data.json", plan.prepared.describe())
     whole.write_json("environment.json", environment())
@@ -144,10 +165,10 @@ def run_entries(
             )
 
 
-def checked_method(entry: ComparisonEntry, plan: Comparison) -> Method:
+def checked_method(entry: ComparisonEntry, plan: Comparison, runtime: Runtime | None = None) -> Method:
     """The method of an entry; what it refuses of its settings or of the data is said under its label."""
     with said_of(entry.label):
-        made = method(entry.model, entry.settings)
+        made = carried_by(runtime, method(entry.model, entry.settings))
         made.check(plan.prepared.split.train, plan.seed)
     return made
 

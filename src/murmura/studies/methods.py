@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -20,6 +21,7 @@ from murmura.core.model import Model
 from murmura.core.plugins import unknown_name
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict, from_dict
+from murmura.engine.federation import Runtime
 from murmura.engine.protocol_text import SPLIT, taken_apart, with_order
 
 AT_PI = ":pi="  # in the name of settings that are kept for a pi of their own
@@ -120,6 +122,15 @@ def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
         return simulated(name, settings, workers)
     centralised: Method = from_dict(method_class(name), settings)
     return centralised
+
+
+def carried_by(runtime: Runtime | None, ready: Method) -> Method:
+    """The method with its rounds carried by a runtime; a centralised one has none. None changes nothing."""
+    from murmura.runtimes.simulation import FederatedMethod
+
+    if runtime is None or not isinstance(ready, FederatedMethod):
+        return ready
+    return replace(ready, runtime=runtime)
 
 
 def fit(

@@ -15,11 +15,12 @@ from murmura.core.ranked_lists import RankedLists
 from murmura.core.settings import as_dict
 from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
+from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.config import FitConfig, check_config, refuse_other_data
-from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
+from murmura.studies.methods import carried_by, few_people, kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
 
 MODEL = "model.npz"
@@ -27,18 +28,22 @@ LISTED = 100  # items kept per user, enough for every usual cut-off
 
 
 def fit_run(
-    config: FitConfig, folder: Path, progress: Progress = SILENT, checkpoint_every: int | None = None
+    config: FitConfig,
+    folder: Path,
+    progress: Progress = SILENT,
+    checkpoint_every: int | None = None,
+    runtime: Runtime | None = None,
 ) -> Run:
     """Fit, keep the model and the lists. A finished fit in the same folder is not repeated.
 
     A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
-    from there when the same call is made again, and ends with the same bytes.
+    from there when the same call is made again, and ends with the same bytes. `runtime` carries its rounds.
     """
     config = config.whole()
     prepared, settings = prepare_run(config)
     name = str(config.model["name"])
     with said_of(name):
-        ready = method(name, settings, config.workers)
+        ready = carried_by(runtime, method(name, settings, config.workers))
         ready.check(prepared.split.train, config.seed)
     with locked(folder):
         run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
