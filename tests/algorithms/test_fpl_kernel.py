@@ -1,5 +1,6 @@
 """The compiled path of FPL on arbitrary small federations: the plain loop's draws, rows, tally and values."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -124,3 +125,14 @@ def test_triples_are_uniform_over_own_items_and_over_the_others() -> None:
     assert np.abs(positives - n / 3).max() < 4 * np.sqrt(n * (1 / 3) * (2 / 3))
     others = np.setdiff1d(listed, own)
     assert np.abs(negatives[others] - n / 7).max() < 4 * np.sqrt(n * (1 / 7) * (6 / 7))
+
+
+def test_the_tables_of_own_items_have_one_budget_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    gc.collect()
+    taken = sum(table.nbytes for table in kernel._TABLES.values())
+    monkeypatch.setattr(kernel, "BITS", taken + 3 * 8 * 10)
+    first = kernel._own_table(10, 2)
+    assert first.shape == (10, 2)
+    assert kernel._own_table(10, 2).size == 0  # a second one has no room
+    del first
+    assert kernel._own_table(10, 2).shape == (10, 2)

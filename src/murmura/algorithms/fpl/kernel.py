@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
     from murmura.algorithms.fpl.fpl import FPL
 
 Values = NDArray[Any]
-BITS = 2**28  # bytes the table of own items may take; above it they are searched
+BITS = 2**28  # bytes all tables of own items of a process may take; what is beyond is searched
+_LOCK, _TABLES = threading.Lock(), weakref.WeakValueDictionary[int, NDArray[np.uint64]]()
 
 
 class FPLKernel(Kernel):
@@ -187,6 +190,7 @@ class FPLKernel(Kernel):
 
     def _at(self, info: FederationInfo, people: Population, workers: int) -> _Room:
         if self._room is None or self._room.population is not people or self._room.workers != workers:
+            self._room = None  # its table first, so that there is room for the next
             self._room = _Room(self.algorithm, info, people, workers)
         return self._room
 
@@ -256,12 +260,24 @@ def disclosed_of(tally: Tally) -> Disclosed:
     return Disclosed(tally.sent, tally.disclosed, tally.item_rows)
 
 
+def _own_table(clients: int, words: int) -> NDArray[np.uint64]:
+    """Room to mark everyone's items, a bit each; none where the tables of this process would take too much.
+
+    Shards are trained side by side and one after the other, each with a table of its own: it is the process
+    that has a budget. Results do not depend on it.
+    """
+    with _LOCK:
+        taken = sum(table.nbytes for table in _TABLES.values())
+        fits = taken + clients * words * 8 <= BITS
+        table = np.zeros((clients if fits else 0, words if fits else 0), np.uint64)
+        _TABLES[id(table)] = table
+    return table
+
+
 def flat_population(info: FederationInfo, people: Population) -> FlatPopulation:
     """The population as compiled loops take it, with a table of own items where it fits."""
-    words = (info.items + 63) // 64
-    fits = people.clients * words * 8 <= BITS
-    own = np.zeros((people.clients if fits else 0, words if fits else 0), np.uint64)
-    if fits:
+    own = _own_table(people.clients, (info.items + 63) // 64)
+    if own.size:
         mark_own(people.start, people.item, own)
     everything = bool((people.consent == 1.0).all())
     fractional = not everything and not np.isin(people.consent, (0.0, 1.0)).all()
