@@ -35,6 +35,7 @@ NAMES = (
     "protections:paillier",
     *(f"sums:{part}" for part in ("device", "solve", "fit")),
     "scale",
+    *(f"cluster:{part}" for part in ("round", "wall", "driver", "sizes")),
     *(f"trust:{part}" for part in ("device", "seed", "vector")),
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )

@@ -10,7 +10,7 @@ import math
 import resource
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -68,7 +68,7 @@ def train(data: Interactions) -> tuple[float, float, Any]:
 def measure(clients: int, items: int, file: Path) -> Row:
     """Load one size and train on it; meant for a process of its own."""
     train(crowd())  # compiled before anything is timed
-    idle = _peak_gb()
+    idle = peak_gb()
     with np.load(file) as kept:
         user, item = kept["user"], kept["item"]
     people, things = (Vocabulary(np.arange(n, dtype=np.int64)) for n in (clients, items))
@@ -78,11 +78,11 @@ def measure(clients: int, items: int, file: Path) -> Row:
     assert totals["visits"] == clients, "every client took part"
     assert totals["rows_up"] > TRIPLES * clients, "every client sent its negatives and some positives"
     assert np.isfinite(fitted.model["Q"]).all()
-    peak = _peak_gb()
+    peak = peak_gb()
     return Row(clients, len(data), seconds, cpu, peak, peak - idle, totals["bytes_up"] / 1e6)
 
 
-def exponent(rows: list[Row], of: Callable[[Row], float]) -> float:
+def exponent(rows: Sequence[Any], of: Callable[[Any], float]) -> float:
     """The slope of log(value) over log(clients)."""
     slope, _ = np.polyfit([math.log(r.clients) for r in rows], [math.log(of(r)) for r in rows], 1)
     return float(slope)
@@ -94,19 +94,19 @@ def run(sizes: tuple[int, ...] = CLIENTS, items: int = ITEMS) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for clients in sizes:
             file = Path(folder) / f"{clients}.npz"
-            _alone(make, clients, items, file)
-            rows.append(_alone(measure, clients, items, file))
+            alone(make, clients, items, file)
+            rows.append(alone(measure, clients, items, file))
             file.unlink()
     return rows
 
 
-def _alone(work: Callable[..., Any], *arguments: Any) -> Any:
+def alone(work: Callable[..., Any], *arguments: Any) -> Any:
     """In a new process, whose memory goes with it."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
 
 
-def _peak_gb() -> float:
+def peak_gb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
 
 

@@ -42,7 +42,11 @@ PEOPLE = 700
 def fitted(case: tuple[str, dict[str, Any]], runtime: Runtime, **more: Any) -> FederatedModel:
     name, settings = case
     data = crowd(PEOPLE, 30)
-    rated = replace(data, value=1.0 + data.item % 5) if name.startswith("fed") and "-" not in name else data
+    rated = (
+        replace(data, value=(1 + data.item % 5).astype(np.float64))
+        if name.startswith("fed") and "-" not in name
+        else data
+    )
     return FederatedMethod(algorithm(name)(**settings), runtime).fit(rated, 5, **more)
 
 

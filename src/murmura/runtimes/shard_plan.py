@@ -19,6 +19,8 @@ from murmura.core.row_versions import RowVersions
 from murmura.core.schedule import Schedule
 from murmura.core.tally import Tally
 from murmura.core.update import Arrays, Update
+from murmura.data.populations import PopulationFiles
+from murmura.engine.plan import with_used_features
 from murmura.engine.round_plan import RoundPlan
 from murmura.runtimes.inprocess import InProcess
 
@@ -60,6 +62,15 @@ class ShardPlan(RoundPlan):
         known = ("itinerary", "chains", "noise", "server_secret")
         vars(mine).update({name: vars(self)[name] for name in known if name in vars(self)})
         return mine
+
+
+def population_info(algorithm: Algorithm, population: PopulationFiles) -> FederationInfo:
+    """What every machine knows of a federation of the clients of a population on disk."""
+    counts = population.counts
+    listed = np.flatnonzero(counts).astype(np.int32)
+    info = FederationInfo(population.items, listed, population.clients, population.rows, counts=counts)
+    info = with_used_features(algorithm, info)
+    return replace(info, counts=None) if algorithm.releases_counts else info
 
 
 @dataclass(frozen=True, eq=False)
