@@ -6,7 +6,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check -q
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-.PHONY: demo federation quick test test-all test-neural test-faults test-properties check lint types imports bench docs site clean
+.PHONY: demo federation quick test test-all test-neural test-cluster test-faults test-properties check lint types imports bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -28,6 +28,10 @@ test-all: check
 
 test-neural: $(VENV)/.neural
 	HYPOTHESIS_PROFILE=all $(PYTEST) tests/neural
+
+# Every kill of a cluster: workers in each kind of task, all of them, the scheduler, the driver.
+test-cluster: $(VENV)/.test
+	MURMURA_CLUSTER_KILLS=all $(PYTEST) tests/runtimes/test_dask.py
 
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
@@ -74,11 +78,11 @@ $(VENV)/.federation: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test]'
+	$(PIP) install -e '.[cluster,demo,graphs,images,report,search,serve,test]'
 	touch $@
 
 $(VENV)/.neural: $(VENV)/.test
-	$(PIP) install -e '.[demo,graphs,images,report,search,serve,test,neural]'
+	$(PIP) install -e '.[cluster,demo,graphs,images,report,search,serve,test,neural]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
@@ -86,7 +90,7 @@ $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -e '.[demo,graphs,he,images,report,search,serve,test,neural,bench]'
+	$(PIP) install -e '.[cluster,demo,graphs,he,images,report,search,serve,test,neural,bench]'
 	touch $@
 
 clean:

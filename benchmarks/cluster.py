@@ -16,7 +16,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,13 @@ def _cpu() -> float:
 
 
 def _one(where: str) -> Work:
-    return cache(partial(run, (where,), (CLIENTS,), ITEMS))  # once is enough: it states its own time
+    return _after_the_first(partial(run, (where,), (CLIENTS,), ITEMS))
+
+
+def _after_the_first(work: Work) -> Work:
+    """The first call is nobody's: every measurement compiles before it begins."""
+    calls = count()
+    return lambda: work() if next(calls) else None
 
 
 def judge_pair(ours: list[Round], theirs: list[Round]) -> tuple[str, str]:
@@ -176,7 +183,7 @@ BENCHMARKS = {
         goal=round(1 / OVERHEAD, 2),
         judge=judge_pair,
         timed=_cpu_of,
-        rounds=1,
+        rounds=3,
     ),
     "wall": Benchmark(
         title=f"a round of {CLIENTS:,} clients in shards, two Dask workers, wall seconds on a quiet machine",
@@ -186,11 +193,11 @@ BENCHMARKS = {
         goal=round(1 / FASTER, 2),
         judge=judge_pair,
         timed=lambda answer: float(answer[-1].seconds),
-        rounds=1,
+        rounds=3,
     ),
     "driver": Benchmark(
         title=f"memory of the driver of a round of {FEWER:,} and of {CLIENTS:,} clients",
-        ours=lambda: cache(partial(run, ("local:2",), (FEWER, CLIENTS), ITEMS)),
+        ours=lambda: _after_the_first(partial(run, ("local:2",), (FEWER, CLIENTS), ITEMS)),
         goal=120.0,
         judge=judge_driver,
         timed=_cpu_of,
@@ -198,7 +205,7 @@ BENCHMARKS = {
     ),
     "sizes": Benchmark(
         title=f"a round of {SIZES[-1]:,} clients, {MORE_ITEMS:,} items, in one process",
-        ours=lambda: cache(partial(run, ("",), SIZES, MORE_ITEMS)),
+        ours=lambda: _after_the_first(partial(run, ("",), SIZES, MORE_ITEMS)),
         goal=600.0,
         judge=judge_sizes,
         timed=_cpu_of,

@@ -37,6 +37,7 @@ from murmura.cli import (
     rounds,
     search,
     serve,
+    simulate,
     sweep,
 )
 from murmura.cli.console import CONSOLE, say
@@ -81,6 +82,7 @@ STUDIES = (
     search,
     blend,
     sweep,
+    simulate,
     recommend,
     report,
     audit,

@@ -222,6 +222,7 @@ def _refuse_unfit(rows: Rows, items: int) -> None:
     if rows.person is not None:
         return  # several people of a client may hold the same
     rising = np.diff(rows.item) > 0
-    rising[rows.start[1:-1][np.diff(rows.start)[1:] > 0] - 1] = True  # where another client begins
+    begins = rows.start[1:-1]
+    rising[begins[(begins > 0) & (begins < len(rows.item))] - 1] = True  # where another client begins
     if not rising.all():
         raise DataError("the items of a client must be ascending, each once, but are not; sort the rows.")

@@ -23,7 +23,7 @@ from murmura.runtimes import shard_files, shards
 from murmura.runtimes.shard_plan import Server, ShardPlan, State
 from murmura.runtimes.tasks import FAN_IN, Handle, SumTree, TaskEngine
 
-SHARD = 100_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
+SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
 
 
 @dataclass(eq=False)
@@ -42,11 +42,12 @@ class ShardedTraining:
 
     def __post_init__(self) -> None:
         refuse_unfit(self.plan)
+        self.folder = self.folder.resolve()  # machines that share it may work elsewhere
         self.bounds = shard_bounds(self.plan, self.shard)
         shard_files.write_plan(self.folder, self.plan)
         self._plan = self._submit(shard_files.read_plan, str(self.folder))
         self._rows = [
-            self._submit(shards.load, self._plan, str(self.population.folder), first, last, near=s)
+            self._submit(shards.load, self._plan, str(self.population.folder.resolve()), first, last, near=s)
             for s, (first, last) in enumerate(zip(self.bounds, self.bounds[1:]))
         ]
         self._called: Handle | None = None
@@ -60,8 +61,8 @@ class ShardedTraining:
             self._before = {name: sum(getattr(line, name) for line in self.lines) for name in TRAFFIC}
             self._restore()
 
-    def run(self, rounds: int) -> None:
-        """Go on until so many rounds are done."""
+    def run(self, rounds: int, told: Callable[[LedgerLine], None] | None = None) -> None:
+        """Go on until so many rounds are done; `told` hears of each when it is."""
         itinerary = self.plan.itinerary
         while self.rounds < rounds:
             at, ends = itinerary.at(self.rounds), self.rounds + 1
@@ -72,6 +73,8 @@ class ShardedTraining:
                 at = after
             self.rounds = ends
             self.lines.append(self._line())
+            if told is not None:
+                told(self.lines[-1])
             if keep:
                 self._cut_lineage()
 
