@@ -31,7 +31,7 @@ from murmura.engine.federation import Federation
 from murmura.engine.plan import federation_info
 from murmura.runtimes import shard_files
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import Server, ShardPlan, State
+from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
 from murmura.runtimes.sharded_training import SHARD, ShardedTraining, refuse_unfit
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
@@ -99,7 +99,7 @@ class _Work:
         """The federation as the shards have left it."""
         f, training = self.federation, self.training
         server, parts = training.server(), training.states()
-        kept: State = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        kept: ShardState = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         f.server, f.rounds = server.state, training.rounds
         f.plan = f.plan.after(server.state.model)
         f.states, f.counted = group(kept, "states"), group(kept, "counted")
@@ -116,15 +116,15 @@ def rows_of(people: Population) -> Rows:
     return Rows(people.start, people.item, *columns)
 
 
-def _parts(f: Federation, bounds: list[int]) -> tuple[Server, list[State]]:
+def _parts(f: Federation, bounds: list[int]) -> tuple[ShardServer, list[ShardState]]:
     """A federation as its server and its shards have it."""
     people, traffic = f.plan.people, {name: getattr(f.tally, name) for name in TRAFFIC}
     tally = Tally(np.zeros(0, np.uint8), np.zeros(0, np.int64), f.tally.item_rows, **traffic)
-    server = Server(f.server, tally, None if f.held is None else f.held.versions)
+    server = ShardServer(f.server, tally, None if f.held is None else f.held.versions)
     states = []
     for first, last in pairwise(bounds):
         rows, here = slice(people.start[first], people.start[last]), slice(first, last)
-        whose: State = {"sent": f.tally.sent[rows], "disclosed": f.tally.disclosed[here]}
+        whose: ShardState = {"sent": f.tally.sent[rows], "disclosed": f.tally.disclosed[here]}
         kept = {name: stack[here] for name, stack in f.states.items()}
         counted = {name: who[here] for name, who in f.counted.items()}
         state = prefixed(states=kept, tally=whose, counted=counted)

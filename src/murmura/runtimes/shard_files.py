@@ -24,7 +24,7 @@ from murmura.core.files import whole_file, write_whole
 from murmura.core.row_versions import RowVersions
 from murmura.core.tally import Tally
 from murmura.engine.federation import Federation
-from murmura.runtimes.shard_plan import NOBODY, Server, ShardPlan, State
+from murmura.runtimes.shard_plan import NOBODY, ShardPlan, ShardServer, ShardState
 
 CHECKPOINT, PLAN = "checkpoint.json", "plan.pickle"
 Saved = tuple[str, int, tuple[str, ...]]  # the folder, the shard and what it keeps
@@ -41,7 +41,7 @@ def read_plan(folder: str) -> ShardPlan:
     return plan
 
 
-def save_state(state: State, folder: str, shard: int) -> Saved:
+def save_state(state: ShardState, folder: str, shard: int) -> Saved:
     """Write what the clients of a shard keep; the same bytes whenever it is run again."""
     for name, array in state.items():
         with whole_file(_file(folder, shard, name)) as file:
@@ -49,7 +49,7 @@ def save_state(state: State, folder: str, shard: int) -> Saved:
     return folder, shard, tuple(state)
 
 
-def restore_state(saved: Saved) -> State:
+def restore_state(saved: Saved) -> ShardState:
     """What was written, mapped."""
     folder, shard, names = saved
     return {name: np.load(_file(folder, shard, name), mmap_mode="r") for name in names}
@@ -62,7 +62,7 @@ def saved_state(folder: str, shard: int) -> Saved:
     return folder, shard, tuple(name.removeprefix(start).removesuffix(".npy") for name in files)
 
 
-def save_server(server: Server, folder: str) -> dict[str, int]:
+def save_server(server: ShardServer, folder: str) -> dict[str, int]:
     """Write what the server has; tells the traffic so far."""
     traffic = {name: getattr(server.tally, name) for name in TRAFFIC}
     versions = server.versions
@@ -77,18 +77,18 @@ def save_server(server: Server, folder: str) -> dict[str, int]:
     return traffic
 
 
-def restore_server(plan: ShardPlan, folder: str) -> Server:
+def restore_server(plan: ShardPlan, folder: str) -> ShardServer:
     """What was written."""
     arrays, meta = read_archive(Path(folder) / "server.npz")
     state = ServerState(group(arrays, "model"), group(arrays, "private"))
     tally = Tally.empty(NOBODY, 0)
     tally = replace(tally, item_rows=group(arrays, "tally")["item_rows"], **meta["tally"])
     if meta["number"] < 0:
-        return Server(state, tally)
+        return ShardServer(state, tally)
     f = Federation(plan.after(state.model), state, {}, tally)
     begun = RowVersions.first(f.downloads, plan.info.listed)
     versions = replace(begun, number=meta["number"], last=group(arrays, "last"))
-    return Server(state, tally, versions, meta["series"])
+    return ShardServer(state, tally, versions, meta["series"])
 
 
 def write_checkpoint(folder: Path, rounds: int, told: dict[str, Any]) -> None:

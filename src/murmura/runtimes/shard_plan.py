@@ -24,7 +24,7 @@ from murmura.engine.plan import with_used_features
 from murmura.engine.round_plan import RoundPlan
 from murmura.runtimes.inprocess import InProcess
 
-State = dict[str, NDArray[Any]]  # what the clients of a shard keep, and what has left them
+ShardState = dict[str, NDArray[Any]]  # what the clients of a shard keep, and what has left them
 NOBODY = Population(
     np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0), np.zeros(0), np.zeros((0, 2), np.uint32)
 )
@@ -74,7 +74,7 @@ def population_info(algorithm: Algorithm, population: PopulationFiles) -> Federa
 
 
 @dataclass(frozen=True, eq=False)
-class Server:
+class ShardServer:
     """What the server has after an exchange, and what has left all clients so far."""
 
     state: ServerState
@@ -84,7 +84,7 @@ class Server:
 
 
 @dataclass(frozen=True, eq=False)
-class Partial:
+class PartialSum:
     """What the clients of some shards sent in one exchange, and what that moved."""
 
     sums: Longs | None  # (words,) of a channel, not yet modulo anything

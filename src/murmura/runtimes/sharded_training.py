@@ -20,7 +20,7 @@ from murmura.core.settings import as_dict
 from murmura.data.populations import PopulationFiles
 from murmura.engine.itinerary import Position
 from murmura.runtimes import shard_files, shards
-from murmura.runtimes.shard_plan import Server, ShardPlan, State
+from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
 from murmura.runtimes.tasks import FAN_IN, Handle, SumTree, TaskEngine
 
 SHARD = 250_000  # clients: with 20 rows each two seconds of work, beside which a task's own cost is small
@@ -78,16 +78,16 @@ class ShardedTraining:
             if keep:
                 self._cut_lineage()
 
-    def server(self) -> Server:
+    def server(self) -> ShardServer:
         """What the server has now."""
-        server: Server = self.tasks.gather([self._server])[0]
+        server: ShardServer = self.tasks.gather([self._server])[0]
         return server
 
-    def states(self) -> list[State]:
+    def states(self) -> list[ShardState]:
         """What the clients of every shard keep, mapped from the files of the last round."""
         return [shard_files.restore_state(self._saved(s)) for s in range(len(self._rows))]
 
-    def take_up(self, rounds: int, server: Server, states: list[State]) -> None:
+    def take_up(self, rounds: int, server: ShardServer, states: list[ShardState]) -> None:
         """Go on from what another runtime has left after so many rounds."""
         folder = self._at(rounds)
         traffic = shard_files.save_server(server, folder)

@@ -36,7 +36,7 @@ from murmura.data.populations import PopulationFiles, Rows
 from murmura.engine.federation import Federation, first_states, server_step
 from murmura.engine.itinerary import Position
 from murmura.engine.model_downloads import NONE, ModelDownloads
-from murmura.runtimes.shard_plan import NOBODY, Partial, RawSums, Server, ShardPlan, State
+from murmura.runtimes.shard_plan import NOBODY, PartialSum, RawSums, ShardPlan, ShardServer, ShardState
 
 A = TypeVar("A", bound=NDArray[Any])
 
@@ -82,7 +82,7 @@ def population(plan: ShardPlan, rows: Rows) -> Population:
     )
 
 
-def begin(plan: ShardPlan, rows: Rows) -> State:
+def begin(plan: ShardPlan, rows: Rows) -> ShardState:
     """What the clients keep before the first round."""
     mine = plan.of(population(plan, rows))
     kernel = mine.runtime.kernel_for(plan.algorithm, plan.through)
@@ -94,12 +94,12 @@ def begin(plan: ShardPlan, rows: Rows) -> State:
     return kept
 
 
-def open_server(plan: ShardPlan) -> Server:
+def open_server(plan: ShardPlan) -> ShardServer:
     """The first public model."""
     state = plan.algorithm.server_init(plan.info, Rng(plan.server_secret))
     f = Federation(plan, state, {}, Tally.empty(NOBODY, plan.info.items))
     versions = RowVersions.first(f.downloads, plan.info.listed) if plan.channel.on else None
-    return Server(state, f.tally, versions)
+    return ShardServer(state, f.tally, versions)
 
 
 def call(plan: ShardPlan, at: Position, before: Ints | None) -> Ints:
@@ -109,8 +109,14 @@ def call(plan: ShardPlan, at: Position, before: Ints | None) -> Ints:
 
 
 def step(
-    plan: ShardPlan, rows: Rows, state: State, server: Server, at: Position, first: int, called: Ints | None
-) -> tuple[State, Partial]:
+    plan: ShardPlan,
+    rows: Rows,
+    state: ShardState,
+    server: ShardServer,
+    at: Position,
+    first: int,
+    called: Ints | None,
+) -> tuple[ShardState, PartialSum]:
     """What the clients of a shard keep after an exchange, and what those of them who are called sent."""
     f = _federation(plan, rows, state, server)
     phase = f.plan.itinerary.phase(at)
@@ -126,20 +132,26 @@ def step(
         sums = sums if through is None else through.sums
     else:
         f.remember_counted(phase, ())
-    return _kept(f, server), Partial(sums, update, count, _traffic(f.tally))
+    return _kept(f, server), PartialSum(sums, update, count, _traffic(f.tally))
 
 
 def fetch(
-    plan: ShardPlan, rows: Rows, state: State, server: Server, at: Position, first: int, called: Ints | None
-) -> tuple[State, Partial]:
+    plan: ShardPlan,
+    rows: Rows,
+    state: ShardState,
+    server: ShardServer,
+    at: Position,
+    first: int,
+    called: Ints | None,
+) -> tuple[ShardState, PartialSum]:
     """The clients fetch the outcome of an exchange that no later round brings them."""
     f = _federation(plan, rows, state, server)
     phase = f.plan.itinerary.phase(at)
     f.count_outcome(phase, f.takes_part(phase, _here(rows, first, called)))
-    return _kept(f, server), Partial(None, None, 0, _traffic(f.tally))
+    return _kept(f, server), PartialSum(None, None, 0, _traffic(f.tally))
 
 
-def add(*partials: Partial) -> Partial:
+def add(*partials: PartialSum) -> PartialSum:
     """The sum of sums; floating-point ones in the order given."""
     sums = [one.sums for one in partials if one.sums is not None]
     total = RunningSum()
@@ -150,10 +162,10 @@ def add(*partials: Partial) -> Partial:
     for one in partials:
         tally = _added(tally, one.tally)
     update = total.update() if total.count else None
-    return Partial(np.sum(sums, axis=0) if sums else None, update, sum(one.count for one in partials), tally)
+    return PartialSum(np.sum(sums, axis=0) if sums else None, update, sum(one.count for one in partials), tally)
 
 
-def serve(plan: ShardPlan, server: Server, sent: Partial, at: Position) -> Server:
+def serve(plan: ShardPlan, server: ShardServer, sent: PartialSum, at: Position) -> ShardServer:
     """The server's step, of what all shards sent in an exchange."""
     f = _federation(plan, None, {}, server)
     phase = f.plan.itinerary.phase(at)
@@ -170,22 +182,22 @@ def serve(plan: ShardPlan, server: Server, sent: Partial, at: Position) -> Serve
     f.step(*server_step(plan.algorithm, phase.name, at.round, f.server, received))
     if f.held is None:
         f.count_outcome(phase, np.broadcast_to(np.int32(0), sent.tally.visits))
-        return Server(f.server, f.tally)
+        return ShardServer(f.server, f.tally)
     versions = f.held.versions
-    return Server(f.server, f.tally, versions, server.series + (versions.downloads.mark != before))
+    return ShardServer(f.server, f.tally, versions, server.series + (versions.downloads.mark != before))
 
 
-def count(server: Server, sent: Partial) -> Server:
+def count(server: ShardServer, sent: PartialSum) -> ShardServer:
     """The server with what else was moved."""
     return replace(server, tally=_added(server.tally, sent.tally))
 
 
-def traffic(server: Server) -> dict[str, int]:
+def traffic(server: ShardServer) -> dict[str, int]:
     """What all clients have sent and fetched so far."""
     return {name: getattr(server.tally, name) for name in TRAFFIC}
 
 
-def disclosed(rows: Rows, state: State) -> tuple[Floats, Longs]:
+def disclosed(rows: Rows, state: ShardState) -> tuple[Floats, Longs]:
     """How many clients have disclosed which fraction of their positives so far."""
     people = replace(NOBODY, start=rows.start)
     return histogram(
@@ -201,7 +213,7 @@ def merge(*parts: tuple[Floats, Longs]) -> tuple[Floats, Longs]:
     return values, people
 
 
-def missing(plan: ShardPlan, rows: Rows, state: State, server: Server) -> int:
+def missing(plan: ShardPlan, rows: Rows, state: ShardState, server: ShardServer) -> int:
     """What the clients of a shard would still download to have the newest model."""
     return _federation(plan, rows, state, server).final_bytes if server.versions is not None else 0
 
@@ -213,7 +225,7 @@ def _here(rows: Rows, first: int, called: Ints | None) -> Ints:
     return called[slice(*np.searchsorted(called, (first, first + rows.clients)))] - np.int32(first)
 
 
-def _federation(plan: ShardPlan, rows: Rows | None, state: State, server: Server) -> Federation:
+def _federation(plan: ShardPlan, rows: Rows | None, state: ShardState, server: ShardServer) -> Federation:
     """The federation of one shard, in arrays of its own; without rows, the server's side."""
     at_server = ServerState(_own(server.state.model), _own(server.state.private))
     now = plan.after(at_server.model)
@@ -244,9 +256,9 @@ def _own(arrays: Arrays) -> Arrays:
     return {name: array if array.flags.writeable else np.array(array) for name, array in arrays.items()}
 
 
-def _kept(f: Federation, server: Server) -> State:
+def _kept(f: Federation, server: ShardServer) -> ShardState:
     """What the clients of a shard keep, as one."""
-    tally: State = {"sent": f.tally.sent, "disclosed": f.tally.disclosed}
+    tally: ShardState = {"sent": f.tally.sent, "disclosed": f.tally.disclosed}
     kept = prefixed(states=f.states, tally=tally, counted=f.counted)
     if f.held is not None:
         kept["held.fetched"], kept["held.series"] = f.held.fetched, np.array([server.series], np.int64)
