@@ -29,6 +29,7 @@ RING: dict[str, tuple[str, dict[str, Any]]] = {
     "co-occurrence": ("fed-ease", {"pi": 0.8}),
     "co-occurrence in parts": ("fed-item-knn", {"parts": 2, "minimum_cohort": 10}),
     "ckgflex": ("ckgflex", {"rounds": 2, "clients": "all", **CHANNEL}),
+    "laplace": ("fcf", {"rounds": 1, "channel": "laplace", "epsilon": 50.0, "hopeless": True}),
     "plain loop": ("fedmf", {"rounds": 1, "minimum_cohort": 10, **CHANNEL}),
 }
 FLOATS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -88,6 +89,7 @@ def test_floating_point_sums_are_added_in_the_blocks_of_one_process(label: str) 
         ("sfpl", {"rounds": 1}, "a drawn cohort of floating-point updates"),
         ("fcf", {"rounds": 1}, "those of fcf are floating-point numbers that are not added in blocks"),
         ("fedsplit", {}, "phase 'factors' of fedsplit needs each update"),
+        ("fcf", {"rounds": 1, "channel": "masks"}, "'masks' is a protocol between single devices and servers"),
         ("pfpl+", {"rounds": 1, "criteria": "profile_size"}, "weighs clients by floating-point sums"),
     ],
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.channel.ledger import TRAFFIC, LedgerLine, spread_of
+from murmura.core.channel import SUM_PROTOCOLS
 from murmura.core.errors import SettingError
 from murmura.core.kernel import blocks_of, parts_of
 from murmura.core.settings import as_dict
@@ -220,6 +221,11 @@ def refuse_unfit(plan: ShardPlan) -> None:
         )
     if plan.algorithm.holds != "history":
         raise SettingError(f"shards hold interactions, but {name} classifies samples; train it in process.")
+    if plan.channel.channel in SUM_PROTOCOLS:
+        raise SettingError(
+            f"shards send sums that are added up, but channel '{plan.channel.channel}' is a protocol between "
+            "single devices and servers; set channel=secure-sum, or train it in process."
+        )
     if plan.channel.on:
         return
     kernel = plan.runtime.kernel_for(plan.algorithm)
