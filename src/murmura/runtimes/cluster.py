@@ -29,7 +29,6 @@ from murmura.core.tally import Tally
 from murmura.data.populations import Rows, write_population
 from murmura.engine.federation import Federation
 from murmura.engine.plan import federation_info
-from murmura.runtimes import shard_files
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
 from murmura.runtimes.sharded_training import SHARD, ShardedTraining, refuse_unfit
@@ -84,7 +83,6 @@ class _Work:
         held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
         mode = Consent(disclosure=plan.choices.mode)
         known = ShardPlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
-        shard_files.write_plan(folder, known)
         training = ShardedTraining(
             cluster.tasks, known, held, folder, cluster.shard, cluster.checkpoint_every, begin=f.rounds == 0
         )

@@ -45,6 +45,7 @@ class ShardedTraining:
         refuse_unfit(self.plan)
         self.folder = self.folder.resolve()  # machines that share it may work elsewhere
         self.bounds = shard_bounds(self.plan, self.shard)
+        told = shard_files.read_checkpoint(self.folder, self._config)  # refuses another's before it writes
         shard_files.write_plan(self.folder, self.plan)
         self._plan = self._submit(shard_files.read_plan, str(self.folder))
         self._rows = [
@@ -53,7 +54,6 @@ class ShardedTraining:
         ]
         self._called: Handle | None = None
         self._before = dict.fromkeys(TRAFFIC, 0)
-        told = shard_files.read_checkpoint(self.folder, self._config)
         if told is None and self.begin:
             self._server = self._submit(shards.open_server, self._plan)
             self._states = [self._submit(shards.begin, self._plan, rows, near=s) for s, rows in self._each()]
