@@ -68,13 +68,19 @@ def assert_same(one: FederatedModel, other: FederatedModel) -> None:
 
 
 @pytest.mark.parametrize("label", RING)
-def test_sums_in_the_ring_are_those_of_one_process_for_three_sizes_of_shards(label: str) -> None:
+def test_sums_in_the_ring_are_those_of_one_process(label: str) -> None:
+    assert_same(fitted(RING[label], InProcess(workers=2)), fitted(RING[label], Cluster(shard=200)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", ["pfpl+", "cfpl, everyone", "fcf", "co-occurrence", "ckgflex"])
+def test_three_sizes_of_shards_make_no_difference(label: str) -> None:
     here = fitted(RING[label], InProcess())
-    assert_same(here, fitted(RING[label], InProcess(workers=2)))
     for size in (64, 333, 1_000):
         assert_same(here, fitted(RING[label], Cluster(shard=size)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", FLOATS)
 def test_floating_point_sums_are_added_in_the_blocks_of_one_process(label: str) -> None:
     here = fitted(FLOATS[label], InProcess())
