@@ -1,0 +1,214 @@
+/**
+ * What the screens may ask of the device, and what it tells them.
+ *
+ * `openDevice` (device/open.ts) gives a `BrowserDevice`. It has three stages:
+ *
+ *     empty     nothing is known yet: `look` reads an invitation and fetches what is public
+ *     visitor   terms, items and the public model are here; she likes, gets lists, and nothing about her has left
+ *     member    she said "use this": the device has a place and answers rounds within what she allows
+ *
+ * Numbers of items are places in `catalogue.labels`, which are the federation's own ids. Titles, years and
+ * pictures of words are the page's: a file of its own, by label. Every method that can fail throws a
+ * `DeviceError`, whose message is one sentence for people; nothing is half done when it does.
+ */
+
+export type Stage = "empty" | "visitor" | "member";
+export type Label = string | number;
+
+/** What is public about a federation, checked: signed by all of its machines, and what the invitation pins. */
+export interface FederationFacts {
+  url: string; // of the coordinator
+  terms: string; // hash, 64 hexadecimal digits
+  method: string; // "cfpl", "fed-ease", …
+  minimum: number; // no sum of fewer devices is released
+  readable: boolean; // whether the server reads each update
+  clients: number; // places
+  epsilon: number | null; // what noise bounds all of a training to; null: nothing does
+  delta: number | null;
+  unit: string; // what epsilon is about, "" without noise
+  against: string; // whom it holds against
+  machines: Machine[]; // coordinator and both aggregators: the only ones anything is sent to
+  invited: boolean; // whether the invitation lets a device in
+}
+
+export interface Machine {
+  role: "coordinator" | "seed aggregator" | "vector aggregator";
+  url: string;
+  key: string; // Ed25519, hexadecimal
+}
+
+export interface Catalogue {
+  labels: readonly Label[]; // by item number
+  listed: readonly number[]; // item numbers on offer, ascending
+}
+
+export interface Like {
+  item: number;
+  time: number | null; // seconds since 1970, where known; never leaves
+  value: number; // 1 where it is a plain like
+}
+
+/** What the owner allows now; read again before every byte that leaves. */
+export interface Permission {
+  train: boolean;
+  pi: number; // at most this share of the likes is ever contributed; it limits, it does not protect
+  statistics: boolean; // sums about people, such as how many like each item
+  never: readonly number[]; // items that are never shared
+  epsilon: number | null; // noise must bound all uploads together to this; null: she does not ask
+}
+
+/** What would leave at some pi, computed here and sent nowhere. */
+export interface Preview {
+  pi: number;
+  shared: number[]; // item numbers that would shape updates
+  kept: number[]; // the other likes
+  phase: string; // of the exchange it is computed for
+  rows: number; // of the message, the same for everyone
+  bytes: number; // of one round: both sealed shares and the request for a ticket
+  messages: PreviewedMessage[];
+  update: DecodedUpdate | null; // what the shares add up to, before clip and rounding; null: no model yet
+  vector: Uint32Array; // what the two shares add up to; its first word counts devices
+}
+
+export interface PreviewedMessage {
+  to: string; // address
+  purpose: "ticket" | "seed share" | "vector share" | "letter";
+  bytes: number; // exactly so many will leave
+  content: Uint8Array; // before it is sealed; the seed is drawn anew when it is really sent
+}
+
+export interface DecodedUpdate {
+  tables: { name: string; width: number; index: Int32Array; values: Float64Array }[];
+  scalars: Record<string, number>;
+}
+
+/** One request, written down before its first byte leaves. */
+export interface TrafficEntry {
+  id: number;
+  time: string; // UTC, ISO 8601
+  method: "GET" | "POST" | "DELETE";
+  url: string;
+  purpose: string; // "terms", "model", "ticket", "seed share", "vector share", "join", …
+  round: number | null;
+  bytes: number; // of the body that leaves
+  hash: string; // SHA-256 of that body, "" for none
+  received: number; // bytes of the answer
+  state: "leaving" | "answered" | "refused" | "no answer";
+}
+
+/** One upload as the hash-chained journal has it, with what it showed. */
+export interface LedgerEntry {
+  time: string;
+  round: number;
+  phase: string;
+  manifest: string;
+  bytes: number; // of both shares
+  rows: number;
+  disclosed: number; // the fraction of the likes that has ever been part of an upload
+  epsilon: number | null;
+  items: number[]; // the likes this upload was made of
+  hash: string; // of this line, which binds all before it
+  countersigned: boolean; // both aggregators signed for it
+}
+
+export interface Ledger {
+  entries: LedgerEntry[];
+  traffic: TrafficEntry[];
+  bytesUp: number; // of all bodies that left, uploads and all others
+  bytesDown: number;
+  head: string; // of the journal
+}
+
+export interface Recommendation {
+  item: number;
+  score: number;
+  reasons: Reason[]; // empty where nothing true can be said
+}
+
+/** "similar": an own like close to it. "term": a term of the score, which is the sum of all its terms. */
+export interface Reason {
+  kind: "similar" | "term";
+  item: number | null; // of "similar"
+  label: string; // of "term": the feature, such as "director: Mel Brooks"
+  weight: number;
+  local: boolean; // whether it uses nothing that was disclosed
+}
+
+export interface Ranking {
+  list: Recommendation[];
+  personal: boolean; // false: the popular list, the same for everyone
+  milliseconds: number;
+  model: string; // hash of the public model
+  round: number;
+}
+
+export type VisitKind = "idle" | "finished" | "not-called" | "declined" | "sent" | "refused";
+
+export interface VisitOutcome {
+  kind: VisitKind;
+  round: number;
+  phase: string;
+  why: string;
+  bytes: number;
+  disclosed: number;
+  epsilon: number | null;
+}
+
+export interface DeviceStatus {
+  stage: Stage;
+  federation: FederationFacts | null;
+  likes: number;
+  permission: Permission;
+  uploads: number;
+  bytesUp: number; // 0: "Nothing has left this browser"
+  model: { hash: string; round: number; bytes: number } | null;
+  last: VisitOutcome | null;
+  offered: string[]; // changes of terms that wait for her; [] : none
+}
+
+export interface BrowserDevice {
+  status(): DeviceStatus;
+  /** Called after every change of the status; the answer stops it. */
+  watch(listener: (status: DeviceStatus) => void): () => void;
+
+  /** Check an invitation and fetch terms, items and the newest model: public requests alone. */
+  look(link: string): Promise<FederationFacts>;
+  catalogue(): Catalogue;
+
+  likes(): readonly Like[];
+  /** Replace all likes; unknown items are refused. */
+  setLikes(likes: readonly Like[]): Promise<void>;
+  /** Labels of a file of her own to item numbers; null where the federation does not have it. */
+  find(labels: readonly Label[]): (number | null)[];
+
+  permission(): Permission;
+  /** Change what is allowed. Takes effect before the next byte; sends nothing. */
+  allow(change: Partial<Permission>): Promise<Permission>;
+  preview(pi: number): Promise<Preview>;
+
+  /** Take a place. Needs an invitation; asks the coordinator, and is in the ledger. */
+  join(): Promise<void>;
+  /** Look once whether a round is open, and answer it within what is allowed. */
+  visit(): Promise<VisitOutcome>;
+  /** Visit until the federation is finished or `signal` says stop. */
+  stay(signal: AbortSignal, tell?: (outcome: VisitOutcome) => void): Promise<void>;
+  /** Agree to changed terms, of which `status().offered` said what changes. */
+  acceptTerms(): Promise<void>;
+
+  /** The k best items she does not have; makes no request. */
+  recommend(k: number): Promise<Ranking>;
+  popular(k: number): Promise<Ranking>;
+
+  ledger(): Promise<Ledger>;
+  ledgerCsv(): Promise<string>;
+  /** Everything the device holds, as a JSON text that `restore` reads on another one. */
+  exportAll(): Promise<string>;
+  restore(text: string): Promise<void>;
+  /** Tell the coordinator (if she has a place), then delete everything; what went wrong with the first, or null. */
+  leave(): Promise<string | null>;
+}
+
+/** What cannot be done, in one sentence for people: what it must be, what it is, what to do. */
+export class DeviceError extends Error {
+  override name = "DeviceError";
+}
