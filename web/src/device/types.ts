@@ -92,7 +92,8 @@ export interface TrafficEntry {
   round: number | null;
   bytes: number; // of the body that leaves
   hash: string; // SHA-256 of that body, "" for none
-  received: number; // bytes of the answer
+  times: number; // requests without a body are written down once by address, with how often
+  received: number; // bytes of the answers
   state: "leaving" | "answered" | "refused" | "no answer";
 }
 
@@ -166,6 +167,11 @@ export interface DeviceStatus {
   offered: string[]; // changes of terms that wait for her; [] : none
 }
 
+export interface JoinOptions {
+  minimum?: number; // takes part in no round that may release a sum of fewer devices; 100 unless said
+  readable?: boolean; // allows rounds in which the server reads each update; false unless said
+}
+
 export interface BrowserDevice {
   status(): DeviceStatus;
   /** Called after every change of the status; the answer stops it. */
@@ -187,7 +193,7 @@ export interface BrowserDevice {
   preview(pi: number): Promise<Preview>;
 
   /** Take a place. Needs an invitation; asks the coordinator, and is in the ledger. */
-  join(): Promise<void>;
+  join(options?: JoinOptions): Promise<void>;
   /** Look once whether a round is open, and answer it within what is allowed. */
   visit(): Promise<VisitOutcome>;
   /** Visit until the federation is finished or `signal` says stop. */

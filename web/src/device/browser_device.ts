@@ -1,0 +1,334 @@
+/** The device as the screens know it (types.ts): a visitor who likes and ranks, and a member who answers rounds. */
+
+import { type Bytes, toHex } from "../bytes.ts";
+import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
+import { FederationTerms } from "../protocol/terms.ts";
+import { ask, bearer } from "../protocol/transport.ts";
+import { fetchTerms, lastVerified, newestModel, TermsChangedError, verified } from "../protocol/trust.ts";
+import { LARGEST_ENVELOPE } from "../protocol/manifest.ts";
+import { methodOf } from "../methods/registry.ts";
+import { RefusedError, UnreachableError } from "../refusals.ts";
+import { Downloads } from "./downloads.ts";
+import { exportedText, readExport } from "./export.ts";
+import { federationFacts } from "./facts.ts";
+import { heldHistory } from "./history.ts";
+import { journalCsv } from "./journal.ts";
+import { type Identity, NO_CONSENT } from "./memory.ts";
+import { readLedger } from "./ledger.ts";
+import { register } from "./places.ts";
+import { preview } from "./preview.ts";
+import { Records } from "./records.ts";
+import { outcome, Rounds, type Surroundings } from "./rounds.ts";
+import type { DeviceStorage } from "./storage.ts";
+import { declared } from "./traffic.ts";
+import {
+  type BrowserDevice, type Catalogue, DeviceError, type DeviceStatus, type FederationFacts, type JoinOptions, type Label,
+  type Ledger, type Like, type Permission, type Preview, type Ranking, type VisitOutcome,
+} from "./types.ts";
+
+const POLL = 2; // seconds between two looks at the coordinator
+const MINIMUM = 100; // devices in a sum, unless its owner says another number
+
+/** What is known once an invitation was looked at. */
+interface Pinned {
+  identity: Identity;
+  terms: FederationTerms;
+  downloads: Downloads;
+  rounds: Rounds;
+  labels: readonly Label[];
+  listed: readonly number[];
+}
+
+export interface DeviceParts extends Surroundings {
+  storage: DeviceStorage;
+  /** Runs the work while no other tab is at work; throws a DeviceError if one is. */
+  alone: <T>(work: () => Promise<T>) => Promise<T>;
+}
+
+export class Device implements BrowserDevice {
+  private readonly records: Records;
+  private readonly around: Surroundings;
+  private readonly listeners = new Set<(status: DeviceStatus) => void>();
+  private pinned: Pinned | null = null;
+  private now: DeviceStatus;
+  private kept: Like[] = [];
+
+  private constructor(private readonly parts: DeviceParts) {
+    this.records = new Records(parts.storage);
+    this.around = { ...parts, send: declared(parts.send, parts.storage, parts.clock) };
+    this.now = {
+      stage: "empty", federation: null, likes: 0, permission: NO_CONSENT, uploads: 0, bytesUp: 0, model: null,
+      last: null, offered: [],
+    };
+  }
+
+  /** With everything that was kept. */
+  static async open(parts: DeviceParts): Promise<Device> {
+    const device = new Device(parts), identity = await device.records.identity();
+    if (identity) await device.pin(identity);
+    await device.tell();
+    return device;
+  }
+
+  status(): DeviceStatus {
+    return this.now;
+  }
+
+  watch(listener: (status: DeviceStatus) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  async look(link: string): Promise<FederationFacts> {
+    const invitation = readInvitation(link), { url, admission } = invitation, { send, entropy, clock } = this.around;
+    checkInvited(invitation);
+    const known = await this.records.identity();
+    const terms = await fetchTerms(send, url, invitation.terms);
+    methodOf(terms.fields); // refuses a method this page does not know
+    if (known && (known.url !== url || toHex(known.terms as Bytes) !== toHex(terms.content))) {
+      throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+    }
+    if (admission) await checkAdmission((await ownAdmission(admission)).shown, terms, clock());
+    const words = new Uint32Array(entropy(8).buffer);
+    const identity: Identity = {
+      url, terms: terms.content, admission: admission ?? known?.admission ?? null, secret: [words[0]!, words[1]!],
+      token: toHex(entropy(32)), place: null, minimum: MINIMUM, readable: false, ...(known && withoutAdmission(known)),
+    };
+    await this.records.write({ identity });
+    const pinned = await this.pin(identity);
+    await this.refreshModel(pinned);
+    await this.tell();
+    return this.now.federation!;
+  }
+
+  catalogue(): Catalogue {
+    const { labels, listed } = this.need();
+    return { labels, listed };
+  }
+
+  likes(): readonly Like[] {
+    return this.kept;
+  }
+
+  async setLikes(likes: readonly Like[]): Promise<void> {
+    const { labels } = this.need(), items = new Set(likes.map(({ item }) => item));
+    if (items.size < likes.length || ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)) {
+      throw new DeviceError("likes must be items of this federation, each once, but are not.");
+    }
+    await this.records.write({ likes });
+    await this.tell();
+  }
+
+  find(labels: readonly Label[]): (number | null)[] {
+    const places = new Map(this.need().labels.map((label, item) => [String(label), item]));
+    return labels.map((label) => places.get(String(label)) ?? null);
+  }
+
+  permission(): Permission {
+    return this.now.permission;
+  }
+
+  async allow(change: Partial<Permission>): Promise<Permission> {
+    const permission = { ...(await this.records.permission()), ...change };
+    if (!(permission.pi >= 0 && permission.pi <= 1)) {
+      throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
+    }
+    await this.records.write({ permission });
+    await this.tell();
+    return permission;
+  }
+
+  async preview(pi: number): Promise<Preview> {
+    const { identity, terms, downloads, rounds } = this.need();
+    const [memory, likes, permission] = await Promise.all([this.records.memory(), this.records.likes(), this.records.permission()]);
+    return preview(
+      { identity, terms, downloads, manifest: rounds.manifest, memory, likes, permission: { ...permission, pi } },
+      this.around,
+    );
+  }
+
+  join(options: JoinOptions = {}): Promise<void> {
+    return this.parts.alone(async () => {
+      const { identity, terms } = this.need(), { send, clock } = this.around;
+      const admission = identity.admission ? await ownAdmission(identity.admission) : null;
+      if (admission) await checkAdmission(admission.shown, terms, clock());
+      const place = await register(send, identity.url, terms, admission, identity.token);
+      const joined: Identity = {
+        ...identity, place, minimum: options.minimum ?? identity.minimum, readable: options.readable ?? identity.readable,
+      };
+      await this.records.write({ identity: joined });
+      await this.pin(joined);
+      await this.tell();
+    });
+  }
+
+  visit(): Promise<VisitOutcome> {
+    return this.parts.alone(async () => {
+      const { identity, rounds } = this.need();
+      if (identity.place === null) throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
+      try {
+        const last = await rounds.visit();
+        await this.tell(last.kind === "idle" ? {} : { last });
+        return last;
+      } catch (error) {
+        if (error instanceof TermsChangedError) {
+          await this.records.write({ offered: error.offered.content });
+          await this.tell({ offered: error.changes });
+        }
+        throw error;
+      }
+    });
+  }
+
+  async stay(signal: AbortSignal, tell: (outcome: VisitOutcome) => void = () => undefined): Promise<void> {
+    while (!signal.aborted) {
+      let last: VisitOutcome;
+      try {
+        last = await this.visit();
+      } catch (error) {
+        if (!(error instanceof DeviceError)) throw error;
+        const lasting = error instanceof RefusedError && ["unauthorised", "version", "forged"].includes(error.code);
+        if (lasting) throw error;
+        last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
+      }
+      if (last.kind !== "idle") tell(last);
+      if (last.kind === "finished") return;
+      await this.around.sleep(POLL * (0.5 + Math.random())); // spreads load, protects nothing
+    }
+  }
+
+  async acceptTerms(): Promise<void> {
+    const { identity } = this.need(), offered = await this.parts.storage.read<Bytes>("offered");
+    if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
+    const accepted = { ...identity, terms: offered };
+    await this.records.write({ identity: accepted, offered: undefined });
+    await this.pin(accepted);
+    await this.tell({ offered: [] });
+  }
+
+  recommend(k: number): Promise<Ranking> {
+    return this.rank(k, false);
+  }
+
+  popular(k: number): Promise<Ranking> {
+    return this.rank(k, true);
+  }
+
+  ledger(): Promise<Ledger> {
+    return readLedger(this.records, this.need().terms);
+  }
+
+  async ledgerCsv(): Promise<string> {
+    return journalCsv(await this.records.journal());
+  }
+
+  async exportAll(): Promise<string> {
+    return exportedText(this.parts.storage);
+  }
+
+  restore(text: string): Promise<void> {
+    return this.parts.alone(async () => {
+      const changes = readExport(text);
+      if (await this.records.identity()) {
+        throw new DeviceError("this browser must be empty to move a device to it, but is not; delete everything first.");
+      }
+      await this.records.write(changes);
+      const identity = await this.records.identity();
+      if (identity) await this.pin(identity);
+      await this.tell();
+    });
+  }
+
+  async leave(): Promise<string | null> {
+    const identity = await this.records.identity();
+    let why: string | null = null;
+    try {
+      if (identity && identity.place !== null) {
+        const headers = bearer(identity.token), url = `${identity.url}/devices/me`;
+        await ask(this.around.send, { method: "DELETE", url, headers, purpose: "leave" });
+      }
+    } catch (error) {
+      if (!(error instanceof DeviceError)) throw error;
+      why = error.message;
+    }
+    await this.records.erase();
+    this.pinned = null;
+    this.kept = [];
+    this.announce({
+      stage: "empty", federation: null, likes: 0, permission: NO_CONSENT, uploads: 0, bytesUp: 0, model: null,
+      last: null, offered: [],
+    });
+    return why;
+  }
+
+  private async rank(k: number, popular: boolean): Promise<Ranking> {
+    const { identity, terms, downloads } = this.need(), found = await downloads.offline();
+    if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
+    const { kept, info, model } = found, memory = await this.records.memory();
+    const { history } = heldHistory(this.kept, info, memory.joined, NO_CONSENT, identity.secret);
+    const { method, settings } = terms.fields, begun = performance.now();
+    const list = await this.around.trainer.rank({
+      of: { method, settings }, info, round: kept.round + 1, model, state: memory.state, history, secret: identity.secret,
+      k, popular, disclosed: memory.sent,
+    });
+    return { list, personal: !popular, milliseconds: performance.now() - begun, model: kept.hash, round: kept.round };
+  }
+
+  /** The newest model that is in the log, or else that of the open round. */
+  private async refreshModel({ identity, terms, downloads }: Pinned): Promise<void> {
+    const { send } = this.around, { url } = identity, memory = await this.records.memory();
+    const logged = await newestModel(send, url, terms, memory.log);
+    if (logged) {
+      const last = await lastVerified(send, url, terms, memory.log);
+      await downloads.newest(logged, last?.manifest.round ?? 0);
+      return;
+    }
+    try {
+      const reply = await ask(send, { method: "GET", url: `${url}/round`, purpose: "round", largest: LARGEST_ENVELOPE });
+      const { manifest } = await verified(reply.body, terms, memory.log, send, url);
+      await downloads.model(manifest, await downloads.info(manifest));
+    } catch (error) {
+      if (!(error instanceof RefusedError) || !["paused", "finished"].includes(error.code)) throw error;
+    }
+  }
+
+  private need(): Pinned {
+    if (!this.pinned) throw new DeviceError("an invitation must be opened first, but none was.");
+    return this.pinned;
+  }
+
+  private async pin(identity: Identity): Promise<Pinned> {
+    const terms = await FederationTerms.decode(identity.terms), { storage } = this.parts;
+    const downloads = new Downloads(identity.url, this.around.send, terms, storage);
+    const { labels, info } = await downloads.description();
+    const admission = identity.admission ? await ownAdmission(identity.admission) : null;
+    const rounds = new Rounds(identity, terms, admission, this.records, downloads, this.around);
+    this.pinned = { identity, terms, downloads, rounds, labels, listed: info.listed };
+    return this.pinned;
+  }
+
+  /** Read everything anew, as another tab may have changed it, and tell whoever watches. */
+  private async tell(news: Partial<DeviceStatus> = {}): Promise<void> {
+    this.kept = await this.records.likes();
+    const permission = await this.records.permission(), { pinned } = this;
+    const facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null;
+    const found = pinned ? await this.parts.storage.read<{ hash: string; round: number; content: Bytes }>("public/model") : undefined;
+    const journal = await this.records.journal(), traffic = await this.parts.storage.list<{ bytes: number }>("traffic/");
+    this.announce({
+      ...this.now, federation: facts, permission, likes: this.kept.length, uploads: journal.length,
+      stage: !pinned ? "empty" : pinned.identity.place === null ? "visitor" : "member",
+      bytesUp: traffic.reduce((sum, one) => sum + one.bytes, 0),
+      model: found ? { hash: found.hash, round: found.round, bytes: found.content.length } : null, ...news,
+    });
+  }
+
+  private announce(status: DeviceStatus): void {
+    this.now = status;
+    for (const listener of this.listeners) listener(status);
+  }
+}
+
+/** What a second look at the same invitation does not change. */
+function withoutAdmission({ admission: _, ...rest }: Identity): Omit<Identity, "admission"> {
+  return rest;
+}

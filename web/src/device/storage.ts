@@ -1,0 +1,111 @@
+/**
+ * Where a device keeps things: values under names, written all or none. In the browser that is IndexedDB; tests
+ * keep them in memory. What is kept is cloned, so nobody holds a reference into it.
+ */
+
+import { DeviceError } from "./types.ts";
+
+/** undefined deletes. */
+export type Changes = Record<string, unknown>;
+
+export interface DeviceStorage {
+  read<T>(name: string): Promise<T | undefined>;
+  /** The values whose names begin so, by ascending name. */
+  list<T>(prefix: string): Promise<T[]>;
+  /** When this returns all of it is safe; when it throws none is. */
+  write(changes: Changes): Promise<void>;
+  /** Delete everything. */
+  erase(): Promise<void>;
+}
+
+export class MemoryStorage implements DeviceStorage {
+  private readonly kept = new Map<string, unknown>();
+
+  async read<T>(name: string): Promise<T | undefined> {
+    return structuredClone(this.kept.get(name)) as T | undefined;
+  }
+
+  async list<T>(prefix: string): Promise<T[]> {
+    const names = [...this.kept.keys()].filter((name) => name.startsWith(prefix)).sort();
+    return names.map((name) => structuredClone(this.kept.get(name)) as T);
+  }
+
+  async write(changes: Changes): Promise<void> {
+    const cloned = structuredClone(changes);
+    for (const [name, value] of Object.entries(cloned)) {
+      if (value === undefined) this.kept.delete(name);
+      else this.kept.set(name, value);
+    }
+  }
+
+  async erase(): Promise<void> {
+    this.kept.clear();
+  }
+}
+
+const STORE = "kept";
+
+export class IndexedDbStorage implements DeviceStorage {
+  private constructor(private readonly name: string, private readonly database: IDBDatabase) {}
+
+  static async open(name = "murmura"): Promise<IndexedDbStorage> {
+    const opening = indexedDB.open(name, 1);
+    opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+    const database = await done(opening);
+    database.onversionchange = () => database.close(); // another tab deletes everything
+    return new IndexedDbStorage(name, database);
+  }
+
+  read<T>(name: string): Promise<T | undefined> {
+    return done(this.store("readonly").get(name) as IDBRequest<T | undefined>);
+  }
+
+  list<T>(prefix: string): Promise<T[]> {
+    return done(this.store("readonly").getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`)) as IDBRequest<T[]>);
+  }
+
+  async write(changes: Changes): Promise<void> {
+    const store = this.store("readwrite"), written = finished(store.transaction);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === undefined) store.delete(name);
+      else store.put(value, name);
+    }
+    await written;
+  }
+
+  async erase(): Promise<void> {
+    this.database.close();
+    await done(indexedDB.deleteDatabase(this.name));
+  }
+
+  private store(mode: IDBTransactionMode): IDBObjectStore {
+    try {
+      return this.database.transaction(STORE, mode, { durability: "strict" }).objectStore(STORE);
+    } catch (error) {
+      throw refused(error);
+    }
+  }
+}
+
+function done<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(refused(request.error));
+    if (request instanceof IDBOpenDBRequest) request.onblocked = () => reject(refused(new Error("another tab has it")));
+  });
+}
+
+function finished(transaction: IDBTransaction): Promise<void> {
+  return new Promise((resolve, reject) => {
+    transaction.oncomplete = () => resolve();
+    transaction.onabort = transaction.onerror = () => reject(refused(transaction.error));
+  });
+}
+
+function refused(error: unknown): DeviceError {
+  const why = error instanceof Error ? error.message : "it refuses";
+  return new DeviceError(
+    `this browser must be able to keep what you decide, but cannot (${why}); nothing was sent: free space, close other tabs ` +
+    "of this page or leave private browsing.",
+  );
+}
