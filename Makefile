@@ -5,8 +5,9 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+APART  := --ignore=tests/neural --ignore=tests/browser
 
-.PHONY: demo federation quick test test-all test-neural test-cluster test-faults test-properties check lint types imports bench docs site clean
+.PHONY: demo federation quick test test-all test-neural test-web bench-web test-cluster test-faults test-properties check lint types imports bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -16,15 +17,15 @@ federation: $(VENV)/.federation
 
 # What is cheap, on few examples: under a minute.
 quick: $(VENV)/.test
-	HYPOTHESIS_PROFILE=quick $(PYTEST) --ignore=tests/neural -m "not process and not data and not slow"
+	HYPOTHESIS_PROFILE=quick $(PYTEST) $(APART) -m "not process and not data and not slow"
 
 # Everything in this process, and one of each kind of real process: under four minutes.
 test: check
-	$(PYTEST) --ignore=tests/neural -m "not data and (smoke or not process)"
+	$(PYTEST) $(APART) -m "not data and (smoke or not process)"
 
 # All processes, faults and real data as well: what CI runs.
 test-all: check
-	HYPOTHESIS_PROFILE=all MURMURA_FAULT_POINTS=some $(PYTEST) --ignore=tests/neural
+	HYPOTHESIS_PROFILE=all MURMURA_FAULT_POINTS=some $(PYTEST) $(APART)
 
 test-neural: $(VENV)/.neural
 	HYPOTHESIS_PROFILE=all $(PYTEST) tests/neural
@@ -33,13 +34,25 @@ test-neural: $(VENV)/.neural
 test-cluster: $(VENV)/.test
 	MURMURA_CLUSTER_KILLS=all $(PYTEST) tests/runtimes/test_dask.py
 
+# The page's device: types, golden vectors, and a federation it trains in beside Python's. Needs node 20.19 or later.
+test-web: $(VENV)/.test web/node_modules/.installed
+	cd web && npm run -s types && npm run -s test
+	$(PYTEST) tests/browser
+
+bench-web: web/node_modules/.installed
+	cd web && npm run -s bench
+
+web/node_modules/.installed: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund
+	touch $@
+
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
 	MURMURA_FAULT_POINTS=all MURMURA_FAULT_REQUESTS=100000 $(PYTEST) tests/faults
 
 # Every property of the core on examples that nobody has tried; the others always take the same.
 test-properties: $(VENV)/.test
-	HYPOTHESIS_PROFILE=new $(PYTEST) --ignore=tests/neural -m hypothesis
+	HYPOTHESIS_PROFILE=new $(PYTEST) $(APART) -m hypothesis
 
 check: lint types imports
 

@@ -11,7 +11,7 @@ import { readFileSync } from "node:fs";
 import { Device } from "../src/device/browser_device.ts";
 import { systemRandomness } from "../src/device/open.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
-import { here } from "../src/device/training.ts";
+import { here, type Trainer } from "../src/device/training.ts";
 import type { Like } from "../src/device/types.ts";
 import { fetchTransport } from "../src/protocol/transport.ts";
 
@@ -28,9 +28,28 @@ function withSecret(words: readonly number[]): typeof systemRandomness {
   };
 }
 
+/** Every step is told with all it was made of, so that another implementation can make it again. */
+const observed: Trainer = {
+  ...here,
+  train: async (request) => {
+    const made = await here.train(request), numbers = (of: object | null) => mapped(of, (values) => Array.from(values));
+    const { phase, round, largest, history } = request, { item, consent } = numbers(history);
+    tell({
+      event: "step", phase, round, largest, item, consent, model: numbers(request.model), before: numbers(request.state),
+      after: numbers(made.state), vector: Array.from(made.vector),
+    });
+    return made;
+  },
+};
+
+function mapped(of: object | null, to: (values: Iterable<number>) => number[]): Record<string, number[]> {
+  const arrays = Object.entries(of ?? {}).filter(([, values]) => ArrayBuffer.isView(values));
+  return Object.fromEntries(arrays.map(([name, values]) => [name, to(values as unknown as Iterable<number>)]));
+}
+
 const storage = new MemoryStorage();
 const device = await Device.open({
-  storage, send: fetchTransport, trainer: here, clock: () => Date.now() / 1000,
+  storage, send: fetchTransport, trainer: observed, clock: () => Date.now() / 1000,
   sleep: (seconds) => new Promise((resolve) => setTimeout(resolve, 100 * seconds)), // tests do not wait long
   entropy: withSecret(secret ? secret.split(",").map(Number) : []), alone: (work) => work(),
 });

@@ -63,7 +63,7 @@ export const fetchTransport: Transport = async (request) => {
       credentials: "omit",
       cache: "no-store",
       referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(1000 * limit),
+      signal: AbortSignal.timeout(Math.ceil(1000 * limit)),
     });
     const encoding = reply.headers.get("content-encoding") ?? "identity";
     if (encoding !== "identity") throw malformed(`the reply of ${url} must not be compressed, but is.`);
