@@ -19,12 +19,16 @@ WEB = Path(__file__).parents[2] / "web"
 
 @cache
 def built() -> Path:
-    """The device as one file; built anew, as its sources may have changed."""
+    """The device as one file; built anew if a source is younger."""
+    made = WEB / "build" / "node" / "device.js"
+    sources = [path.stat().st_mtime for room in ("src", "headless") for path in (WEB / room).rglob("*.ts")]
+    if made.exists() and made.stat().st_mtime > max(sources):
+        return made
     npx = shutil.which("npx")
     assert npx is not None, "node must be installed; run make test-web"
     command = [npx, "vite", "build", "--config", "vite.node.config.ts", "--logLevel", "error"]
     subprocess.run(command, cwd=WEB, check=True)
-    return WEB / "build" / "node" / "device.js"
+    return made
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,7 @@ def message_vectors() -> dict[str, Any]:
         "unchanged": encode_changes(newer(), newer(), PUBLISHES, LISTED).hex(),
         "int8 publishes": repr((NARROW.tables, NARROW.scalars)),
         "int8 publishes_mark": NARROW.mark,
+        "int8 base": encode_model(base(), NARROW, LISTED).hex(),
         "int8 model": narrow.hex(),
         "int8 changes": encode_changes(base(), newer(), NARROW, LISTED).hex(),
         "int8 values": {name: v.tolist() for name, v in decode_model(narrow, NARROW, LISTED).items()},

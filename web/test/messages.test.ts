@@ -40,6 +40,7 @@ test("an update is read and written", async () => {
 test("what changed leads to the bytes of the whole model", async () => {
   for (const [base, changes, whole, spec] of [
     ["base", "changes", "model", publishes], ["model", "unchanged", "model", publishes],
+    ["int8 base", "int8 changes", "int8 model", narrow],
   ] as const) {
     expect(toHex(await applyChanges(bytes(base), bytes(changes), spec, golden.listed))).toBe(golden[whole]);
   }

@@ -1,0 +1,208 @@
+"""Golden vectors of what a device does by itself: consent, packed pairs, ranking, its journal, its epsilon.
+
+`python -m tests.http.device_vectors vectors/device.json` writes the file anew.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from murmura.algorithms import algorithm
+from murmura.channel.chain import chain
+from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.journal import Journal, JournalEntry
+from murmura.channel.noise_terms import NoiseTerms
+from murmura.core.channel import ChannelSettings
+from murmura.core.codec import encode_model
+from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
+from murmura.core.rng import Rng
+from murmura.core.settings import as_dict
+from murmura.engine.visit import visit
+from murmura.kernels.cooccurrence.packing import PackedPairs
+
+SECRET, ROUND, COHORT = np.array([0x01234567, 0x89ABCDEF], np.uint32), 3, 200
+LISTED = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9], np.int32)
+COUNTS = np.array([9, 1, 4, 30, 0, 8, 2, 15, 4, 120])
+OWN, TIMES = np.array([1, 3, 5, 7, 9], np.int32), np.array([500, 100, 400, 400, 300])
+CONSENT = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
+CHANNEL = ChannelSettings(channel="secure-sum")
+PUBLIC = FederationInfo(10, LISTED, 200, 1000)
+COUNTED = FederationInfo(10, LISTED, 200, 1000, counts=COUNTS)
+DECISIONS = (  # what an owner says, one after the other: pi, what is never shared, which items she has
+    (0.0, (), (2, 3, 5, 8, 13, 21, 34)),
+    (0.29, (), (2, 3, 5, 8, 13, 21, 34)),
+    (0.5, (), (2, 3, 5, 8, 13, 21, 34)),
+    (0.5, (2, 3), (2, 3, 5, 8, 13, 21, 34)),
+    (0.1, (3,), (2, 3, 5, 8, 13, 21, 34)),
+    (0.6, (3,), (2, 3, 5, 8, 13, 21, 34, 55, 89, 144)),
+    (1.0, (), (2, 3, 5, 8, 13, 21, 34, 55, 89, 144)),
+)
+BLENDS: tuple[dict[str, Any], ...] = (
+    {"ease": 1.0},
+    {"knn": 1.0, "k": 3, "recency": 0.5},
+    {"ease": 1.0, "knn": 0.5, "k": 4, "recency": 1.0, "discount": 0.1},
+    {"knn": 1.0, "k": 3, "value_from": 2.0},
+)
+ENTRIES = (
+    JournalEntry("2026-01-02T03:04:05+00:00", 0, "prior", "ab" * 32, 1172, 30, 0.5),
+    JournalEntry("2026-01-02T03:05:05+00:00", 1, "train", "cd" * 32, 11_000, 30, 1.0),
+    JournalEntry("2026-01-02T03:06:05+00:00", 2, "train", "ef" * 32, 11_000, 30, 1 / 3, "upload", 0.25, 1e-05),
+)
+BUDGETS = ((1.0, 1e-4, {"train": 5}), (4.0, 1e-5, {"prior": 1, "train": 20}), (8.0, 1e-3, {"counts": 1}))
+
+
+def device_vectors() -> dict[str, Any]:
+    """The whole file."""
+    return {
+        "secret": SECRET.tolist(),
+        "public": {"items": 10, "listed": LISTED.tolist(), "clients": 200, "interactions": 1000, "people": 1},
+        "counts": COUNTS.tolist(),
+        "own": OWN.tolist(),
+        "time": TIMES.tolist(),
+        "consents": CONSENT.tolist(),
+        "round": ROUND,
+        "cohort": COHORT,
+        "channel": as_dict(CHANNEL),
+        "consent": _consent(),
+        "packing": [_packing(least) for least in (1, 2, 5, 200)],
+        "steps": [_step(parts, phase) for parts, phase in ((1, "counts"), (1, "pairs"), (3, "pairs-2"))],
+        "ranking": [_ranking(blend) for blend in BLENDS],
+        "factors": [_factors(precision) for precision in ("float32", "float64")],
+        "journal": _journal(),
+        "noise": [_noise(*budget) for budget in BUDGETS],
+    }
+
+
+def _consent() -> list[dict[str, Any]]:
+    """Sticky decisions, each on top of those before it."""
+    record, told = StickyRecord(), []
+    for pi, never, items in DECISIONS:
+        before = StickyRecord(record.joined, never)
+        consent, record = client_consent("sticky", before, np.array(items, np.int32), pi, SECRET, ROUND)
+        told.append(
+            {
+                "pi": pi,
+                "never": list(never),
+                "items": list(items),
+                "before": list(before.joined),
+                "joined": list(record.joined),
+                "consent": consent.tolist(),
+            }
+        )
+    return told
+
+
+def _packing(least: int) -> dict[str, Any]:
+    pairs = PackedPairs.of(COUNTS, least)
+    return {
+        "least": least,
+        "items": pairs.items.tolist(),
+        "words": pairs.words,
+        "bounds": pairs.bounds.tolist(),
+        "packed": pairs.pack(OWN).tolist(),
+    }
+
+
+def _history(consent: Any = None, value: Any = None) -> History:
+    value = np.ones(len(OWN)) if value is None else value
+    return History(OWN, value, np.ones(len(OWN)) if consent is None else consent, time=TIMES)
+
+
+def _phase(method: Algorithm, name: str, info: FederationInfo) -> Phase:
+    return next(phase for phase in method.phases(info) if phase.name == name)
+
+
+def _step(parts: int, name: str) -> dict[str, Any]:
+    """A visit of a method of sums: of pairs after all but one of the own items were counted."""
+    method = algorithm("fed-item-knn")(least=2, k=3, parts=parts).algorithm()
+    info, counted = (PUBLIC, 0) if name == "counts" else (COUNTED, 1)
+    phase, history = _phase(method, name, info), _history(CONSENT)
+    bits = np.zeros(16, np.bool_)
+    bits[OWN[1:]] = bool(counted)
+    state = {"counted": np.packbits(bits)}
+    context, stages = RoundContext(info, name, ROUND, {}), chain(CHANNEL, phase, info, COHORT)
+    made = visit(method, phase, context, state, history, Rng(SECRET, ROUND), stages)
+    assert made.vector is not None
+    return {
+        "settings": as_dict(method),
+        "phase": name,
+        "sends": repr((phase.sends.tables, phase.sends.scalars)),
+        "mark": phase.sends.mark,
+        "counted": np.flatnonzero(bits).tolist(),
+        "vector": made.vector.tolist(),
+        "counted_after": np.flatnonzero(np.unpackbits(made.state["counted"])).tolist(),
+        "shown": made.shown.astype(int).tolist(),
+    }
+
+
+def _ranking(blend: dict[str, Any]) -> dict[str, Any]:
+    """The scores of someone by weights that are drawn, not solved for."""
+    method = algorithm("fed-ease")(**{"ease": 0.0, "least": 2, **blend}).algorithm()
+    publishes, drawn = method.publishes(COUNTED), np.random.default_rng(8)
+    n, model = int((COUNTS >= 2).sum()), {"counts": COUNTS[:, None].astype(np.uint32)}
+    tables: dict[str, Any] = {
+        "ease": drawn.normal(size=(n, n)).astype(np.float32),
+        "exposed": np.zeros((1, 1), np.uint32),
+    }
+    if "knn" in blend:
+        near = np.stack([drawn.permutation(n)[: blend["k"]] for _ in range(n)]).astype(np.uint32)
+        tables |= {
+            "neighbours": near,
+            "similarity": drawn.uniform(0, 1, size=(n, blend["k"])).astype(np.float32).round(1),
+        }
+    model |= {table.name: tables[table.name] for table in publishes.tables[1:]}
+    value = np.array([1.0, 3.0, 2.0, 5.0, 1.0])
+    history, context = _history(value=value), RoundContext(COUNTED, "ready", ROUND, model)
+    return {
+        "settings": as_dict(method),
+        "publishes": repr((publishes.tables, publishes.scalars)),
+        "model": encode_model(model, publishes, LISTED).hex(),
+        "value": value.tolist(),
+        "scores": method.client_score(context, {}, history)[0].tolist(),
+    }
+
+
+def _factors(precision: str) -> dict[str, Any]:
+    """The vector and the scores of someone who comes later, and of someone who has trained."""
+    method = algorithm("cfpl")(factors=4, precision=precision).algorithm()
+    model = method.server_init(PUBLIC, Rng(np.array([5, 6], np.uint32))).model
+    context, history = RoundContext(PUBLIC, "ready", ROUND + 1, model), _history()
+    rng, first = Rng(SECRET, ROUND + 1), method.client_init(PUBLIC, history, Rng(SECRET))
+    folded, ready = (
+        method.client_fold_in(context, history, rng),
+        method.client_ready(context, first, history, rng),
+    )
+    return {
+        "settings": as_dict(method),
+        "model": encode_model(model, method.publishes(PUBLIC), LISTED).hex(),
+        "fold_in": folded["p"].tolist(),
+        "ready": ready["p"].tolist(),
+        "scores": method.client_score(context, folded, history)[0].tolist(),
+    }
+
+
+def _journal() -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        journal = Journal(Path(folder) / "journal.jsonl")
+        heads = [journal.append(entry) for entry in ENTRIES]
+        lines = journal.path.read_text(encoding="utf-8").splitlines()
+    return {"entries": [asdict(entry) for entry in ENTRIES], "heads": heads, "lines": lines}
+
+
+def _noise(epsilon: float, delta: float, answers: dict[str, int]) -> dict[str, Any]:
+    """Noise that bounds what it says, and the same with a claim that is too good by a thousandth."""
+    phases = tuple(Phase(name, algorithm("cfpl")().algorithm().phases(PUBLIC)[0].sends) for name in answers)
+    settings = ChannelSettings(channel="secure-sum", epsilon=epsilon, delta=delta)
+    good = NoiseTerms.of(settings, phases, answers, 200)
+    return {"good": asdict(good), "bad": {**asdict(good), "epsilon": epsilon * 0.999}}
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(device_vectors(), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,69 @@
+"""vectors/device.json is what this implementation does on a device, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmura.channel.journal import Journal
+from murmura.channel.noise_terms import NoiseTerms
+from murmura.core.errors import DataError, SettingError
+from tests.http.device_vectors import device_vectors
+
+VECTORS: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "vectors" / "device.json").read_text(encoding="utf-8")
+)
+ROUNDED = ("ranking", "factors", "noise")  # libraries add dot products and find roots in their own way
+DIGITS = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def test_the_file_is_what_the_code_does() -> None:
+    made, told = device_vectors(), "run python -m tests.http.device_vectors vectors/device.json"
+    assert {**made, **dict.fromkeys(ROUNDED)} == {**VECTORS, **dict.fromkeys(ROUNDED)}, told
+    for kind, numbers in (("ranking", ("scores",)), ("factors", ("fold_in", "ready", "scores"))):
+        for one, known in zip(made[kind], VECTORS[kind], strict=True):
+            for name in numbers:
+                np.testing.assert_allclose(one.pop(name), known[name], **DIGITS)
+            assert one == {name: value for name, value in known.items() if name not in numbers}, told
+    for one, known in zip(made["noise"], VECTORS["noise"], strict=True):
+        for name, multiplier in one["good"].pop("multipliers").items():
+            assert multiplier == pytest.approx(known["good"]["multipliers"][name], rel=1e-9)
+        assert one["good"] == {n: value for n, value in known["good"].items() if n != "multipliers"}, told
+
+
+def test_what_is_shared_never_grows_beyond_the_largest_share_of_what_there_was() -> None:
+    most = 0
+    for one in VECTORS["consent"]:
+        most = max(most, int(np.floor(one["pi"] * len(one["items"]) + 1e-9)))
+        assert len(one["joined"]) <= most
+        assert one["joined"][: len(one["before"])] == one["before"]
+        assert not {i for i, c in zip(one["items"], one["consent"]) if c} & set(one["never"])
+
+
+def test_a_journal_that_was_changed_is_refused(tmp_path: Path) -> None:
+    plain = VECTORS["journal"]
+    journal = Journal(tmp_path / "journal.jsonl")
+
+    def write(lines: list[str]) -> None:
+        journal.path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        count, head = len(plain["lines"]), plain["heads"][-1]
+        journal.path.with_suffix(".head").write_text(f"{count} {head}\n", encoding="utf-8")
+
+    write(plain["lines"])
+    assert journal.verify().head == plain["heads"][-1]
+    first, second, third = plain["lines"]
+    for wrong in ([second, third], [first, third, second], [first, second], [first.replace("1172", "1171")]):
+        write(wrong)
+        with pytest.raises(DataError, match="must"):
+            journal.verify()
+
+
+@pytest.mark.parametrize("plain", VECTORS["noise"])
+def test_noise_that_claims_too_much_is_refused(plain: dict[str, Any]) -> None:
+    NoiseTerms(**plain["good"]).check()
+    with pytest.raises(SettingError, match="must bound what is revealed"):
+        NoiseTerms(**plain["bad"]).check()
