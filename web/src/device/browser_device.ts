@@ -19,7 +19,7 @@ import { register } from "./places.ts";
 import { preview } from "./preview.ts";
 import { Records } from "./records.ts";
 import { outcome, Rounds, type Surroundings } from "./rounds.ts";
-import type { DeviceStorage } from "./storage.ts";
+import { ClosableStorage, type DeviceStorage } from "./storage.ts";
 import { declared } from "./traffic.ts";
 import {
   type BrowserDevice, type Catalogue, DeviceError, type DeviceStatus, type FederationFacts, type JoinOptions, type Label,
@@ -46,6 +46,7 @@ export interface DeviceParts extends Surroundings {
 }
 
 export class Device implements BrowserDevice {
+  private readonly storage: DeviceStorage;
   private readonly records: Records;
   private readonly around: Surroundings;
   private readonly listeners = new Set<(status: DeviceStatus) => void>();
@@ -54,8 +55,9 @@ export class Device implements BrowserDevice {
   private kept: Like[] = [];
 
   private constructor(private readonly parts: DeviceParts) {
-    this.records = new Records(parts.storage);
-    this.around = { ...parts, send: declared(parts.send, parts.storage, parts.clock) };
+    this.storage = new ClosableStorage(parts.storage);
+    this.records = new Records(this.storage);
+    this.around = { ...parts, send: declared(parts.send, this.storage, parts.clock) };
     this.now = {
       stage: "empty", federation: null, likes: 0, permission: NO_CONSENT, uploads: 0, bytesUp: 0, model: null,
       last: null, offered: [],
@@ -94,7 +96,7 @@ export class Device implements BrowserDevice {
       url, terms: terms.content, admission: admission ?? known?.admission ?? null, secret: [words[0]!, words[1]!],
       token: toHex(entropy(32)), place: null, minimum: MINIMUM, readable: false, ...(known && withoutAdmission(known)),
     };
-    await this.records.write({ identity });
+    await this.storage.write({ identity });
     const pinned = await this.pin(identity);
     await this.refreshModel(pinned);
     await this.tell();
@@ -115,7 +117,7 @@ export class Device implements BrowserDevice {
     if (items.size < likes.length || ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)) {
       throw new DeviceError("likes must be items of this federation, each once, but are not.");
     }
-    await this.records.write({ likes });
+    await this.storage.write({ likes });
     await this.tell();
   }
 
@@ -133,7 +135,7 @@ export class Device implements BrowserDevice {
     if (!(permission.pi >= 0 && permission.pi <= 1)) {
       throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
     }
-    await this.records.write({ permission });
+    await this.storage.write({ permission });
     await this.tell();
     return permission;
   }
@@ -156,7 +158,7 @@ export class Device implements BrowserDevice {
       const joined: Identity = {
         ...identity, place, minimum: options.minimum ?? identity.minimum, readable: options.readable ?? identity.readable,
       };
-      await this.records.write({ identity: joined });
+      await this.storage.write({ identity: joined });
       await this.pin(joined);
       await this.tell();
     });
@@ -172,7 +174,7 @@ export class Device implements BrowserDevice {
         return last;
       } catch (error) {
         if (error instanceof TermsChangedError) {
-          await this.records.write({ offered: error.offered.content });
+          await this.storage.write({ offered: error.offered.content });
           await this.tell({ offered: error.changes });
         }
         throw error;
@@ -198,10 +200,10 @@ export class Device implements BrowserDevice {
   }
 
   async acceptTerms(): Promise<void> {
-    const { identity } = this.need(), offered = await this.parts.storage.read<Bytes>("offered");
+    const { identity } = this.need(), offered = await this.storage.read<Bytes>("offered");
     if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
     const accepted = { ...identity, terms: offered };
-    await this.records.write({ identity: accepted, offered: undefined });
+    await this.storage.write({ identity: accepted, offered: undefined });
     await this.pin(accepted);
     await this.tell({ offered: [] });
   }
@@ -223,7 +225,7 @@ export class Device implements BrowserDevice {
   }
 
   async exportAll(): Promise<string> {
-    return exportedText(this.parts.storage);
+    return exportedText(this.storage);
   }
 
   restore(text: string): Promise<void> {
@@ -232,7 +234,7 @@ export class Device implements BrowserDevice {
       if (await this.records.identity()) {
         throw new DeviceError("this browser must be empty to move a device to it, but is not; delete everything first.");
       }
-      await this.records.write(changes);
+      await this.storage.write(changes);
       const identity = await this.records.identity();
       if (identity) await this.pin(identity);
       await this.tell();
@@ -251,7 +253,7 @@ export class Device implements BrowserDevice {
       if (!(error instanceof DeviceError)) throw error;
       why = error.message;
     }
-    await this.records.erase();
+    await this.storage.erase();
     this.pinned = null;
     this.kept = [];
     this.announce({
@@ -298,8 +300,8 @@ export class Device implements BrowserDevice {
   }
 
   private async pin(identity: Identity): Promise<Pinned> {
-    const terms = await FederationTerms.decode(identity.terms), { storage } = this.parts;
-    const downloads = new Downloads(identity.url, this.around.send, terms, storage);
+    const terms = await FederationTerms.decode(identity.terms);
+    const downloads = new Downloads(identity.url, this.around.send, terms, this.storage);
     const { labels, info } = await downloads.description();
     const admission = identity.admission ? await ownAdmission(identity.admission) : null;
     const rounds = new Rounds(identity, terms, admission, this.records, downloads, this.around);
@@ -312,8 +314,8 @@ export class Device implements BrowserDevice {
     this.kept = await this.records.likes();
     const permission = await this.records.permission(), { pinned } = this;
     const facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null;
-    const found = pinned ? await this.parts.storage.read<{ hash: string; round: number; content: Bytes }>("public/model") : undefined;
-    const journal = await this.records.journal(), traffic = await this.parts.storage.list<{ bytes: number }>("traffic/");
+    const found = pinned ? await this.storage.read<{ hash: string; round: number; content: Bytes }>("public/model") : undefined;
+    const journal = await this.records.journal(), traffic = await this.storage.list<{ bytes: number }>("traffic/");
     this.announce({
       ...this.now, federation: facts, permission, likes: this.kept.length, uploads: journal.length,
       stage: !pinned ? "empty" : pinned.identity.place === null ? "visitor" : "member",

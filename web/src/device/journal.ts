@@ -26,7 +26,7 @@ export interface JournalEntry {
 export interface JournalLine {
   entry: JournalEntry;
   hash: string;
-  items: number[]; // the likes it was made of; for its owner's eyes, not part of the hash
+  items: number[]; // the likes it shows as such; for its owner's eyes, not part of the hash
 }
 
 /** The text that is hashed: keys ascending, doubles spelled as such. */

@@ -7,7 +7,7 @@ import type { FederationTerms } from "../protocol/terms.ts";
 import { type JournalEntry, type JournalLine, link, START, verifyJournal } from "./journal.ts";
 import { type DeviceMemory, freshMemory, type Identity, NO_CONSENT } from "./memory.ts";
 import type { DeviceStorage } from "./storage.ts";
-import { DeviceError, type Like, type Permission } from "./types.ts";
+import type { Like, Permission } from "./types.ts";
 
 /** What the machines that took an upload signed; everything in hexadecimal. */
 export interface Receipt {
@@ -20,8 +20,6 @@ export interface Receipt {
 }
 
 export class Records {
-  private closed = false;
-
   constructor(readonly storage: DeviceStorage) {}
 
   identity(): Promise<Identity | undefined> {
@@ -34,7 +32,7 @@ export class Records {
 
   /** Replace it; when this returns it is safe. */
   async keep(memory: DeviceMemory, more: Record<string, unknown> = {}): Promise<DeviceMemory> {
-    await this.write({ ...more, memory });
+    await this.storage.write({ ...more, memory });
     return memory;
   }
 
@@ -65,17 +63,6 @@ export class Records {
 
   async keepReceipt(receipt: Receipt, memory: DeviceMemory): Promise<void> {
     await this.keep(memory, { [`receipts/${number(memory.lines)}`]: receipt });
-  }
-
-  async write(changes: Record<string, unknown>): Promise<void> {
-    if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
-    await this.storage.write(changes);
-  }
-
-  /** Delete everything; nothing is written afterwards. */
-  async erase(): Promise<void> {
-    this.closed = true;
-    await this.storage.erase();
   }
 }
 

@@ -173,7 +173,7 @@ export class Rounds {
     }
     const place = await register(this.around.send, url, this.terms, this.admission, token);
     this.identity = { ...this.identity, place };
-    await this.records.write({ identity: this.identity });
+    await this.records.storage.write({ identity: this.identity });
     return (await this.patiently(request, manifest, null)).body;
   }
 
@@ -212,7 +212,9 @@ export class Rounds {
       phase: phase.name, manifest: manifest.name, bytes, rows: result.rows, disclosed,
       epsilon: Number.isFinite(spent) ? spent : null, delta: isNoisy(noise) ? noise.delta : null,
     };
-    const items = Array.from(trained.history.item).filter((_, row) => trained.history.consent[row]! > 0);
+    // what the update has rows of; of packed counters, which have none by item, whatever may be in them
+    const byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history;
+    const items = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
     // in the journal before the first byte; and every exchange that is remembered has its line there
     memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
     const receipts = await this.send(work, trained.messages, await journalMark(fromHex(pending.salt), memory.head));

@@ -43,13 +43,38 @@ export class MemoryStorage implements DeviceStorage {
   }
 }
 
+/** The same storage until everything is deleted; whatever is at work then can write nothing anew. */
+export class ClosableStorage implements DeviceStorage {
+  private closed = false;
+
+  constructor(private readonly inner: DeviceStorage) {}
+
+  read<T>(name: string): Promise<T | undefined> {
+    return this.inner.read<T>(name);
+  }
+
+  list<T>(prefix: string): Promise<T[]> {
+    return this.inner.list<T>(prefix);
+  }
+
+  async write(changes: Changes): Promise<void> {
+    if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
+    await this.inner.write(changes);
+  }
+
+  async erase(): Promise<void> {
+    this.closed = true;
+    await this.inner.erase();
+  }
+}
+
 const STORE = "kept";
 
 export class IndexedDbStorage implements DeviceStorage {
   private constructor(private readonly name: string, private readonly database: IDBDatabase) {}
 
   static async open(name = "murmura"): Promise<IndexedDbStorage> {
-    const opening = indexedDB.open(name, 1);
+    const opening = attempted(() => indexedDB.open(name, 1));
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     const database = await done(opening);
     database.onversionchange = () => database.close(); // another tab deletes everything
@@ -66,9 +91,13 @@ export class IndexedDbStorage implements DeviceStorage {
 
   async write(changes: Changes): Promise<void> {
     const store = this.store("readwrite"), written = finished(store.transaction);
-    for (const [name, value] of Object.entries(changes)) {
-      if (value === undefined) store.delete(name);
-      else store.put(value, name);
+    try {
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === undefined) store.delete(name);
+        else store.put(value, name);
+      }
+    } catch {
+      store.transaction.abort(); // said below
     }
     await written;
   }
@@ -79,11 +108,15 @@ export class IndexedDbStorage implements DeviceStorage {
   }
 
   private store(mode: IDBTransactionMode): IDBObjectStore {
-    try {
-      return this.database.transaction(STORE, mode, { durability: "strict" }).objectStore(STORE);
-    } catch (error) {
-      throw refused(error);
-    }
+    return attempted(() => this.database.transaction(STORE, mode, { durability: "strict" }).objectStore(STORE));
+  }
+}
+
+function attempted<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw refused(error);
   }
 }
 

@@ -107,7 +107,7 @@ export interface LedgerEntry {
   rows: number;
   disclosed: number; // the fraction of the likes that has ever been part of an upload
   epsilon: number | null;
-  items: number[]; // the likes this upload was made of
+  items: number[]; // the likes this upload shows as such: those whose rows or counters it has
   hash: string; // of this line, which binds all before it
   countersigned: boolean; // both aggregators signed for it
 }
@@ -210,7 +210,10 @@ export interface BrowserDevice {
   /** Everything the device holds, as a JSON text that `restore` reads on another one. */
   exportAll(): Promise<string>;
   restore(text: string): Promise<void>;
-  /** Tell the coordinator (if she has a place), then delete everything; what went wrong with the first, or null. */
+  /**
+   * Tell the coordinator (if she has a place), then delete everything; what went wrong with the first, or null.
+   * This device is of no use afterwards: open another one.
+   */
   leave(): Promise<string | null>;
 }
 

@@ -1,0 +1,215 @@
+import { beforeEach, expect, test } from "vitest";
+import { toHex } from "../src/bytes.ts";
+import { freshMemory } from "../src/device/memory.ts";
+import { MemoryStorage } from "../src/device/storage.ts";
+import type { Like } from "../src/device/types.ts";
+import { UnreachableError } from "../src/refusals.ts";
+import { GoldenFederation, LINK } from "./golden_federation.ts";
+
+const LIKES: Like[] = [0, 3].map((item) => ({ item, time: null, value: 1 }));
+const EVERYTHING = { train: true, statistics: true, pi: 1 };
+const ABOUT_HER = /\/(devices|tickets|reports|letters)/;
+let federation: GoldenFederation;
+beforeEach(async () => void (federation = await GoldenFederation.open()));
+
+/** A member who allows what is given. */
+async function member(allowed: object = EVERYTHING, storage = new MemoryStorage()) {
+  const device = await federation.device(storage);
+  await device.look(LINK);
+  await device.setLikes(LIKES);
+  await device.allow(allowed);
+  await device.join();
+  return device;
+}
+
+test("a visitor looks, likes and gets a list, and nothing about her has left", async () => {
+  const device = await federation.device();
+  const facts = await device.look(LINK);
+  expect([facts.method, facts.minimum, facts.epsilon, facts.invited]).toEqual(["cfpl", 100, null, true]);
+  expect(facts.machines.map(({ url }) => new URL(url).host)).toEqual(["127.0.0.1:8000", "one.example", "two.example"]);
+  await device.setLikes(LIKES);
+  const { list, personal } = await device.recommend(5);
+  expect([list.map(({ item }) => item), personal]).toEqual([[1], true]); // of three on offer she has two
+  expect((await device.popular(5)).personal).toBe(false);
+  expect(federation.requests.every(({ method, body }) => method === "GET" && !body)).toBe(true);
+  expect([device.status().stage, device.status().bytesUp]).toEqual(["visitor", 0]);
+  await expect(device.visit()).rejects.toThrow(/must join/);
+});
+
+test("a member sends two shares of one vector, and the ledger has every byte", async () => {
+  const device = await member(), told = await device.preview(1);
+  const outcome = await device.visit();
+  expect([outcome.kind, outcome.round, outcome.phase, outcome.disclosed]).toEqual(["sent", 2, "train", 1]);
+  expect((await federation.vector()).length).toBe(1 + 3 * 3);
+  const ledger = await device.ledger(), [entry] = ledger.entries;
+  expect([entry!.countersigned, entry!.items, entry!.bytes]).toEqual([true, [0, 3], federation.bytes(/reports/)]);
+  expect(ledger.bytesUp).toBe(federation.bytes(/./));
+  expect(told.bytes).toBe(federation.bytes(/reports|tickets/));
+  expect(told.messages.map(({ bytes }) => bytes)).toEqual(
+    federation.requests.filter(({ url }) => /reports|tickets/.test(url)).map(({ body }) => body!.length),
+  );
+  expect((await device.visit()).kind).toBe("idle");
+  expect(federation.requests.filter(({ url }) => /reports/.test(url)).length).toBe(2);
+});
+
+test("the token is shown to the coordinator alone", async () => {
+  await (await member()).visit();
+  for (const { url, headers } of federation.requests) {
+    if (!url.startsWith("http://127.0.0.1:8000")) expect(headers).not.toHaveProperty("authorization");
+  }
+});
+
+test("who allows nothing sends nothing", async () => {
+  const device = await federation.device();
+  await device.look(LINK);
+  await device.setLikes(LIKES);
+  await device.join();
+  const outcome = await device.visit();
+  expect([outcome.kind, outcome.why]).toEqual(["declined", "no consent to training"]);
+  expect(federation.bytes(/tickets|reports/)).toBe(0);
+});
+
+test("an item that is never shared is in no update", async () => {
+  const device = await member({ ...EVERYTHING, never: [3] }), { shared, kept, update } = await device.preview(1);
+  expect([shared, kept]).toEqual([[0], [3]]);
+  expect([...update!.tables[0]!.index]).not.toContain(3);
+  expect((await device.visit()).disclosed).toBe(0.5);
+});
+
+test("consent that is taken back while the upload waits cancels it", async () => {
+  const device = await member();
+  federation.meddle = async (request, reply) => {
+    if (/tickets/.test(request.url)) await device.allow({ pi: 0 });
+    return reply;
+  };
+  const outcome = await device.visit();
+  expect([outcome.kind, federation.bytes(/reports/)]).toEqual(["declined", 0]);
+  expect(outcome.why).toMatch(/taken back/);
+});
+
+test("consent that is taken back between the shares lets no byte more leave", async () => {
+  const device = await member();
+  federation.meddle = async (request, reply) => {
+    if (/one.example/.test(request.url)) await device.allow({ train: false });
+    return reply;
+  };
+  expect((await device.visit()).kind).toBe("declined");
+  expect(federation.requests.filter(({ url }) => /two.example/.test(url))).toEqual([]);
+});
+
+test("after a crash between the shares the same upload is sent again", async () => {
+  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  federation.meddle = (request, reply) => {
+    if (/two.example/.test(request.url)) throw new Error("the tab is closed");
+    return reply;
+  };
+  await expect(device.visit()).rejects.toThrow(/tab is closed/);
+  federation.meddle = (_, reply) => reply;
+  const again = await federation.device(storage);
+  expect((await again.visit()).kind).toBe("sent");
+  const [seed, , seedAgain] = federation.payloads.map(toHex);
+  expect(seedAgain).toBe(seed);
+  expect((await again.ledger()).entries.length).toBe(1);
+});
+
+test("a machine that does not answer is asked again until the round is over", async () => {
+  const device = await member();
+  federation.meddle = (request, reply) => {
+    if (/one.example/.test(request.url)) throw new UnreachableError("it must answer, but does not.");
+    return reply;
+  };
+  const outcome = await device.visit();
+  expect([outcome.kind, outcome.why]).toEqual(["refused", "https://one.example/reports did not answer before the round was over."]);
+  expect(federation.requests.filter(({ url }) => /one.example/.test(url)).length).toBeGreaterThan(10);
+});
+
+test.each([
+  ["a model of another hash", /\/m\/bffc/, /must have it, but has another/],
+  ["a manifest with a bit flipped", /\/round$/, /must be/],
+  ["a receipt of nobody", /one.example/, /receipt's signature/],
+])("%s is refused and said", async (_, path, why) => {
+  const storage = new MemoryStorage();
+  await member(EVERYTHING, storage);
+  await storage.write({ "public/model": undefined });
+  const fresh = await federation.device(storage);
+  federation.meddle = (request, reply) => {
+    if (!path.test(request.url)) return reply;
+    const body = reply.body.slice();
+    body[20]! ^= 1;
+    return { ...reply, body };
+  };
+  const said = await fresh.visit().then((outcome) => `${outcome.kind}: ${outcome.why}`, (error: Error) => error.message);
+  expect(said).toMatch(why);
+  expect(federation.requests.filter(({ url }) => /two.example/.test(url))).toEqual([]);
+});
+
+test("another manifest under one number is refused", async () => {
+  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  await device.visit();
+  const memory = (await storage.read<{ manifest: string }>("memory"))!;
+  await storage.write({ memory: { ...memory, manifest: "00".repeat(32) } });
+  await expect(device.visit()).rejects.toThrow(/two different manifests/);
+});
+
+test("a larger minimum than the federation's is held to", async () => {
+  const device = await federation.device();
+  await device.look(LINK);
+  await device.allow(EVERYTHING);
+  await device.join({ minimum: 500 });
+  expect((await device.visit()).why).toMatch(/sum of 100 devices, but this one wants at least 500/);
+});
+
+test("noise that is asked for and not added keeps the device out", async () => {
+  const device = await member({ ...EVERYTHING, epsilon: 4 });
+  expect((await device.visit()).why).toMatch(/no noise is added/);
+});
+
+test("a ledger that was changed lets nothing more leave", async () => {
+  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  await storage.write({ memory: { ...freshMemory("11".repeat(32)), lines: 1 } });
+  const outcome = await device.visit();
+  expect([outcome.kind, federation.bytes(/reports/)]).toEqual(["declined", 0]);
+  expect(outcome.why).toMatch(/ledger must/);
+});
+
+test("what was exported moves to another browser, once", async () => {
+  const device = await member(), text = (await device.visit(), await device.exportAll());
+  const other = await federation.device();
+  await other.restore(text);
+  expect([other.status().stage, other.likes(), other.permission().pi]).toEqual(["member", LIKES, 1]);
+  expect((await other.ledger()).entries).toEqual((await device.ledger()).entries);
+  expect((await other.visit()).kind).toBe("idle"); // answered already
+  await expect(other.restore(text)).rejects.toThrow(/must be empty/);
+  await expect((await federation.device()).restore("{}")).rejects.toThrow(/must be one that this page wrote/);
+});
+
+test("leaving tells the coordinator and deletes everything", async () => {
+  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  await device.visit();
+  expect(await device.leave()).toBe(null);
+  expect(federation.requests.at(-1)).toMatchObject({ method: "DELETE", url: "http://127.0.0.1:8000/devices/me" });
+  expect(await storage.list("")).toEqual([]);
+  expect(device.status()).toMatchObject({ stage: "empty", likes: 0, bytesUp: 0 });
+});
+
+test("leaving in the middle of a round writes nothing anew", async () => {
+  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  federation.meddle = async (request, reply) => {
+    if (/tickets/.test(request.url)) await device.leave();
+    return reply;
+  };
+  await expect(device.visit()).rejects.toThrow(/deleted/);
+  expect([await storage.list(""), federation.bytes(/reports/)]).toEqual([[], 0]);
+});
+
+test("an invitation to other terms, and likes that are none, are refused", async () => {
+  const device = await federation.device();
+  const other = LINK.replace(/#2\.[\w-]{43}/, `#2.${"A".repeat(43)}`);
+  await expect(device.look(other)).rejects.toThrow(/must be the one of the invitation/);
+  expect(device.status().stage).toBe("empty");
+  await device.look(LINK);
+  await expect(device.setLikes([{ item: 4, time: null, value: 1 }])).rejects.toThrow(/must be items of this federation/);
+  await expect(device.allow({ pi: 2 })).rejects.toThrow(/between 0 and 1/);
+  expect(device.find(["plum", "kiwi"])).toEqual([2, null]);
+  expect(federation.bytes(ABOUT_HER)).toBe(0);
+});
