@@ -53,5 +53,6 @@ def test_every_mark_is_declared_and_ci_runs_everything() -> None:
     assert re.findall(r"^make (.*)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE) == [
         "test-all",
         "test-neural",
+        "test-web",
         "site",
     ]
