@@ -95,7 +95,7 @@ def shared(data: Interactions) -> list[int]:
     """What Python's tenth device would disclose: the sticky half of its items."""
     items = np.sort(data.item[data.user == PAGE]).astype(np.int32)
     consent, _ = client_consent("sticky", StickyRecord(), items, PI, client_secrets(SEED, USERS)[PAGE], 0)
-    return items[consent > 0].tolist()
+    return [int(item) for item in items[consent > 0]]
 
 
 def check_evidence(made: Trained) -> None:

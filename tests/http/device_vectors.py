@@ -24,6 +24,7 @@ from murmura.core.codec import encode_model
 from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
+from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
 from murmura.kernels.cooccurrence.packing import PackedPairs
 
@@ -55,6 +56,8 @@ ENTRIES = (
     JournalEntry("2026-01-02T03:05:05+00:00", 1, "train", "cd" * 32, 11_000, 30, 1.0),
     JournalEntry("2026-01-02T03:06:05+00:00", 2, "train", "ef" * 32, 11_000, 30, 1 / 3, "upload", 0.25, 1e-05),
 )
+NOISY = ChannelSettings(channel="secure-sum", clip=1.0)
+MULTIPLIERS = (0.5, 20.0)  # with the second one fewer bits than `bits` travel
 BUDGETS = ((1.0, 1e-4, {"train": 5}), (4.0, 1e-5, {"prior": 1, "train": 20}), (8.0, 1e-3, {"counts": 1}))
 
 
@@ -76,6 +79,7 @@ def device_vectors() -> dict[str, Any]:
         "ranking": [_ranking(blend) for blend in BLENDS],
         "factors": [_factors(precision) for precision in ("float32", "float64")],
         "journal": _journal(),
+        "noisy": [_noisy(multiplier, scale) for multiplier in MULTIPLIERS for scale in (0.001, 1.0)],
         "noise": [_noise(*budget) for budget in BUDGETS],
     }
 
@@ -194,6 +198,22 @@ def _journal() -> dict[str, Any]:
         heads = [journal.append(entry) for entry in ENTRIES]
         lines = journal.path.read_text(encoding="utf-8").splitlines()
     return {"entries": [asdict(entry) for entry in ENTRIES], "heads": heads, "lines": lines}
+
+
+def _noisy(multiplier: float, scale: float) -> dict[str, Any]:
+    """An update where aggregators add noise: short, and of the clip's length, which may not grow."""
+    method = algorithm("dp-cfpl")(factors=2).algorithm()
+    phase = _phase(method, "train", PUBLIC)
+    values = scale * np.random.default_rng(9).normal(size=(3, 3)).astype(np.float32)
+    update = Update({"items": SparseRows(np.array([1, 5, 8], np.int32), values.astype(np.float32))})
+    made = chain(NOISY, phase, PUBLIC, COHORT, multiplier)
+    return {
+        "settings": as_dict(NOISY),
+        "multiplier": multiplier,
+        "index": [1, 5, 8],
+        "values": update.tables["items"].values.tolist(),
+        "vector": made.device(update, Rng(SECRET, ROUND), ROUND).tolist(),
+    }
 
 
 def _noise(epsilon: float, delta: float, answers: dict[str, int]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "device.json").read_text(encoding="utf-8")
 )
 ROUNDED = ("ranking", "factors", "noise")  # libraries add dot products and find roots in their own way
-DIGITS = {"rtol": 1e-5, "atol": 1e-5}
+DIGITS = 1e-5
 
 
 def test_the_file_is_what_the_code_does() -> None:
@@ -27,7 +27,7 @@ def test_the_file_is_what_the_code_does() -> None:
     for kind, numbers in (("ranking", ("scores",)), ("factors", ("fold_in", "ready", "scores"))):
         for one, known in zip(made[kind], VECTORS[kind], strict=True):
             for name in numbers:
-                np.testing.assert_allclose(one.pop(name), known[name], **DIGITS)
+                np.testing.assert_allclose(one.pop(name), known[name], rtol=DIGITS, atol=DIGITS)
             assert one == {name: value for name, value in known.items() if name not in numbers}, told
     for one, known in zip(made["noise"], VECTORS["noise"], strict=True):
         for name, multiplier in one["good"].pop("multipliers").items():

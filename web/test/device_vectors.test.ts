@@ -7,7 +7,7 @@ import { channelSettings } from "../src/channel/settings.ts";
 import { extendRecord, stickyConsent, stickyLimit } from "../src/device/consent.ts";
 import { entryText, journalFile, type JournalLine, link, START, verifyJournal } from "../src/device/journal.ts";
 import { decodeModel } from "../src/message/codec.ts";
-import { mark, spelled } from "../src/message/declaration.ts";
+import { mark, message, spelled, table } from "../src/message/declaration.ts";
 import { Cfpl } from "../src/methods/cfpl.ts";
 import { Cooccurrence } from "../src/methods/cooccurrence.ts";
 import type { History } from "../src/methods/method.ts";
@@ -108,6 +108,21 @@ test.each(golden.noise as Plain[])("noise bounds what it says and no less", (...
   for (const changed of [{ unit: "a click" }, { delta: 0 }, { answers: {} }]) {
     expect(() => checkNoise({ ...plain.good, ...changed })).toThrow(/noise must/);
   }
+});
+
+test.each(golden.noisy as Plain[])("an update to a sum with noise, multiplier $multiplier", (...[plain]: Plain[]) => {
+  const sends = message([table("items", "item", 10, 3)]), { multiplier } = plain;
+  const of = { sends, repeats: true, longest: null, cohort: golden.cohort, multiplier };
+  const rows = { index: Int32Array.from(plain.index), values: Float32Array.from(plain.values.flat()) };
+  const chain = Chain.of(channelSettings(plain.settings), info, of);
+  const vector = chain.device({ tables: { items: rows }, scalars: {} }, new Rng(golden.secret, golden.round), golden.round);
+  expect([...vector]).toEqual(plain.vector);
+});
+
+test("noise that no aggregator can draw is refused", () => {
+  const sends = message([table("items", "item", 10, 3)]), settings = channelSettings(golden.noisy[0].settings);
+  const of = { sends, repeats: true, longest: null, cohort: golden.cohort, multiplier: 1e-6 };
+  expect(() => Chain.of(settings, info, of)).toThrow(/noise must be of 16 to 8192 steps/);
 });
 
 test("the normal distribution by known values", () => {
