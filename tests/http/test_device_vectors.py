@@ -11,13 +11,19 @@ import pytest
 
 from murmura.channel.journal import Journal
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.errors import DataError, SettingError
+from murmura.core.errors import DataError, FederationError, SettingError
+from murmura.core.feature_codec import decode_features
 from tests.http.device_vectors import device_vectors
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "device.json").read_text(encoding="utf-8")
 )
-ROUNDED = ("ranking", "factors", "noise")  # libraries add dot products and find roots in their own way
+ROUNDED = (
+    "ranking",
+    "factors",
+    "kgflex",
+    "noise",
+)  # libraries add and find roots in their own way
 DIGITS = 1e-5
 
 
@@ -29,6 +35,14 @@ def test_the_file_is_what_the_code_does() -> None:
             for name in numbers:
                 np.testing.assert_allclose(one.pop(name), known[name], rtol=DIGITS, atol=DIGITS)
             assert one == {name: value for name, value in known.items() if name not in numbers}, told
+    for one, known in zip(made["kgflex"], VECTORS["kgflex"], strict=True):
+        for name in ("gains", "after", "values", "scores"):
+            np.testing.assert_allclose(one.pop(name), known[name], rtol=DIGITS, atol=DIGITS)
+        apart = np.subtract(one.pop("vector"), known["vector"], dtype=np.int64).astype(np.int32)  # in the ring
+        assert np.abs(apart).max() <= 1
+        one["reasons"] = [[part["name"] for part in parts] for parts in one["reasons"]]
+        told_of = [[part["name"] for part in parts] for parts in known["reasons"]]
+        assert one == {**{name: known[name] for name in one}, "reasons": told_of}, told
     for one, known in zip(made["noise"], VECTORS["noise"], strict=True):
         for name, multiplier in one["good"].pop("multipliers").items():
             assert multiplier == pytest.approx(known["good"]["multipliers"][name], rel=1e-9)
@@ -60,6 +74,12 @@ def test_a_journal_that_was_changed_is_refused(tmp_path: Path) -> None:
         write(wrong)
         with pytest.raises(DataError, match="must"):
             journal.verify()
+
+
+@pytest.mark.parametrize("plain", VECTORS["features"]["tampered"], ids=lambda one: str(one["what"]))
+def test_item_features_that_are_none_are_refused(plain: dict[str, str]) -> None:
+    with pytest.raises(FederationError, match="must"):
+        decode_features(bytes.fromhex(plain["bytes"]))
 
 
 @pytest.mark.parametrize("plain", VECTORS["noise"])

@@ -4,6 +4,7 @@
  */
 
 import type { MessageSpec, TableSpec, Update } from "../message/declaration.ts";
+import type { ItemFeatures } from "../methods/item_features.ts";
 import { Purpose, Rng } from "../numerics/philox.ts";
 import { DeviceError } from "../device/types.ts";
 import type { ChannelSettings } from "./settings.ts";
@@ -16,6 +17,8 @@ export interface FederationInfo {
   interactions: number;
   people: number; // most on one device
   counts: readonly number[] | null; // how often each item occurs, where that is public
+  featureCount?: number; // of the items, where they have any
+  features?: ItemFeatures; // where the method uses them
 }
 
 /** The numbers of one vector that are not zero: where, ascending, and how much. */

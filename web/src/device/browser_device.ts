@@ -23,7 +23,7 @@ import { ClosableStorage, type DeviceStorage } from "./storage.ts";
 import { declared } from "./traffic.ts";
 import {
   type BrowserDevice, type Catalogue, DeviceError, type DeviceStatus, type FederationFacts, type JoinOptions, type Label,
-  type Ledger, type Like, type Permission, type Preview, type Ranking, type VisitOutcome,
+  type Ledger, type Like, type Permission, type Preview, type Ranking, type RankingOptions, type VisitOutcome,
 } from "./types.ts";
 
 const POLL = 2; // seconds between two looks at the coordinator
@@ -208,12 +208,12 @@ export class Device implements BrowserDevice {
     await this.tell({ offered: [] });
   }
 
-  recommend(k: number): Promise<Ranking> {
-    return this.rank(k, false);
+  recommend(k: number, options: RankingOptions = {}): Promise<Ranking> {
+    return this.rank(k, false, options);
   }
 
   popular(k: number): Promise<Ranking> {
-    return this.rank(k, true);
+    return this.rank(k, true, {});
   }
 
   ledger(): Promise<Ledger> {
@@ -263,7 +263,7 @@ export class Device implements BrowserDevice {
     return why;
   }
 
-  private async rank(k: number, popular: boolean): Promise<Ranking> {
+  private async rank(k: number, popular: boolean, options: RankingOptions): Promise<Ranking> {
     const { identity, terms, downloads } = this.need(), found = await downloads.offline();
     if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
     const { kept, info, model } = found, memory = await this.records.memory();
@@ -271,7 +271,7 @@ export class Device implements BrowserDevice {
     const { method, settings } = terms.fields, begun = performance.now();
     const list = await this.around.trainer.rank({
       of: { method, settings }, info, round: kept.round + 1, model, state: memory.state, history, secret: identity.secret,
-      k, popular, disclosed: memory.sent,
+      k, popular, disclosed: memory.sent, withoutTerms: options.withoutTerms ?? [], withoutLikes: options.withoutLikes ?? [],
     });
     return { list, personal: !popular, milliseconds: performance.now() - begun, model: kept.hash, round: kept.round };
   }

@@ -5,6 +5,7 @@ import type { FederationInfo } from "../channel/layout.ts";
 import { sha256Hex } from "../crypto/hashing.ts";
 import { applyChanges, decodeModel, type Tables } from "../message/codec.ts";
 import { type MessageSpec, modelBytes, narrowed } from "../message/declaration.ts";
+import { readFeatures } from "../methods/item_features.ts";
 import type { Method } from "../methods/method.ts";
 import { methodOf } from "../methods/registry.ts";
 import { type Description, readCounts, readDescription } from "../protocol/description.ts";
@@ -47,9 +48,21 @@ export class Downloads {
       if (methodOf(this.terms.fields).releasesCounts && read.info.counts) {
         throw malformed("the description of a method that sums up the counts of items must have none, but has some.");
       }
-      this.described = read;
+      this.described = await this.withFeatures(read);
     }
     return this.described;
+  }
+
+  /** The same with the features of the items, where the method uses them; refuses any that do not fit. */
+  private async withFeatures(read: Description): Promise<Description> {
+    if (!methodOf(this.terms.fields).usesFeatures) return read;
+    if (!read.features) throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
+    const most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes), { hash, count } = read.features;
+    const features = await readFeatures(await this.kept("features", hash, most, "item features"));
+    if (features.start.length !== read.info.items + 1 || features.labels.length !== count) {
+      throw malformed("the item features must be those of the items, but are others.");
+    }
+    return { ...read, info: { ...read.info, features } };
   }
 
   /** What everybody knows in a round: the description, and the counts that were made public since. */

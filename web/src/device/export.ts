@@ -7,7 +7,7 @@ import { DeviceError } from "./types.ts";
 const KIND = "murmura device", VERSION = 1;
 const NAMES = ["identity", "permission", "likes", "memory", "requests", "offered"];
 const LISTS = ["journal/", "receipts/", "traffic/"];
-const ARRAYS = { Uint8Array, Float32Array, Float64Array } as const;
+const ARRAYS = { Uint8Array, Int32Array, Float32Array, Float64Array } as const;
 
 export async function exportedText(storage: DeviceStorage): Promise<string> {
   const values: Record<string, unknown> = {};

@@ -6,11 +6,13 @@ import type { ChannelSettings } from "../channel/settings.ts";
 import type { Tables } from "../message/codec.ts";
 import { checkUpdate, type Update } from "../message/declaration.ts";
 import { checkConsent, type ClientState, type History, type Phase } from "../methods/method.ts";
+import { featuresOf } from "../methods/item_features.ts";
 import { methodOf, type NamedMethod } from "../methods/registry.ts";
 import { Rng, type Secret } from "../numerics/philox.ts";
 import { topK } from "../numerics/ranking.ts";
 import { malformed } from "../refusals.ts";
-import type { Reason, Recommendation } from "./types.ts";
+import { nearestLikes, termReasons } from "./reasons.ts";
+import type { Recommendation } from "./types.ts";
 
 export interface TrainingRequest {
   of: NamedMethod;
@@ -46,6 +48,8 @@ export interface RankingRequest {
   k: number;
   popular: boolean; // the same list for everyone
   disclosed: number[]; // items ever sent, for what a reason says of itself
+  withoutTerms: readonly string[]; // reasons that are not to count
+  withoutLikes: readonly number[]; // likes that are not to count
 }
 
 /** Where the work is done: in this thread, or in a worker. */
@@ -73,7 +77,7 @@ export function train(request: TrainingRequest): TrainingResult {
   const before = request.state ?? method.clientInit(info, history, new Rng(request.secret));
   const { state, update } = method.clientStep({ info, phase: phase.name, round, model }, before, history, rng);
   checkUpdate(phase.sends, update);
-  checkConsent(phase, update, history);
+  checkConsent(phase, update, history, info.features);
   const of = { sends: phase.sends, repeats: phase.repeat === null, longest: phase.longest, cohort: largest, multiplier };
   const chain = Chain.of(request.channel, info, of), vector = chain.device(update, rng, round);
   const shown = method.clientDiscloses(phase, update, history);
@@ -82,24 +86,32 @@ export function train(request: TrainingRequest): TrainingResult {
 
 /** The k best items on offer that she does not have, the best first; ties go to the lower number. */
 export function rank(request: RankingRequest): Recommendation[] {
-  const { info, model, history, k, popular } = request, method = methodOf(request.of);
-  const nobody: History = { item: new Int32Array(), value: new Float64Array(), consent: new Float64Array(), time: null };
-  const rows = popular ? nobody : history;
+  const { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes);
+  const rows = keptRows(history, (item) => !popular && !left.has(item)), own = new Set(history.item);
   const context = { info, phase: "ready", round: request.round, model }, rng = new Rng(request.secret, request.round);
   const state = request.state && !popular
     ? method.clientReady(context, request.state, rows, rng)
     : method.clientFoldIn(context, rows, rng);
-  const scores = method.clientScore(context, state, rows), own = new Set(history.item);
-  const best = topK(scores, info.listed, k, (item) => !own.has(item));
-  if (popular) return best.map((item) => ({ item, score: scores[item]!, reasons: [] }));
-  const disclosed = new Set(request.disclosed);
-  const reasons = (item: number): Reason[] => {
-    const likes = Array.from(history.item), alike = method.likeness(context, item, likes);
-    if (!alike) return [];
-    const nearest = topK(alike, [...likes.keys()], 3, (place) => alike[place]! > 0);
-    return nearest.map((place) => ({
-      kind: "similar", item: likes[place]!, label: "", weight: alike[place]!, local: !disclosed.has(likes[place]!),
-    }));
-  };
+  const terms = method.clientTerms(context, state, new Set(request.withoutTerms));
+  const scores = terms?.scores ?? method.clientScore(context, state, rows);
+  const offered = info.listed.filter((item) => !own.has(item)), best = topK(scores, offered, k, () => true);
+  if (popular) return offered.some((item) => scores[item] !== scores[offered[0]!]) ? plain(best, scores) : [];
+  if (terms) {
+    const sent = new Set(request.disclosed.flatMap((item) => Array.from(featuresOf(info.features!, item))));
+    return best.map((item) => ({ item, score: scores[item]!, reasons: termReasons(terms, item, offered, k, sent) }));
+  }
+  const alike = (item: number) => method.likeness(context, item, Array.from(rows.item));
+  const reasons = (item: number) => nearestLikes(alike(item), rows.item, new Set(request.disclosed));
   return best.map((item) => ({ item, score: scores[item]!, reasons: reasons(item) }));
+}
+
+function plain(best: readonly number[], scores: ArrayLike<number>): Recommendation[] {
+  return best.map((item) => ({ item, score: scores[item]!, reasons: [] }));
+}
+
+function keptRows(history: History, keep: (item: number) => boolean): History {
+  const rows = Array.from(history.item.keys()).filter((row) => keep(history.item[row]!));
+  const pick = (values: Float64Array) => Float64Array.from(rows, (row) => values[row]!);
+  const time = history.time && pick(history.time);
+  return { item: Int32Array.from(rows, (row) => history.item[row]!), value: pick(history.value), consent: pick(history.consent), time };
 }

@@ -126,13 +126,24 @@ export interface Recommendation {
   reasons: Reason[]; // empty where nothing true can be said
 }
 
-/** "similar": an own like close to it. "term": a term of the score, which is the sum of all its terms. */
+/**
+ * "similar": an own like close to it, which is a fact about the model and no cause. "term": a term of the score,
+ * which is the sum of all its terms; "because" may be said only where `because` is true.
+ */
 export interface Reason {
   kind: "similar" | "term";
   item: number | null; // of "similar"
-  label: string; // of "term": the feature, such as "director: Mel Brooks"
-  weight: number;
+  label: string; // of "term": the feature in words, such as "director: Mel Brooks"
+  weight: number; // of "term": what it adds to the score; of "similar": how close it is
+  gain: number; // of "term": how much the feature tells about what she chooses; 0 of "similar"
+  because: boolean; // the item would not be in the list without it
   local: boolean; // whether it uses nothing that was disclosed
+}
+
+/** What is not to count: reasons by their label, likes by their item. Stays here. */
+export interface RankingOptions {
+  withoutTerms?: readonly string[];
+  withoutLikes?: readonly number[];
 }
 
 export interface Ranking {
@@ -202,7 +213,7 @@ export interface BrowserDevice {
   acceptTerms(): Promise<void>;
 
   /** The k best items she does not have; makes no request. */
-  recommend(k: number): Promise<Ranking>;
+  recommend(k: number, options?: RankingOptions): Promise<Ranking>;
   popular(k: number): Promise<Ranking>;
 
   ledger(): Promise<Ledger>;

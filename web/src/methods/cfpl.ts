@@ -11,6 +11,7 @@ import type { Tables } from "../message/codec.ts";
 import { emptyValues, message, type MessageSpec, table, type Update, type Values } from "../message/declaration.ts";
 import { Purpose, type Rng, type Stream } from "../numerics/philox.ts";
 import { RefusedError } from "../refusals.ts";
+import { drawTriples, type Triples } from "./triples.ts";
 import { type ClientState, type ClientStep, heldRows, type History, type Method, type Phase, phase, type RoundContext } from "./method.ts";
 
 export interface CfplSettings {
@@ -33,6 +34,7 @@ type Round = (x: number) => number;
 
 export class Cfpl implements Method {
   readonly releasesCounts = false;
+  readonly usesFeatures = false;
   private readonly round: Round;
 
   private constructor(private readonly s: CfplSettings) {
@@ -109,6 +111,10 @@ export class Cfpl implements Method {
       scores[item] = sum + b[item]!;
     }
     return scores;
+  }
+
+  clientTerms(): null {
+    return null;
   }
 
   /** The cosine of the item vectors. */
@@ -192,25 +198,6 @@ export class Cfpl implements Method {
     const x = r(r(r(b[i]! + first) - b[j]!) - second);
     return r(1 / r(1 + r(Math.exp(x))));
   }
-}
-
-interface Triples {
-  own: number[]; // places among the own items
-  other: number[]; // items on offer that are not own
-}
-
-/** n draws with replacement; none for someone who has no item, or every item. */
-export function drawTriples(info: FederationInfo, history: History, n: number, stream: Stream): Triples {
-  const mine = new Set(history.item), drawn: Triples = { own: [], other: [] };
-  if (!mine.size || info.listed.every((item) => mine.has(item))) return drawn;
-  for (let t = 0; t < n; t++) {
-    drawn.own.push(stream.below(history.item.length));
-    let other: number;
-    do other = info.listed[stream.below(info.listed.length)]!;
-    while (mine.has(other));
-    drawn.other.push(other);
-  }
-  return drawn;
 }
 
 /** Rows of one item are added up in the order they came, beginning with 0. */

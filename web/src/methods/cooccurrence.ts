@@ -28,6 +28,7 @@ export interface PairSettings {
 
 export class Cooccurrence implements Method {
   readonly releasesCounts = true;
+  readonly usesFeatures = false; // the server's weights know them
   private packed: { counts: readonly number[]; pairs: PackedPairs; bounds: Uint32Array } | null = null;
 
   private constructor(private readonly s: PairSettings) {}
@@ -109,6 +110,10 @@ export class Cooccurrence implements Method {
     const rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row]!));
     const own = rows.map((row) => history.item[row]!), time = history.time && rows.map((row) => history.time![row]!);
     return pairScores(this.s, context.model, own, time);
+  }
+
+  clientTerms(): null {
+    return null;
   }
 
   /** The weights between them, as the scores use them. */

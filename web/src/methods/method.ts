@@ -3,6 +3,7 @@
 import type { FederationInfo } from "../channel/layout.ts";
 import type { Tables } from "../message/codec.ts";
 import type { MessageSpec, Update } from "../message/declaration.ts";
+import { featuresOf, type ItemFeatures } from "./item_features.ts";
 import type { Rng } from "../numerics/philox.ts";
 import { DeviceError } from "../device/types.ts";
 
@@ -34,7 +35,16 @@ export interface RoundContext {
   model: Tables; // empty in a phase that needs nothing of it
 }
 
-export type ClientState = Record<string, Float32Array | Float64Array | Uint8Array>;
+export type ClientState = Record<string, Float32Array | Float64Array | Uint8Array | Int32Array>;
+
+/** What scores are sums of: the terms of every item, by their place among the names. */
+export interface ScoreTerms {
+  names: string[]; // what a person reads
+  feature: Int32Array; // the number of each
+  gains: Float64Array; // how much each tells about what she chooses
+  items: [place: number, term: number][][];
+  scores: Float64Array;
+}
 
 export interface ClientStep {
   state: ClientState;
@@ -43,6 +53,7 @@ export interface ClientStep {
 
 export interface Method {
   readonly releasesCounts: boolean; // whether a phase of it makes the counts of items public
+  readonly usesFeatures: boolean; // whether a device needs to know the features of the items
   phases(info: FederationInfo): Phase[];
   publishes(info: FederationInfo): MessageSpec;
   /** How often each item occurs, once a phase has made it public. */
@@ -57,6 +68,8 @@ export interface Method {
   clientFoldIn(context: RoundContext, history: History, rng: Rng): ClientState;
   /** The scores of all items. */
   clientScore(context: RoundContext, state: ClientState, history: History): Float32Array | Float64Array;
+  /** The terms that add up to the scores, without those of these names; null: the scores are no sums. */
+  clientTerms(context: RoundContext, state: ClientState, without: ReadonlySet<string>): ScoreTerms | null;
   /** How alike an item and the own ones are, for "similar to"; null: nothing true can be said. */
   likeness(context: RoundContext, item: number, own: readonly number[]): Float64Array | null;
 }
@@ -76,10 +89,15 @@ export function heldRows(of: Phase, update: Update, history: History): boolean[]
   return Array.from(history.item, (item) => held.has(item));
 }
 
-/** Refuse an update with a row of an item not shared. */
-export function checkConsent(of: Phase, update: Update, history: History): void {
+/** Refuse an update with a row of an item not shared, or of a feature that no shared item has. */
+export function checkConsent(of: Phase, update: Update, history: History, features?: ItemFeatures): void {
+  const open = new Set(features && Array.from(history.item).flatMap((item, row) =>
+    (history.consent[row]! > 0 ? Array.from(featuresOf(features, item)) : [])));
   const unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
   for (const one of of.sends.tables) {
+    if (one.space === "feature" && update.tables[one.name]!.index.some((row) => !open.has(row))) {
+      throw new DeviceError(`the table '${one.name}' must hold features of shared items alone, but holds others.`);
+    }
     if (one.space === "item" && update.tables[one.name]!.index.some((row) => unshared.has(row))) {
       throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
     }

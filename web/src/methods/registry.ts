@@ -3,11 +3,13 @@
 import { RefusedError } from "../refusals.ts";
 import { Cfpl } from "./cfpl.ts";
 import { Cooccurrence } from "./cooccurrence.ts";
+import { Kgflex } from "./kgflex.ts";
 import type { Method } from "./method.ts";
 
 const METHODS: Record<string, (settings: Record<string, unknown>) => Method> = {
   ...Object.fromEntries(["cfpl", "dp-cfpl", "sfpl", "sfpl+", "pfpl", "pfpl+"].map((name) => [name, Cfpl.of])),
   ...Object.fromEntries(["fed-ease", "fed-item-knn", "fed-order"].map((name) => [name, Cooccurrence.of])),
+  ...Object.fromEntries(["kgflex", "ckgflex"].map((name) => [name, Kgflex.of])),
 };
 
 /** A method as terms name it. */

@@ -30,7 +30,8 @@ export function readDescription(content: Uint8Array): Description {
     items: n, listed: listed as number[], clients: clients as number, interactions: interactions as number,
     people: people as number, counts: counts === null ? null : checkedCounts(counts, n),
   };
-  return { labels: items as Label[], info, features: readFeatures(read.features) };
+  const features = featuresNamed(read.features);
+  return { labels: items as Label[], info: features ? { ...info, featureCount: features.count } : info, features };
 }
 
 /** The counts of items that an exchange has made public. */
@@ -60,7 +61,7 @@ function checkedCounts(counts: unknown, items: number): number[] {
   return counts as number[];
 }
 
-function readFeatures(features: unknown): { count: number; hash: string } | null {
+function featuresNamed(features: unknown): { count: number; hash: string } | null {
   if (features === undefined) return null;
   const [count, hash] = Array.isArray(features) ? (features as unknown[]) : [];
   if (!Number.isInteger(count) || typeof hash !== "string" || !/^[0-9a-f]{64}$/.test(hash)) {
