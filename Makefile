@@ -36,7 +36,7 @@ test-cluster: $(VENV)/.test
 
 # The page's device: types, golden vectors, and a federation it trains in beside Python's. Needs node 20.19 or later.
 test-web: $(VENV)/.test web/node_modules/.installed
-	cd web && npm run -s types && npm run -s test && npm run -s headless
+	cd web && npm run -s check && npm run -s test && npm run -s headless
 	$(PYTEST) tests/browser
 
 bench-web: web/node_modules/.installed

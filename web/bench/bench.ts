@@ -6,14 +6,27 @@ import type { History } from "../src/methods/method.ts";
 import { Rng, Stream } from "../src/numerics/philox.ts";
 import { topK } from "../src/numerics/ranking.ts";
 
-const FACTORS = 20, STEPS = 200, REPEATS = 50;
+const FACTORS = 20;
+const STEPS = 200;
+const REPEATS = 50;
 const SETTINGS = {
-  factors: FACTORS, alpha: 0.05, triples: STEPS, sampling: "clients", rate_decay: 0, version: "B", fold_in: 20,
-  precision: "float32", optimiser: "adagrad", warm: 0, refresh: 0, prior: false,
+  factors: FACTORS,
+  alpha: 0.05,
+  triples: STEPS,
+  sampling: "clients",
+  rate_decay: 0,
+  version: "B",
+  fold_in: 20,
+  precision: "float32",
+  optimiser: "adagrad",
+  warm: 0,
+  refresh: 0,
+  prior: false,
 };
 
 function federation(items: number): { info: FederationInfo; model: Record<string, Float32Array> } {
-  const listed = Array.from({ length: items }, (_, item) => item), drawn = new Stream([1, 2], 0, 1024);
+  const listed = Array.from({ length: items }, (_, item) => item);
+  const drawn = new Stream([1, 2], 0, 1024);
   const normals = (n: number) => Float32Array.from(drawn.normals(n), (x) => 0.1 * x);
   const info = { items, listed, clients: 1000, interactions: 1000 * STEPS, people: 1, counts: null };
   return { info, model: { Q: normals(items * FACTORS), b: normals(items) } };
@@ -42,15 +55,19 @@ function checked(scores: ArrayLike<number>, info: FederationInfo, best: readonly
 }
 
 for (const items of [3706, 50_000]) {
-  const { info, model } = federation(items), own = history(info), method = Cfpl.of(SETTINGS);
-  const context = { info, phase: "train", round: 1, model }, rng = new Rng([5, 6], 1);
+  const { info, model } = federation(items);
+  const own = history(info);
+  const method = Cfpl.of(SETTINGS);
+  const context = { info, phase: "train", round: 1, model };
+  const rng = new Rng([5, 6], 1);
   const state = method.clientInit(info, own, rng);
   const training = measured(() => method.clientStep(context, state, own, rng));
   const ranked = () => topK(method.clientScore(context, state), info.listed, 10, () => true);
   checked(method.clientScore(context, state), info, ranked());
   const ranking = measured(ranked);
   for (const [what, { median, first }, most] of [
-    [`${STEPS} training steps, F = ${FACTORS}`, training, 5], ["scores and best ten", ranking, 20],
+    [`${STEPS} training steps, F = ${FACTORS}`, training, 5],
+    ["scores and best ten", ranking, 20],
   ] as const) {
     console.log(
       `${what}, ${items} items: ${median.toFixed(2)} ms (median of ${REPEATS}; first ${first.toFixed(2)} ms; limit ${most} ms)`,

@@ -32,11 +32,21 @@ function withSecret(words: readonly number[]): typeof systemRandomness {
 const observed: Trainer = {
   ...here,
   train: async (request) => {
-    const made = await here.train(request), numbers = (of: object | null) => mapped(of, (values) => Array.from(values));
-    const { phase, round, largest, history } = request, { item, consent } = numbers(history);
+    const made = await here.train(request);
+    const numbers = (of: object | null) => mapped(of, (values) => Array.from(values));
+    const { phase, round, largest, history } = request;
+    const { item, consent } = numbers(history);
     tell({
-      event: "step", phase, round, largest, item, consent, model: numbers(request.model), before: numbers(request.state),
-      after: numbers(made.state), vector: Array.from(made.vector),
+      event: "step",
+      phase,
+      round,
+      largest,
+      item,
+      consent,
+      model: numbers(request.model),
+      before: numbers(request.state),
+      after: numbers(made.state),
+      vector: Array.from(made.vector),
     });
     return made;
   },
@@ -49,22 +59,32 @@ function mapped(of: object | null, to: (values: Iterable<number>) => number[]): 
 
 const storage = new MemoryStorage();
 const device = await Device.open({
-  storage, send: fetchTransport, trainer: observed, clock: () => Date.now() / 1000,
+  storage,
+  send: fetchTransport,
+  trainer: observed,
+  clock: () => Date.now() / 1000,
   sleep: (seconds) => new Promise((resolve) => setTimeout(resolve, 100 * seconds)), // tests do not wait long
-  entropy: withSecret(secret ? secret.split(",").map(Number) : []), alone: (work) => work(),
+  entropy: withSecret(secret ? secret.split(",").map(Number) : []),
+  alone: (work) => work(),
 });
-const rows = readFileSync(likes, "utf-8").trim().split("\n").map((line) => line.split(","));
+const rows = readFileSync(likes, "utf-8")
+  .trim()
+  .split("\n")
+  .map((line) => line.split(","));
 await device.look(link);
 const numbers = device.find(rows.map(([item]) => item!));
-await device.setLikes(rows.flatMap(([, time], n): Like[] => {
-  const item = numbers[n];
-  return item === null || item === undefined ? [] : [{ item, time: time ? Number(time) : null, value: 1 }];
-}));
+await device.setLikes(
+  rows.flatMap(([, time], n): Like[] => {
+    const item = numbers[n];
+    return item === null || item === undefined ? [] : [{ item, time: time ? Number(time) : null, value: 1 }];
+  }),
+);
 await device.allow({ train: true, statistics: true, pi: Number(pi) });
 await device.join({ minimum: Number(minimum) });
 await device.stay(new AbortController().signal, (outcome) => tell({ event: "visit", ...outcome }));
 await device.look(link);
-const { labels } = device.catalogue(), ledger = await device.ledger();
+const { labels } = device.catalogue();
+const ledger = await device.ledger();
 const ranking = await device.recommend(10);
 tell({ event: "recommended", items: ranking.list.map(({ item }) => labels[item]), model: ranking.model });
 tell({ event: "ledger", entries: ledger.entries, traffic: ledger.traffic, bytesUp: ledger.bytesUp });

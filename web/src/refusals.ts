@@ -3,8 +3,26 @@
 import { DeviceError } from "./device/types.ts";
 
 const CODES = new Set([
-  "malformed", "unauthorised", "forged", "not-called", "unknown", "method", "duplicate", "replay", "left-out",
-  "released", "too-few", "no-twin", "late", "finished", "lost", "oversize", "version", "rate", "paused", "full",
+  "malformed",
+  "unauthorised",
+  "forged",
+  "not-called",
+  "unknown",
+  "method",
+  "duplicate",
+  "replay",
+  "left-out",
+  "released",
+  "too-few",
+  "no-twin",
+  "late",
+  "finished",
+  "lost",
+  "oversize",
+  "version",
+  "rate",
+  "paused",
+  "full",
 ]);
 const LONGEST = 1000; // characters of a sentence that another machine says
 

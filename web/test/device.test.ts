@@ -37,11 +37,13 @@ test("a visitor looks, likes and gets a list, and nothing about her has left", a
 });
 
 test("a member sends two shares of one vector, and the ledger has every byte", async () => {
-  const device = await member(), told = await device.preview(1);
+  const device = await member();
+  const told = await device.preview(1);
   const outcome = await device.visit();
   expect([outcome.kind, outcome.round, outcome.phase, outcome.disclosed]).toEqual(["sent", 2, "train", 1]);
   expect((await federation.vector()).length).toBe(1 + 3 * 3);
-  const ledger = await device.ledger(), [entry] = ledger.entries;
+  const ledger = await device.ledger();
+  const [entry] = ledger.entries;
   expect([entry!.countersigned, entry!.items, entry!.bytes]).toEqual([true, [0, 3], federation.bytes(/reports/)]);
   expect(ledger.bytesUp).toBe(federation.bytes(/./));
   expect(told.bytes).toBe(federation.bytes(/reports|tickets/));
@@ -70,7 +72,8 @@ test("who allows nothing sends nothing", async () => {
 });
 
 test("an item that is never shared is in no update", async () => {
-  const device = await member({ ...EVERYTHING, never: [3] }), { shared, kept, update } = await device.preview(1);
+  const device = await member({ ...EVERYTHING, never: [3] });
+  const { shared, kept, update } = await device.preview(1);
   expect([shared, kept]).toEqual([[0], [3]]);
   expect([...update!.tables[0]!.index]).not.toContain(3);
   expect((await device.visit()).disclosed).toBe(0.5);
@@ -98,7 +101,8 @@ test("consent that is taken back between the shares lets no byte more leave", as
 });
 
 test("after a crash between the shares the same upload is sent again", async () => {
-  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
   federation.meddle = (request, reply) => {
     if (/two.example/.test(request.url)) throw new Error("the tab is closed");
     return reply;
@@ -119,7 +123,10 @@ test("a machine that does not answer is asked again until the round is over", as
     return reply;
   };
   const outcome = await device.visit();
-  expect([outcome.kind, outcome.why]).toEqual(["refused", "https://one.example/reports did not answer before the round was over."]);
+  expect([outcome.kind, outcome.why]).toEqual([
+    "refused",
+    "https://one.example/reports did not answer before the round was over.",
+  ]);
   expect(federation.requests.filter(({ url }) => /one.example/.test(url)).length).toBeGreaterThan(10);
 });
 
@@ -138,13 +145,17 @@ test.each([
     body[20]! ^= 1;
     return { ...reply, body };
   };
-  const said = await fresh.visit().then((outcome) => `${outcome.kind}: ${outcome.why}`, (error: Error) => error.message);
+  const said = await fresh.visit().then(
+    (outcome) => `${outcome.kind}: ${outcome.why}`,
+    (error: Error) => error.message,
+  );
   expect(said).toMatch(why);
   expect(federation.requests.filter(({ url }) => /two.example/.test(url))).toEqual([]);
 });
 
 test("another manifest under one number is refused", async () => {
-  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
   await device.visit();
   const memory = (await storage.read<{ manifest: string }>("memory"))!;
   await storage.write({ memory: { ...memory, manifest: "00".repeat(32) } });
@@ -165,7 +176,8 @@ test("noise that is asked for and not added keeps the device out", async () => {
 });
 
 test("a ledger that was changed lets nothing more leave", async () => {
-  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
   await storage.write({ memory: { ...freshMemory("11".repeat(32)), lines: 1 } });
   const outcome = await device.visit();
   expect([outcome.kind, federation.bytes(/reports/)]).toEqual(["declined", 0]);
@@ -173,7 +185,8 @@ test("a ledger that was changed lets nothing more leave", async () => {
 });
 
 test("what was exported moves to another browser, once", async () => {
-  const device = await member(), text = (await device.visit(), await device.exportAll());
+  const device = await member();
+  const text = (await device.visit(), await device.exportAll());
   const other = await federation.device();
   await other.restore(text);
   expect([other.status().stage, other.likes(), other.permission().pi]).toEqual(["member", LIKES, 1]);
@@ -184,7 +197,8 @@ test("what was exported moves to another browser, once", async () => {
 });
 
 test("leaving tells the coordinator and deletes everything", async () => {
-  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
   await device.visit();
   expect(await device.leave()).toBe(null);
   expect(federation.requests.at(-1)).toMatchObject({ method: "DELETE", url: "http://127.0.0.1:8000/devices/me" });
@@ -193,7 +207,8 @@ test("leaving tells the coordinator and deletes everything", async () => {
 });
 
 test("leaving in the middle of a round writes nothing anew", async () => {
-  const storage = new MemoryStorage(), device = await member(EVERYTHING, storage);
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
   federation.meddle = async (request, reply) => {
     if (/tickets/.test(request.url)) await device.leave();
     return reply;
@@ -208,7 +223,9 @@ test("an invitation to other terms, and likes that are none, are refused", async
   await expect(device.look(other)).rejects.toThrow(/must be the one of the invitation/);
   expect(device.status().stage).toBe("empty");
   await device.look(LINK);
-  await expect(device.setLikes([{ item: 4, time: null, value: 1 }])).rejects.toThrow(/must be items of this federation/);
+  await expect(device.setLikes([{ item: 4, time: null, value: 1 }])).rejects.toThrow(
+    /must be items of this federation/,
+  );
   await expect(device.allow({ pi: 2 })).rejects.toThrow(/between 0 and 1/);
   expect(device.find(["plum", "kiwi"])).toEqual([2, null]);
   expect(federation.bytes(ABOUT_HER)).toBe(0);

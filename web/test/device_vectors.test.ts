@@ -20,12 +20,16 @@ const golden = vectors("device");
 const info: FederationInfo = { ...golden.public, counts: null };
 const counted: FederationInfo = { ...info, counts: golden.counts };
 const own = (more: Partial<History> = {}): History => ({
-  item: Int32Array.from(golden.own), value: new Float64Array(5).fill(1), consent: new Float64Array(5).fill(1),
-  time: Float64Array.from(golden.time), ...more,
+  item: Int32Array.from(golden.own),
+  value: new Float64Array(5).fill(1),
+  consent: new Float64Array(5).fill(1),
+  time: Float64Array.from(golden.time),
+  ...more,
 });
 
 test.each(golden.consent as Plain[])("sticky decisions at pi $pi, never $never", (...[plain]: Plain[]) => {
-  const { pi, never, items, before } = plain, joined = extendRecord(before, never, items, pi, golden.secret);
+  const { pi, never, items, before } = plain;
+  const joined = extendRecord(before, never, items, pi, golden.secret);
   expect(joined).toEqual(plain.joined);
   expect([...stickyConsent(joined, never, items, pi)]).toEqual(plain.consent);
   expect(stickyLimit(0.29, 100)).toBe(29);
@@ -39,12 +43,15 @@ test.each(golden.packing as Plain[])("pairs of items that occur $least times", (
 });
 
 test.each(golden.steps as Plain[])("a visit of sums, $phase", async (...[plain]: Plain[]) => {
-  const method = Cooccurrence.of(plain.settings), known = plain.phase === "counts" ? info : counted;
+  const method = Cooccurrence.of(plain.settings);
+  const known = plain.phase === "counts" ? info : counted;
   const phase = method.phases(known).find(({ name }) => name === plain.phase)!;
   expect([await spelled(phase.sends), await mark(phase.sends)]).toEqual([plain.sends, plain.mark]);
-  const before = new Uint8Array(10), history = own({ consent: Float64Array.from(golden.consents) });
+  const before = new Uint8Array(10);
+  const history = own({ consent: Float64Array.from(golden.consents) });
   for (const item of plain.counted) before[item] = 1;
-  const rng = new Rng(golden.secret, golden.round), context = { info: known, phase: phase.name, round: golden.round, model: {} };
+  const rng = new Rng(golden.secret, golden.round);
+  const context = { info: known, phase: phase.name, round: golden.round, model: {} };
   const { state, update } = method.clientStep(context, { counted: before }, history, rng);
   const of = { sends: phase.sends, repeats: false, longest: null, cohort: golden.cohort, multiplier: 0 };
   const vector = Chain.of(channelSettings(golden.channel), known, of).device(update, rng, golden.round);
@@ -64,34 +71,46 @@ test.each(golden.ranking as Plain[])("scores by weights, %#", async (...[plain]:
 });
 
 test.each(golden.factors as Plain[])("who comes later, in $settings.precision", async (...[plain]: Plain[]) => {
-  const method = Cfpl.of(plain.settings), rng = new Rng(golden.secret, golden.round + 1), digits = 5;
+  const method = Cfpl.of(plain.settings);
+  const rng = new Rng(golden.secret, golden.round + 1);
+  const digits = 5;
   const model = await decodeModel(fromHex(plain.model), method.publishes(info), info.listed);
   const context = { info, phase: "ready", round: golden.round + 1, model };
-  const folded = method.clientFoldIn(context, own(), rng), first = method.clientInit(info, own(), new Rng(golden.secret));
-  const ready = method.clientReady(context, first, own(), rng), scores = method.clientScore(context, folded);
+  const folded = method.clientFoldIn(context, own(), rng);
+  const first = method.clientInit(info, own(), new Rng(golden.secret));
+  const ready = method.clientReady(context, first, own(), rng);
+  const scores = method.clientScore(context, folded);
   plain.fold_in.forEach((x: number, f: number) => expect(folded.p![f]).toBeCloseTo(x, digits));
   plain.ready.forEach((x: number, f: number) => expect(ready.p![f]).toBeCloseTo(x, digits));
   info.listed.forEach((item) => expect(scores[item]).toBeCloseTo(plain.scores[item], 4));
 });
 
-const lines: JournalLine[] = golden.journal.entries.map(({ event: _, ...entry }: Plain, n: number) => (
-  { entry, hash: golden.journal.heads[n], items: [] }
-));
+const lines: JournalLine[] = golden.journal.entries.map(({ event: _, ...entry }: Plain, n: number) => ({
+  entry,
+  hash: golden.journal.heads[n],
+  items: [],
+}));
 
 test("the journal has the hashes of `murmura ledger`", async () => {
   let head = START;
   for (const { entry, hash } of lines) expect((head = await link(head, entry))).toBe(hash);
   await verifyJournal(lines, 3, head);
-  const read = journalFile(lines).trim().split("\n").map((line) => JSON.parse(line));
-  expect(read).toEqual(golden.journal.lines.map((line: string) => {
-    const { entry, hash } = JSON.parse(line);
-    return { entry: Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)), hash };
-  }));
+  const read = journalFile(lines)
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(read).toEqual(
+    golden.journal.lines.map((line: string) => {
+      const { entry, hash } = JSON.parse(line);
+      return { entry: Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)), hash };
+    }),
+  );
   expect(entryText(lines[1]!.entry)).toContain('"disclosed":1.0,');
 });
 
 test("a journal that was changed is refused", async () => {
-  const [first, second, third] = lines as [JournalLine, JournalLine, JournalLine], head = third.hash;
+  const [first, second, third] = lines as [JournalLine, JournalLine, JournalLine];
+  const head = third.hash;
   const edited = { ...first, entry: { ...first.entry, bytes: 1171 } };
   for (const wrong of [[second, third], [first, third, second], [first, second], [edited, second, third], []]) {
     await expect(verifyJournal(wrong, 3, head)).rejects.toThrow(/ledger must/);
@@ -111,22 +130,33 @@ test.each(golden.noise as Plain[])("noise bounds what it says and no less", (...
 });
 
 test.each(golden.noisy as Plain[])("an update to a sum with noise, multiplier $multiplier", (...[plain]: Plain[]) => {
-  const sends = message([table("items", "item", 10, 3)]), { multiplier } = plain;
+  const sends = message([table("items", "item", 10, 3)]);
+  const { multiplier } = plain;
   const of = { sends, repeats: true, longest: null, cohort: golden.cohort, multiplier };
   const rows = { index: Int32Array.from(plain.index), values: Float32Array.from(plain.values.flat()) };
   const chain = Chain.of(channelSettings(plain.settings), info, of);
-  const vector = chain.device({ tables: { items: rows }, scalars: {} }, new Rng(golden.secret, golden.round), golden.round);
+  const vector = chain.device(
+    { tables: { items: rows }, scalars: {} },
+    new Rng(golden.secret, golden.round),
+    golden.round,
+  );
   expect([...vector]).toEqual(plain.vector);
 });
 
 test("noise that no aggregator can draw is refused", () => {
-  const sends = message([table("items", "item", 10, 3)]), settings = channelSettings(golden.noisy[0].settings);
+  const sends = message([table("items", "item", 10, 3)]);
+  const settings = channelSettings(golden.noisy[0].settings);
   const of = { sends, repeats: true, longest: null, cohort: golden.cohort, multiplier: 1e-6 };
   expect(() => Chain.of(settings, info, of)).toThrow(/noise must be of 16 to 8192 steps/);
 });
 
 test("the normal distribution by known values", () => {
-  for (const [x, phi] of [[0, 0.5], [-1, 0.15865525393145707], [-3, 0.0013498980316300933], [2, 0.9772498680518208]] as const) {
+  for (const [x, phi] of [
+    [0, 0.5],
+    [-1, 0.15865525393145707],
+    [-3, 0.0013498980316300933],
+    [2, 0.9772498680518208],
+  ] as const) {
     expect(Math.exp(logNormal(x)) / phi).toBeCloseTo(1, 12);
   }
   expect(logNormal(-40)).toBeCloseTo(-804.6084420137538, 9);

@@ -36,9 +36,14 @@ export class GoldenFederation {
   /** A device in it; with the storage of another one it is that one after a restart. */
   device(storage: DeviceStorage = new MemoryStorage(), more: Partial<DeviceParts> = {}): Promise<Device> {
     return Device.open({
-      storage, send: this.send, trainer: here, clock: () => this.time, 
+      storage,
+      send: this.send,
+      trainer: here,
+      clock: () => this.time,
       entropy: (bytes) => Uint8Array.from({ length: bytes }, () => this.drawn.word()),
-      sleep: async (seconds) => void (this.time += seconds), alone: (work) => work(), ...more,
+      sleep: async (seconds) => void (this.time += seconds),
+      alone: (work) => work(),
+      ...more,
     });
   }
 
@@ -57,12 +62,14 @@ export class GoldenFederation {
 
   /** The vector that both shares of an upload add up to. */
   async vector(): Promise<number[]> {
-    const [seed, other] = this.payloads.slice(-2) as [Bytes, Bytes], ring = new Ring(32, other.length / 4);
+    const [seed, other] = this.payloads.slice(-2) as [Bytes, Bytes];
+    const ring = new Ring(32, other.length / 4);
     return [...ring.sum(await expand(seed, ring), ring.unpack(other))];
   }
 
   private async answer({ url, body }: HttpRequest): Promise<Bytes | null> {
-    const { host, pathname } = new URL(url), { catalogue } = JSON.parse(text(hex(good.terms.content)));
+    const { host, pathname } = new URL(url);
+    const { catalogue } = JSON.parse(text(hex(good.terms.content)));
     if (pathname === "/reports") return this.receipt(host === "one.example" ? 0 : 1, body!);
     const [, room, name] = pathname.split("/");
     if (room === "terms") return hex(good.terms.signed);
@@ -76,7 +83,9 @@ export class GoldenFederation {
 
   /** As an aggregator: open pass and payload, countersign the journal. */
   private async receipt(kind: 0 | 1, share: Bytes): Promise<Bytes> {
-    const role = ["seed", "vector"][kind]!, key = hex(good.keys.sealing[role].private), named = share.subarray(4, 52);
+    const role = ["seed", "vector"][kind]!;
+    const key = hex(good.keys.sealing[role].private);
+    const named = share.subarray(4, 52);
     const info = (part: string) =>
       concat(utf8(`murmura ${part}\0`), share.subarray(4, 36), Uint8Array.of(kind), share.subarray(36, 52));
     const pass = await unseal(share.subarray(52, 460), key, info("pass"));

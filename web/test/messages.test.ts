@@ -9,21 +9,25 @@ const golden = vectors("messages");
 const sends = message(
   [
     table("items", "item", 5, 2, "float32", { bound: 4 }),
-    table("counts", "item", 5, 1, "uint32", {
-      exact: { most: Uint32Array.of(3, 3, 0, 7, 2 ** 32 - 1), of: "device" },
-    }),
+    table("counts", "item", 5, 1, "uint32", { exact: { most: Uint32Array.of(3, 3, 0, 7, 2 ** 32 - 1), of: "device" } }),
     table("whole", "dense", 2, 1, "float64"),
   ],
   ["loss"],
 );
 const publishes = message([
-  table("Q", "item", 5, 2), table("b", "dense", 3, 1, "float64"), table("n", "item", 5, 1, "uint32"),
+  table("Q", "item", 5, 2),
+  table("b", "dense", 3, 1, "float64"),
+  table("n", "item", 5, 1, "uint32"),
 ]);
 const narrow = narrowed(publishes, "int8");
 const bytes = (name: string) => fromHex(golden[name]);
 
 test("declarations are spelled and marked alike", async () => {
-  for (const [name, spec] of [["sends", sends], ["publishes", publishes], ["int8 publishes", narrow]] as const) {
+  for (const [name, spec] of [
+    ["sends", sends],
+    ["publishes", publishes],
+    ["int8 publishes", narrow],
+  ] as const) {
     expect(await spelled(spec)).toBe(golden[name]);
     expect(await mark(spec)).toBe(golden[`${name}_mark`]);
   }
@@ -39,7 +43,8 @@ test("an update is read and written", async () => {
 
 test("what changed leads to the bytes of the whole model", async () => {
   for (const [base, changes, whole, spec] of [
-    ["base", "changes", "model", publishes], ["model", "unchanged", "model", publishes],
+    ["base", "changes", "model", publishes],
+    ["model", "unchanged", "model", publishes],
     ["int8 base", "int8 changes", "int8 model", narrow],
   ] as const) {
     expect(toHex(await applyChanges(bytes(base), bytes(changes), spec, golden.listed))).toBe(golden[whole]);

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { fromHex } from "../src/bytes.ts";
 import {
-  block, clientSecret, guestSecret, inPublicPart, serverSecret, standardNormal, Stream,
+  block,
+  clientSecret,
+  guestSecret,
+  inPublicPart,
+  serverSecret,
+  standardNormal,
+  Stream,
 } from "../src/numerics/philox.ts";
 import { type Plain, vectors } from "./vectors.ts";
 

@@ -9,7 +9,8 @@ const kinds: [string, () => Promise<DeviceStorage>][] = [
 afterEach(() => vi.restoreAllMocks());
 
 test.each(kinds)("%s keeps values, lists them by name and deletes", async (_, open) => {
-  const storage = await open(), bytes = Uint8Array.of(1, 2, 3);
+  const storage = await open();
+  const bytes = Uint8Array.of(1, 2, 3);
   await storage.write({ "a/2": { bytes }, "a/1": 1, b: null, c: "gone" });
   await storage.write({ c: undefined });
   expect(await storage.read("c")).toBe(undefined);
@@ -44,7 +45,8 @@ test("a browser that refuses storage says so in one sentence", async () => {
 });
 
 test("what was deleted cannot be written anew", async () => {
-  const inner = new MemoryStorage(), storage = new ClosableStorage(inner);
+  const inner = new MemoryStorage();
+  const storage = new ClosableStorage(inner);
   await storage.write({ one: 1 });
   await storage.erase();
   await expect(storage.write({ one: 1 })).rejects.toThrow(/deleted/);

@@ -22,9 +22,11 @@ const get = (url: string, largest?: number) =>
 test("a body goes out and comes back, in this version of the protocol", async () => {
   const url = await answering((request, reply) => {
     const parts: Buffer[] = [];
-    request.on("data", (part: Buffer) => parts.push(part)).on("end", () => {
-      reply.setHeader("etag", '"x"').end(`${request.headers["murmura-protocol"]} ${Buffer.concat(parts)}`);
-    });
+    request
+      .on("data", (part: Buffer) => parts.push(part))
+      .on("end", () => {
+        reply.setHeader("etag", '"x"').end(`${request.headers["murmura-protocol"]} ${Buffer.concat(parts)}`);
+      });
   });
   const reply = await ask(fetchTransport, { method: "POST", url, purpose: "test", body: utf8("hello") });
   expect([new TextDecoder().decode(reply.body), reply.etag]).toEqual(["2 hello", '"x"']);
@@ -57,8 +59,15 @@ test("refusals are typed, and their sentences cannot move a cursor", async () =>
 
 test("nobody there is said in one sentence, and plain HTTP goes to this machine alone", async () => {
   await expect(get("http://127.0.0.1:1")).rejects.toThrow(/must answer, but does not/);
-  for (const url of ["http://fed.example", "http://192.0.2.7:80", "ftp://127.0.0.1", "http://127.0.0.1.evil.example", "x"]) {
+  for (const url of [
+    "http://fed.example",
+    "http://192.0.2.7:80",
+    "ftp://127.0.0.1",
+    "http://127.0.0.1.evil.example",
+    "x",
+  ]) {
     expect(() => checkAddress(url)).toThrow(/must be/);
   }
-  for (const url of ["https://fed.example", "http://localhost:1", "http://[::1]:2", "http://127.9.9.9"]) checkAddress(url);
+  for (const url of ["https://fed.example", "http://localhost:1", "http://[::1]:2", "http://127.9.9.9"])
+    checkAddress(url);
 });

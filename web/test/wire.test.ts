@@ -6,9 +6,7 @@ import { checkSignature, signingKey } from "../src/crypto/signatures.ts";
 import { unpackArrays } from "../src/message/arrays.ts";
 import { applyChanges, decodeModel, decodeUpdate } from "../src/message/codec.ts";
 import { message, table } from "../src/message/declaration.ts";
-import {
-  checkAdmission, invitationLink, joinProof, ownAdmission, readInvitation,
-} from "../src/protocol/admission.ts";
+import { checkAdmission, invitationLink, joinProof, ownAdmission, readInvitation } from "../src/protocol/admission.ts";
 import { readCounts, readDescription } from "../src/protocol/description.ts";
 import { checkExtends, LogHead, unpackEntries, unpackHashes } from "../src/protocol/log.ts";
 import { SignedManifest } from "../src/protocol/manifest.ts";
@@ -55,7 +53,8 @@ test("terms of another fingerprint are refused", async () => {
 });
 
 test("the manifest is signed by all and in a log that grows", async () => {
-  const { consistency } = good.log, nobody = published(new Uint8Array());
+  const { consistency } = good.log;
+  const nobody = published(new Uint8Array());
   for (const before of [null, { size: 4, root: consistency[2].before }]) {
     const read = await verified(hex(good.manifest.signed), terms, before, nobody, "http://c");
     expect(read.manifest.name).toBe(good.manifest.hash);
@@ -68,37 +67,49 @@ test("the manifest is signed by all and in a log that grows", async () => {
 
 test("proofs of the log hold and no others", async () => {
   const entries = unpackEntries(hex(good.log.entries));
-  expect(entries.map((entry) => text(entry.subarray(0, entry.indexOf(0))))).toEqual(
-    ["terms", "manifest", "model", "manifest", "model", "manifest"],
-  );
+  expect(entries.map((entry) => text(entry.subarray(0, entry.indexOf(0))))).toEqual([
+    "terms",
+    "manifest",
+    "model",
+    "manifest",
+    "model",
+    "manifest",
+  ]);
   for (const one of good.log.inclusion) {
-    const proof = one.proof.map(hex), root = hex(one.root);
+    const proof = one.proof.map(hex);
+    const root = hex(one.root);
     expect(toHex(await leafHash(entries[one.index]!))).toBe(one.leaf);
     expect(await includes(hex(one.leaf), one.index, one.size, root, proof)).toBe(true);
     expect(await includes(await leafHash(utf8("")), one.index, one.size, root, proof)).toBe(false);
   }
   for (const one of good.log.consistency) {
-    const proof = one.proof.map(hex), root = hex(one.root);
+    const proof = one.proof.map(hex);
+    const root = hex(one.root);
     expect(await extendsTree(one.first, hex(one.before), one.size, root, proof)).toBe(true);
     expect(await extendsTree(one.first, new Uint8Array(32), one.size, root, proof)).toBe(false);
   }
 });
 
 test("the admission and its links are read and written", async () => {
-  const plain = good.admission, own = await ownAdmission(hex(plain.own));
+  const plain = good.admission;
+  const own = await ownAdmission(hex(plain.own));
   expect(toHex(own.shown)).toBe(plain.shown);
   await checkAdmission(own.shown, terms, NOW);
   expect(toHex(await joinProof(own, terms.fields.federation, plain.token))).toBe(plain.join_proof);
-  const invited = readInvitation(plain.link), open = readInvitation(plain.link_of_an_open_federation);
-  expect([invited.url, toHex(invited.terms), toHex(invited.admission!)]).toEqual(
-    ["https://fed.example/a", terms.name, plain.own],
-  );
+  const invited = readInvitation(plain.link);
+  const open = readInvitation(plain.link_of_an_open_federation);
+  expect([invited.url, toHex(invited.terms), toHex(invited.admission!)]).toEqual([
+    "https://fed.example/a",
+    terms.name,
+    plain.own,
+  ]);
   expect([open.url, open.admission]).toEqual(["http://192.0.2.7:8000", null]);
   expect([invited, open].map(invitationLink)).toEqual([plain.link, plain.link_of_an_open_federation]);
 });
 
 test("the model is read whole or by what changed", async () => {
-  const { base, changes, whole, values } = good.model, { listed } = described.info;
+  const { base, changes, whole, values } = good.model;
+  const { listed } = described.info;
   expect(toHex(await applyChanges(hex(base), hex(changes), publishes, listed))).toBe(whole);
   const model = await decodeModel(hex(whole), publishes, listed);
   expect(listed.map((item) => [...model.Q!.subarray(2 * item, 2 * item + 2)])).toEqual(values.Q);
@@ -107,14 +118,22 @@ test("the model is read whole or by what changed", async () => {
 });
 
 test.each(good.shares as Plain[])("share $kind is sealed to the last byte", async (...[plain]: Plain[]) => {
-  const role = ["seed", "vector"][plain.kind]!, keys = good.keys.sealing[role];
+  const role = ["seed", "vector"][plain.kind]!;
+  const keys = good.keys.sealing[role];
   expect(toHex(await reportId(plain.token, signed.manifest.hash))).toBe(plain.report);
   const mark = await journalMark(hex(good.receipts.salt), good.receipts.journal_head);
   expect(toHex(mark)).toBe(good.receipts.mark);
-  const pass = hex(plain.pass), own = await ownAdmission(hex(good.admission.own));
+  const pass = hex(plain.pass);
+  const own = await ownAdmission(hex(good.admission.own));
   const parts = {
-    kind: plain.kind, manifest: signed.manifest.hash, report: hex(plain.report), ticket: pass.subarray(0, 64),
-    receipt: plain.kind ? hex(good.receipts.seed) : NO_RECEIPT, mark, payload: hex(plain.payload), admission: own,
+    kind: plain.kind,
+    manifest: signed.manifest.hash,
+    report: hex(plain.report),
+    ticket: pass.subarray(0, 64),
+    receipt: plain.kind ? hex(good.receipts.seed) : NO_RECEIPT,
+    mark,
+    payload: hex(plain.payload),
+    admission: own,
     to: keys.public,
   };
   const oneTime = { pass: hex(plain.one_time_keys.pass), payload: hex(plain.one_time_keys.payload) };
@@ -135,7 +154,8 @@ test("a letter is written, receipts, arrays and counts are read", async () => {
   const coordinator = await signingKey(hex(good.keys.signing.coordinator.private));
   const named = { manifest: signed.manifest.hash, report: hex(good.shares[0].report) };
   const ticket = await coordinator.sign("ticket", named.manifest, named.report);
-  const sent = hex(good.letter), payload = sent.subarray(148);
+  const sent = hex(good.letter);
+  const payload = sent.subarray(148);
   expect(toHex(letter({ ...named, ticket, mark: hex(good.receipts.mark), payload }))).toBe(good.letter);
   expect([...(unpackArrays(hex(good.arrays)).M!.values as Float32Array)]).toEqual([0, 1, 2, 3, 4, 5]);
   expect(readCounts(hex(good.counts), 4)).toEqual([90, 40, 0, 7]);
@@ -155,7 +175,10 @@ const readers: Record<string, (content: Bytes) => Promise<unknown>> = {
   entries: async (content) => unpackEntries(content),
   consistency: async (content) => {
     const one = good.log.consistency[1];
-    const [now, before] = [{ size: one.size, root: one.root }, { size: one.first, root: one.before }];
+    const [now, before] = [
+      { size: one.size, root: one.root },
+      { size: one.first, root: one.before },
+    ];
     return checkExtends(now, before, unpackHashes(content));
   },
   admission: (content) => checkAdmission(content, terms, NOW),
@@ -165,21 +188,30 @@ const readers: Record<string, (content: Bytes) => Promise<unknown>> = {
   "description's counts": async (content) => readCounts(content, 4),
   receipt: (content) =>
     checkSignature(
-      good.keys.signing.vector.public, "receipt",
-      hex(good.manifest.hash + good.shares[0].report + good.receipts.mark), content,
+      good.keys.signing.vector.public,
+      "receipt",
+      hex(good.manifest.hash + good.shares[0].report + good.receipts.mark),
+      content,
     ),
   exact: (content) => decodeUpdate(content, exact),
   arrays: async (content) => unpackArrays(content),
 };
 const written: Record<string, string> = {
-  "share 0": good.shares[0].message, "share 1": good.shares[1].message, letter: good.letter,
-  "join proof": good.admission.join_proof, "released sum": good.released.sum, counts: good.counts,
+  "share 0": good.shares[0].message,
+  "share 1": good.shares[1].message,
+  letter: good.letter,
+  "join proof": good.admission.join_proof,
+  "released sum": good.released.sum,
+  counts: good.counts,
 };
 
 for (const { message: kind, what, bytes: content, error } of tampered as Plain[]) {
   if (kind in written) continue;
   test(`${kind}: ${what} is refused as ${error}`, async () => {
-    const refused = await readers[kind]!(hex(content)).then(() => null, (wrong: unknown) => wrong);
+    const refused = await readers[kind]!(hex(content)).then(
+      () => null,
+      (wrong: unknown) => wrong,
+    );
     expect(refused).toBeInstanceOf(Error);
     expect(refused instanceof RefusedError ? refused.code : "malformed").toBe(error);
   });
@@ -192,11 +224,18 @@ test("every kind of message is read here or written here", () => {
 });
 
 test("a share that was changed on its way does not open", async () => {
-  const keys = good.keys.sealing, sealed = (content: Bytes) => [content.subarray(52, 460), content.subarray(460)];
-  for (const one of (tampered as Plain[]).filter(({ what }) => /^(a bit of the (encapsulated|sealed)|sealed (for|to))/.test(what))) {
+  const keys = good.keys.sealing;
+  const sealed = (content: Bytes) => [content.subarray(52, 460), content.subarray(460)];
+  for (const one of (tampered as Plain[]).filter(({ what }) =>
+    /^(a bit of the (encapsulated|sealed)|sealed (for|to))/.test(what),
+  )) {
     const [pass, payload] = sealed(hex(one.bytes)) as [Uint8Array, Uint8Array];
-    const info = good.shares[0].info, key = hex(keys.seed.private);
-    const opened = await Promise.allSettled([unseal(pass, key, hex(info.pass)), unseal(payload, key, hex(info.payload))]);
+    const info = good.shares[0].info;
+    const key = hex(keys.seed.private);
+    const opened = await Promise.allSettled([
+      unseal(pass, key, hex(info.pass)),
+      unseal(payload, key, hex(info.payload)),
+    ]);
     expect(opened.some(({ status }) => status === "rejected")).toBe(true);
   }
   expect(toHex(await sha256(concat()))).toMatch(/^e3b0c442/);

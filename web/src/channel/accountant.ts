@@ -10,7 +10,8 @@ const LEAST = 1e-12; // of the longest contribution: less noise hides nothing
 /** delta of a Gaussian mechanism: Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu). */
 export function deltaOf(mu: number, epsilon: number): number {
   if (mu === 0) return 0;
-  const above = logNormal(mu / 2 - epsilon / mu), below = logNormal(-mu / 2 - epsilon / mu);
+  const above = logNormal(mu / 2 - epsilon / mu);
+  const below = logNormal(-mu / 2 - epsilon / mu);
   return Math.exp(above) - Math.exp(epsilon + below);
 }
 
@@ -18,7 +19,8 @@ export function deltaOf(mu: number, epsilon: number): number {
 export function epsilonOf(mu: number, delta: number): number {
   if (mu === Infinity) return Infinity;
   if (mu === 0 || deltaOf(mu, 0) <= delta) return 0;
-  let low = 0, high = 1;
+  let low = 0;
+  let high = 1;
   while (deltaOf(mu, high) > delta) high *= 2;
   for (let step = 0; step < 200 && high - low > 1e-13 * high; step++) {
     const middle = (low + high) / 2;
@@ -48,7 +50,8 @@ export function logNormal(x: number): number {
 
 /** 2/sqrt(pi) e^(-z^2) (z + 2 z^3/3 + 4 z^5/15 + …): every term is positive. */
 function erf(z: number): number {
-  let term = z, sum = z;
+  let term = z;
+  let sum = z;
   for (let n = 1; term > 1e-18 * sum; n++) {
     term *= (2 * z * z) / (2 * n + 1);
     sum += term;

@@ -11,7 +11,8 @@ import { Ring } from "./ring.ts";
 import type { ChannelSettings } from "./settings.ts";
 
 const FEWEST_BITS = 8; // of a table that declares its bound, when a large cohort leaves it fewer than `bits`
-const LEAST_NOISE = 16, LARGEST_NOISE = 2 ** 13; // steps: what the aggregators can draw
+const LEAST_NOISE = 16;
+const LARGEST_NOISE = 2 ** 13; // steps: what the aggregators can draw
 const FARTHEST = 17; // sigma: the noise of two aggregators in one number is not farther from 0
 
 export interface ChainOf {
@@ -35,16 +36,18 @@ export class Chain {
 
   /** The channel of a phase; refuses what could overflow. */
   static of(settings: ChannelSettings, info: FederationInfo, of: ChainOf): Chain {
-    const clip = Math.min(settings.clip, of.longest ?? settings.clip), own = { ...settings, clip };
+    const clip = Math.min(settings.clip, of.longest ?? settings.clip);
+    const own = { ...settings, clip };
     const layout = VectorLayout.of(own, of.sends, of.repeats, info);
-    const bounds = new Float64Array(layout.words).fill(clip), exact = new Uint8Array(layout.words);
+    const bounds = new Float64Array(layout.words).fill(clip);
+    const exact = new Uint8Array(layout.words);
     const limits = new Float64Array(layout.words).fill(limit(own.bits, clip, clip, of.multiplier));
     bounds[0] = limits[0] = 1;
     for (const { table, start, end } of layout.slices()) {
       const bound = table.exact ? 1 : largest(own, table);
       bounds.fill(bound, start, end);
       limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end);
-      if (table.exact) exact.fill(1, start, end), checkRoom(table, own.ring, of.cohort);
+      if (table.exact) (exact.fill(1, start, end), checkRoom(table, own.ring, of.cohort));
     }
     const steps = bounds.map((bound, n) => bound / limits[n]!);
     const sigma = noiseSteps(steps.subarray(1), of.multiplier * clip);
@@ -63,12 +66,13 @@ export class Chain {
 
   /** The vector of one device, to be split into shares before it leaves. */
   device(update: Update, rng: Rng, round: number): Uint32Array {
-    const sent = this.layout.device(update, round), vector = new Uint32Array(this.ring.words);
+    const sent = this.layout.device(update, round);
+    const vector = new Uint32Array(this.ring.words);
     vector[0] = 1;
     const rounded: SparseVector = { place: [], value: [] };
     sent.place.forEach((place, n) => {
       if (this.exact[place]) vector[place] = sent.value[n]!;
-      else rounded.place.push(place), rounded.value.push(sent.value[n]!);
+      else (rounded.place.push(place), rounded.value.push(sent.value[n]!));
     });
     this.fixedPoint(this.clipped(rounded), rng).forEach((value, n) => {
       vector[rounded.place[n]!] = this.ring.wrap(value);
@@ -77,7 +81,8 @@ export class Chain {
   }
 
   private clipped(sent: SparseVector): SparseVector {
-    const norm = length(sent.value), factor = norm <= this.clip ? 1 : this.clip / norm;
+    const norm = length(sent.value);
+    const factor = norm <= this.clip ? 1 : this.clip / norm;
     const cut = (value: number, n: number) => {
       const bound = this.bounds[sent.place[n]!]!;
       return Math.min(bound, Math.max(-bound, factor === 1 ? value : value * factor));
@@ -87,7 +92,8 @@ export class Chain {
 
   /** floor(x / step + u), u from the device's own stream; towards zero where noise is measured by the length. */
   private fixedPoint(sent: SparseVector, rng: Rng): number[] {
-    const stream = rng.stream(Purpose.ROUNDING), step = (n: number) => this.steps[sent.place[n]!]!;
+    const stream = rng.stream(Purpose.ROUNDING);
+    const step = (n: number) => this.steps[sent.place[n]!]!;
     const draws = stream.wordsAt(sent.place);
     const rounded = sent.value.map((x, n) => Math.floor(x / step(n) + draws[n]! * 2 ** -32));
     if (this.noisy && length(rounded.map((k, n) => k * step(n))) > this.clip) {
@@ -126,7 +132,8 @@ function limit(bits: number, bound: number, clip: number, multiplier: number): n
 /** The largest noise of one number, in its steps; refuses noise that no aggregator can draw. */
 function noiseSteps(steps: Float64Array, deviation: number): number {
   if (!deviation) return 0;
-  let least = Infinity, most = 0;
+  let least = Infinity;
+  let most = 0;
   for (const step of steps) {
     const sigma = Math.ceil(deviation / step);
     least = Math.min(least, sigma);

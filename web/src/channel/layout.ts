@@ -66,14 +66,17 @@ export class VectorLayout {
   block(round: number): readonly number[] {
     if (!this.half) return this.items;
     const n = this.items.length;
-    return new Rng([0, 0], round).stream(Purpose.BLOCK).choose(n, (n + 1) >> 1).map((place) => this.items[place]!);
+    return new Rng([0, 0], round)
+      .stream(Purpose.BLOCK)
+      .choose(n, (n + 1) >> 1)
+      .map((place) => this.items[place]!);
   }
 
   /** The numbers of the update that travel; rows outside the block are dropped. */
   device(update: Update, round: number): SparseVector {
     const sent: SparseVector = { place: [], value: [] };
     const put = (place: number, value: number) => {
-      if (value !== 0) sent.place.push(place), sent.value.push(value);
+      if (value !== 0) (sent.place.push(place), sent.value.push(value));
     };
     this.sends.scalars.forEach((name, n) => put(1 + n, update.scalars[name]!));
     const places = new Map(this.block(round).map((item, place) => [item, place]));

@@ -3,7 +3,10 @@
 import type { Bytes } from "../bytes.ts";
 
 export class Ring {
-  constructor(readonly bits: 24 | 32, readonly words: number) {}
+  constructor(
+    readonly bits: 24 | 32,
+    readonly words: number,
+  ) {}
 
   /** The bytes of one vector as it travels. */
   get messageBytes(): number {
@@ -17,7 +20,8 @@ export class Ring {
   }
 
   pack(vector: Uint32Array): Bytes {
-    const each = this.bits / 8, bytes = new Uint8Array(this.messageBytes);
+    const each = this.bits / 8;
+    const bytes = new Uint8Array(this.messageBytes);
     for (let n = 0; n < this.words; n++) {
       for (let k = 0; k < each; k++) bytes[n * each + k] = vector[n]! >>> (8 * k);
     }
@@ -26,7 +30,8 @@ export class Ring {
 
   unpack(bytes: Uint8Array): Uint32Array {
     if (bytes.length !== this.messageBytes) throw new RangeError("a packed vector of another length");
-    const each = this.bits / 8, vector = new Uint32Array(this.words);
+    const each = this.bits / 8;
+    const vector = new Uint32Array(this.words);
     for (let n = 0; n < this.words; n++) {
       let word = 0;
       for (let k = 0; k < each; k++) word |= bytes[n * each + k]! << (8 * k);

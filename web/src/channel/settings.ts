@@ -25,8 +25,11 @@ export function channelSettings(plain: Record<string, unknown>): ChannelSettings
     ["dense", "half", "core"].includes(one.block) &&
     ["exact", "float16", "int8"].includes(one.download) &&
     (one.ring === 24 || one.ring === 32) &&
-    whole(one.bits, 2, 24) && whole(one.core, 1, 2 ** 32) && whole(one.minimum_cohort, 1, 2 ** 32) &&
-    above(one.clip) && (one.coordinate === null || above(one.coordinate));
+    whole(one.bits, 2, 24) &&
+    whole(one.core, 1, 2 ** 32) &&
+    whole(one.minimum_cohort, 1, 2 ** 32) &&
+    above(one.clip) &&
+    (one.coordinate === null || above(one.coordinate));
   if (!known) throw malformed("the channel of the terms must be one this page knows, but is not; take no part.");
   return one;
 }

@@ -9,18 +9,17 @@ import { forged } from "../refusals.ts";
 
 export const OVERHEAD = 32 + 16; // the encapsulated key before, the tag after
 
-const suite = new CipherSuite({
-  kem: new DhkemX25519HkdfSha256(),
-  kdf: new HkdfSha256(),
-  aead: new Aes128Gcm(),
-});
+const suite = new CipherSuite({ kem: new DhkemX25519HkdfSha256(), kdf: new HkdfSha256(), aead: new Aes128Gcm() });
 
 /**
  * Encapsulated key (32), ciphertext, tag (16). The one-time key is the system's, unless golden vectors give its
  * private bytes.
  */
 export async function seal(
-  content: Uint8Array, to: Uint8Array, info: Uint8Array, oneTime?: Uint8Array,
+  content: Uint8Array,
+  to: Uint8Array,
+  info: Uint8Array,
+  oneTime?: Uint8Array,
 ): Promise<Bytes> {
   let key: CryptoKey;
   try {
@@ -38,7 +37,9 @@ export async function unseal(sealed: Uint8Array, by: Uint8Array, info: Uint8Arra
   try {
     const key = await suite.kem.deserializePrivateKey(concat(by));
     const opened = await suite.createRecipientContext({
-      recipientKey: key, enc: concat(sealed.subarray(0, 32)), info: concat(info),
+      recipientKey: key,
+      enc: concat(sealed.subarray(0, 32)),
+      info: concat(info),
     });
     return new Uint8Array(await opened.open(concat(sealed.subarray(32))));
   } catch {

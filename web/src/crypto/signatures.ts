@@ -25,7 +25,10 @@ export async function signingKey(seed: Uint8Array): Promise<SigningKey> {
 
 /** Refuse what the owner of the key (hexadecimal) did not sign for this purpose. */
 export async function checkSignature(
-  by: string, purpose: string, content: Uint8Array, signature: Uint8Array,
+  by: string,
+  purpose: string,
+  content: Uint8Array,
+  signature: Uint8Array,
 ): Promise<void> {
   if (!(await fits(by, purpose, content, signature))) {
     throw forged(`the ${purpose}'s signature must be of the right machine, but is not.`);

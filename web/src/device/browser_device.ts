@@ -2,42 +2,54 @@
 
 import { type Bytes, toHex } from "../bytes.ts";
 import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
-import { FederationTerms } from "../protocol/terms.ts";
 import { ask, bearer } from "../protocol/transport.ts";
-import { fetchTerms, lastVerified, newestModel, TermsChangedError, verified } from "../protocol/trust.ts";
-import { LARGEST_ENVELOPE } from "../protocol/manifest.ts";
+import { fetchTerms, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
-import { Downloads } from "./downloads.ts";
 import { exportedText, readExport } from "./export.ts";
 import { federationFacts } from "./facts.ts";
 import { heldHistory } from "./history.ts";
 import { journalCsv } from "./journal.ts";
 import { type Identity, NO_CONSENT } from "./memory.ts";
 import { readLedger } from "./ledger.ts";
+import { type Pinned, pinned, refreshModel } from "./pinned.ts";
 import { register } from "./places.ts";
 import { preview } from "./preview.ts";
 import { Records } from "./records.ts";
-import { outcome, Rounds, type Surroundings } from "./rounds.ts";
+import { outcome, type Surroundings } from "./rounds.ts";
 import { ClosableStorage, type DeviceStorage } from "./storage.ts";
 import { declared } from "./traffic.ts";
 import {
-  type BrowserDevice, type Catalogue, DeviceError, type DeviceStatus, type FederationFacts, type JoinOptions, type Label,
-  type Ledger, type Like, type Permission, type Preview, type Ranking, type RankingOptions, type VisitOutcome,
+  type BrowserDevice,
+  type Catalogue,
+  DeviceError,
+  type DeviceStatus,
+  type FederationFacts,
+  type JoinOptions,
+  type Label,
+  type Ledger,
+  type Like,
+  type Permission,
+  type Preview,
+  type Ranking,
+  type RankingOptions,
+  type VisitOutcome,
 } from "./types.ts";
 
 const POLL = 2; // seconds between two looks at the coordinator
 const MINIMUM = 100; // devices in a sum, unless its owner says another number
 
-/** What is known once an invitation was looked at. */
-interface Pinned {
-  identity: Identity;
-  terms: FederationTerms;
-  downloads: Downloads;
-  rounds: Rounds;
-  labels: readonly Label[];
-  listed: readonly number[];
-}
+const EMPTY: DeviceStatus = {
+  stage: "empty",
+  federation: null,
+  likes: 0,
+  permission: NO_CONSENT,
+  uploads: 0,
+  bytesUp: 0,
+  model: null,
+  last: null,
+  offered: [],
+};
 
 export interface DeviceParts extends Surroundings {
   storage: DeviceStorage;
@@ -58,15 +70,13 @@ export class Device implements BrowserDevice {
     this.storage = new ClosableStorage(parts.storage);
     this.records = new Records(this.storage);
     this.around = { ...parts, send: declared(parts.send, this.storage, parts.clock) };
-    this.now = {
-      stage: "empty", federation: null, likes: 0, permission: NO_CONSENT, uploads: 0, bytesUp: 0, model: null,
-      last: null, offered: [],
-    };
+    this.now = EMPTY;
   }
 
   /** With everything that was kept. */
   static async open(parts: DeviceParts): Promise<Device> {
-    const device = new Device(parts), identity = await device.records.identity();
+    const device = new Device(parts);
+    const identity = await device.records.identity();
     if (identity) await device.pin(identity);
     await device.tell();
     return device;
@@ -82,23 +92,34 @@ export class Device implements BrowserDevice {
   }
 
   async look(link: string): Promise<FederationFacts> {
-    const invitation = readInvitation(link), { url, admission } = invitation, { send, entropy, clock } = this.around;
+    const invitation = readInvitation(link);
+    const { url, admission } = invitation;
+    const { send, entropy, clock } = this.around;
     checkInvited(invitation);
     const known = await this.records.identity();
     const terms = await fetchTerms(send, url, invitation.terms);
     methodOf(terms.fields); // refuses a method this page does not know
     if (known && (known.url !== url || toHex(known.terms as Bytes) !== toHex(terms.content))) {
-      throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+      throw new DeviceError(
+        "this browser is in another federation; leave that one first, on the page about your data.",
+      );
     }
     if (admission) await checkAdmission((await ownAdmission(admission)).shown, terms, clock());
     const words = new Uint32Array(entropy(8).buffer);
     const identity: Identity = {
-      url, terms: terms.content, admission: admission ?? known?.admission ?? null, secret: [words[0]!, words[1]!],
-      token: toHex(entropy(32)), place: null, minimum: MINIMUM, readable: false, ...(known && withoutAdmission(known)),
+      url,
+      terms: terms.content,
+      admission: admission ?? known?.admission ?? null,
+      secret: [words[0]!, words[1]!],
+      token: toHex(entropy(32)),
+      place: null,
+      minimum: MINIMUM,
+      readable: false,
+      ...(known && withoutAdmission(known)),
     };
     await this.storage.write({ identity });
-    const pinned = await this.pin(identity);
-    await this.refreshModel(pinned);
+    const found = await this.pin(identity);
+    await refreshModel(found, this.records, send);
     await this.tell();
     return this.now.federation!;
   }
@@ -113,8 +134,12 @@ export class Device implements BrowserDevice {
   }
 
   async setLikes(likes: readonly Like[]): Promise<void> {
-    const { labels } = this.need(), items = new Set(likes.map(({ item }) => item));
-    if (items.size < likes.length || ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)) {
+    const { labels } = this.need();
+    const items = new Set(likes.map(({ item }) => item));
+    if (
+      items.size < likes.length ||
+      ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)
+    ) {
       throw new DeviceError("likes must be items of this federation, each once, but are not.");
     }
     await this.storage.write({ likes });
@@ -142,7 +167,11 @@ export class Device implements BrowserDevice {
 
   async preview(pi: number): Promise<Preview> {
     const { identity, terms, downloads, rounds } = this.need();
-    const [memory, likes, permission] = await Promise.all([this.records.memory(), this.records.likes(), this.records.permission()]);
+    const [memory, likes, permission] = await Promise.all([
+      this.records.memory(),
+      this.records.likes(),
+      this.records.permission(),
+    ]);
     return preview(
       { identity, terms, downloads, manifest: rounds.manifest, memory, likes, permission: { ...permission, pi } },
       this.around,
@@ -151,12 +180,16 @@ export class Device implements BrowserDevice {
 
   join(options: JoinOptions = {}): Promise<void> {
     return this.parts.alone(async () => {
-      const { identity, terms } = this.need(), { send, clock } = this.around;
+      const { identity, terms } = this.need();
+      const { send, clock } = this.around;
       const admission = identity.admission ? await ownAdmission(identity.admission) : null;
       if (admission) await checkAdmission(admission.shown, terms, clock());
       const place = await register(send, identity.url, terms, admission, identity.token);
       const joined: Identity = {
-        ...identity, place, minimum: options.minimum ?? identity.minimum, readable: options.readable ?? identity.readable,
+        ...identity,
+        place,
+        minimum: options.minimum ?? identity.minimum,
+        readable: options.readable ?? identity.readable,
       };
       await this.storage.write({ identity: joined });
       await this.pin(joined);
@@ -167,9 +200,11 @@ export class Device implements BrowserDevice {
   visit(): Promise<VisitOutcome> {
     return this.parts.alone(async () => {
       const { identity, rounds } = this.need();
-      if (identity.place === null) throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
+      if (identity.place === null)
+        throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
       try {
         const last = await rounds.visit();
+        if (["sent", "not-called", "finished"].includes(last.kind)) await this.refreshQuietly();
         await this.tell(last.kind === "idle" ? {} : { last });
         return last;
       } catch (error) {
@@ -200,7 +235,8 @@ export class Device implements BrowserDevice {
   }
 
   async acceptTerms(): Promise<void> {
-    const { identity } = this.need(), offered = await this.storage.read<Bytes>("offered");
+    const { identity } = this.need();
+    const offered = await this.storage.read<Bytes>("offered");
     if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
     const accepted = { ...identity, terms: offered };
     await this.storage.write({ identity: accepted, offered: undefined });
@@ -232,7 +268,9 @@ export class Device implements BrowserDevice {
     return this.parts.alone(async () => {
       const changes = readExport(text);
       if (await this.records.identity()) {
-        throw new DeviceError("this browser must be empty to move a device to it, but is not; delete everything first.");
+        throw new DeviceError(
+          "this browser must be empty to move a device to it, but is not; delete everything first.",
+        );
       }
       await this.storage.write(changes);
       const identity = await this.records.identity();
@@ -246,7 +284,8 @@ export class Device implements BrowserDevice {
     let why: string | null = null;
     try {
       if (identity && identity.place !== null) {
-        const headers = bearer(identity.token), url = `${identity.url}/devices/me`;
+        const headers = bearer(identity.token);
+        const url = `${identity.url}/devices/me`;
         await ask(this.around.send, { method: "DELETE", url, headers, purpose: "leave" });
       }
     } catch (error) {
@@ -256,41 +295,42 @@ export class Device implements BrowserDevice {
     await this.storage.erase();
     this.pinned = null;
     this.kept = [];
-    this.announce({
-      stage: "empty", federation: null, likes: 0, permission: NO_CONSENT, uploads: 0, bytesUp: 0, model: null,
-      last: null, offered: [],
-    });
+    this.announce(EMPTY);
     return why;
   }
 
   private async rank(k: number, popular: boolean, options: RankingOptions): Promise<Ranking> {
-    const { identity, terms, downloads } = this.need(), found = await downloads.offline();
+    const { identity, terms, downloads } = this.need();
+    const found = await downloads.offline();
     if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
-    const { kept, info, model } = found, memory = await this.records.memory();
+    const { kept, info, model } = found;
+    const memory = await this.records.memory();
     const { history } = heldHistory(this.kept, info, memory.joined, NO_CONSENT, identity.secret);
-    const { method, settings } = terms.fields, begun = performance.now();
+    const { method, settings } = terms.fields;
+    const begun = performance.now();
     const list = await this.around.trainer.rank({
-      of: { method, settings }, info, round: kept.round + 1, model, state: memory.state, history, secret: identity.secret,
-      k, popular, disclosed: memory.sent, withoutTerms: options.withoutTerms ?? [], withoutLikes: options.withoutLikes ?? [],
+      of: { method, settings },
+      info,
+      round: kept.round + 1,
+      model,
+      state: memory.state,
+      history,
+      secret: identity.secret,
+      k,
+      popular,
+      disclosed: memory.sent,
+      withoutTerms: options.withoutTerms ?? [],
+      withoutLikes: options.withoutLikes ?? [],
     });
     return { list, personal: !popular, milliseconds: performance.now() - begun, model: kept.hash, round: kept.round };
   }
 
-  /** The newest model that is in the log, or else that of the open round. */
-  private async refreshModel({ identity, terms, downloads }: Pinned): Promise<void> {
-    const { send } = this.around, { url } = identity, memory = await this.records.memory();
-    const logged = await newestModel(send, url, terms, memory.log);
-    if (logged) {
-      const last = await lastVerified(send, url, terms, memory.log);
-      await downloads.newest(logged, last?.manifest.round ?? 0);
-      return;
-    }
+  /** There may be a newer model; where it cannot be had now, the one that is here ranks. */
+  private async refreshQuietly(): Promise<void> {
     try {
-      const reply = await ask(send, { method: "GET", url: `${url}/round`, purpose: "round", largest: LARGEST_ENVELOPE });
-      const { manifest } = await verified(reply.body, terms, memory.log, send, url);
-      await downloads.model(manifest, await downloads.info(manifest));
+      await refreshModel(this.need(), this.records, this.around.send);
     } catch (error) {
-      if (!(error instanceof RefusedError) || !["paused", "finished"].includes(error.code)) throw error;
+      if (!(error instanceof UnreachableError || error instanceof RefusedError)) throw error;
     }
   }
 
@@ -300,27 +340,31 @@ export class Device implements BrowserDevice {
   }
 
   private async pin(identity: Identity): Promise<Pinned> {
-    const terms = await FederationTerms.decode(identity.terms);
-    const downloads = new Downloads(identity.url, this.around.send, terms, this.storage);
-    const { labels, info } = await downloads.description();
-    const admission = identity.admission ? await ownAdmission(identity.admission) : null;
-    const rounds = new Rounds(identity, terms, admission, this.records, downloads, this.around);
-    this.pinned = { identity, terms, downloads, rounds, labels, listed: info.listed };
+    this.pinned = await pinned(identity, this.records, this.around);
     return this.pinned;
   }
 
   /** Read everything anew, as another tab may have changed it, and tell whoever watches. */
   private async tell(news: Partial<DeviceStatus> = {}): Promise<void> {
     this.kept = await this.records.likes();
-    const permission = await this.records.permission(), { pinned } = this;
-    const facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null;
-    const found = pinned ? await this.storage.read<{ hash: string; round: number; content: Bytes }>("public/model") : undefined;
-    const journal = await this.records.journal(), traffic = await this.storage.list<{ bytes: number }>("traffic/");
+    const permission = await this.records.permission();
+    const now = this.pinned;
+    const facts = now ? federationFacts(now.identity, now.terms, (await now.downloads.description()).info) : null;
+    const found = now
+      ? await this.storage.read<{ hash: string; round: number; content: Bytes }>("public/model")
+      : undefined;
+    const journal = await this.records.journal();
+    const traffic = await this.storage.list<{ bytes: number }>("traffic/");
     this.announce({
-      ...this.now, federation: facts, permission, likes: this.kept.length, uploads: journal.length,
-      stage: !pinned ? "empty" : pinned.identity.place === null ? "visitor" : "member",
+      ...this.now,
+      federation: facts,
+      permission,
+      likes: this.kept.length,
+      uploads: journal.length,
+      stage: !now ? "empty" : now.identity.place === null ? "visitor" : "member",
       bytesUp: traffic.reduce((sum, one) => sum + one.bytes, 0),
-      model: found ? { hash: found.hash, round: found.round, bytes: found.content.length } : null, ...news,
+      model: found ? { hash: found.hash, round: found.round, bytes: found.content.length } : null,
+      ...news,
     });
   }
 

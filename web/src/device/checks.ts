@@ -28,24 +28,35 @@ export function isNew(manifest: Manifest, memory: DeviceMemory, terms: Federatio
   // only of the last ones much is remembered; and one number twice would be one randomness for two updates
   const lastWindow = Math.max(0, ...memory.answered.map((one) => one.window));
   const lastRound = Math.max(0, ...memory.exchanges.map(([at]) => at));
-  if (window < lastWindow) throw new RefusedError("replay", `window ${window} must not come after ${lastWindow}; take no part.`);
-  if (round < lastRound) throw new RefusedError("replay", `round ${round} must not come after ${lastRound}; take no part.`);
-  if (!terms.isWindow(window, now)) throw forged(`window ${window} must be that of the time, but is not; take no part.`);
+  if (window < lastWindow)
+    throw new RefusedError("replay", `window ${window} must not come after ${lastWindow}; take no part.`);
+  if (round < lastRound)
+    throw new RefusedError("replay", `round ${round} must not come after ${lastRound}; take no part.`);
+  if (!terms.isWindow(window, now))
+    throw forged(`window ${window} must be that of the time, but is not; take no part.`);
   return true;
 }
 
 /** Why this exchange is not for this device now: it has answered, or another part is asked; null: it is. */
 export function unasked(
-  manifest: Manifest, phase: Phase, memory: DeviceMemory, terms: FederationTerms, place: number,
+  manifest: Manifest,
+  phase: Phase,
+  memory: DeviceMemory,
+  terms: FederationTerms,
+  place: number,
 ): { kind: "declined" | "not-called"; why: string } | null {
-  const { window } = manifest, again = Number(memory.pending?.manifest === manifest.name);
+  const { window } = manifest;
+  const again = Number(memory.pending?.manifest === manifest.name);
   if (phase.repeat !== null && answers(memory, phase.name, window) >= phase.repeat + again) {
     const why = `phase '${phase.name}' was answered in window ${window}; a second answer would show what this device adds`;
     return { kind: "declined", why };
   }
   const most = terms.fields.noise.answers[phase.name];
   if (phase.repeat === null && most !== undefined && answers(memory, phase.name, TRAINING) >= most + again) {
-    return { kind: "declined", why: `phase '${phase.name}' was answered ${most} times, as often as the noise allows for` };
+    return {
+      kind: "declined",
+      why: `phase '${phase.name}' was answered ${most} times, as often as the noise allows for`,
+    };
   }
   if (phase.follows && !answers(memory, phase.follows, window)) {
     return { kind: "declined", why: `this device was not counted in phase '${phase.follows}'` };
@@ -68,6 +79,8 @@ export function checkPhase(phase: Phase, terms: FederationTerms, clients: number
   const people = Math.max(clients, terms.channel.minimum_cohort);
   const bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
   if (noise.delta * people > 1 || !bounded || phase.sends.tables.some((one) => one.exact)) {
-    throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+    throw forged(
+      `the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`,
+    );
   }
 }

@@ -14,10 +14,16 @@ export function stickyLimit(pi: number, n: number): number {
 
 /** Let items join while there is room; `joined` is in the order they did. */
 export function extendRecord(
-  joined: readonly number[], never: readonly number[], items: Iterable<number>, pi: number, secret: Secret,
+  joined: readonly number[],
+  never: readonly number[],
+  items: Iterable<number>,
+  pi: number,
+  secret: Secret,
 ): number[] {
-  const own = [...new Set(items)].sort((a, b) => a - b), barred = new Set([...never, ...joined]);
-  const undecided = own.filter((item) => !barred.has(item)), grown = [...joined];
+  const own = [...new Set(items)].sort((a, b) => a - b);
+  const barred = new Set([...never, ...joined]);
+  const undecided = own.filter((item) => !barred.has(item));
+  const grown = [...joined];
   const room = Math.min(stickyLimit(pi, own.length) - joined.length, undecided.length);
   const stream = new Rng(secret, joined.length).stream(Purpose.CONSENT);
   for (let n = 0; n < room; n++) {
@@ -31,8 +37,12 @@ export function extendRecord(
 
 /** 1 for what may be sent now: of what has joined, the first floor(pi * n), without the excluded. */
 export function stickyConsent(
-  joined: readonly number[], never: readonly number[], items: ArrayLike<number>, pi: number,
+  joined: readonly number[],
+  never: readonly number[],
+  items: ArrayLike<number>,
+  pi: number,
 ): Float64Array {
-  const active = new Set(joined.slice(0, stickyLimit(pi, items.length))), barred = new Set(never);
+  const active = new Set(joined.slice(0, stickyLimit(pi, items.length)));
+  const barred = new Set(never);
   return Float64Array.from(items, (item) => Number(active.has(item) && !barred.has(item)));
 }

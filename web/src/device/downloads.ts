@@ -56,8 +56,10 @@ export class Downloads {
   /** The same with the features of the items, where the method uses them; refuses any that do not fit. */
   private async withFeatures(read: Description): Promise<Description> {
     if (!methodOf(this.terms.fields).usesFeatures) return read;
-    if (!read.features) throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
-    const most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes), { hash, count } = read.features;
+    if (!read.features)
+      throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
+    const most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes);
+    const { hash, count } = read.features;
     const features = await readFeatures(await this.kept("features", hash, most, "item features"));
     if (features.start.length !== read.info.items + 1 || features.labels.length !== count) {
       throw malformed("the item features must be those of the items, but are others.");
@@ -67,7 +69,8 @@ export class Downloads {
 
   /** What everybody knows in a round: the description, and the counts that were made public since. */
   async info(wanted: Manifest): Promise<FederationInfo> {
-    const { info } = await this.description(), method = methodOf(this.terms.fields);
+    const { info } = await this.description();
+    const method = methodOf(this.terms.fields);
     const phase = method.phases(info).find((one) => one.name === wanted.phase);
     if (wanted.counts && !(method.releasesCounts && phase?.follows)) {
       throw forged(`counts of items must come from a sum that the phase follows, but '${wanted.phase}' follows none.`);
@@ -78,7 +81,8 @@ export class Downloads {
   /** The public model of a round. */
   async model(wanted: Manifest, info: FederationInfo): Promise<Tables> {
     const length = modelBytes(this.downloads(info), info.listed.length);
-    if (wanted.model.bytes !== length) throw malformed(`the model of a round must have ${length} bytes, but says others.`);
+    if (wanted.model.bytes !== length)
+      throw malformed(`the model of a round must have ${length} bytes, but says others.`);
     checkShapes(methodOf(this.terms.fields).publishes(info), wanted);
     return this.hold(wanted.model.hash, info, wanted.counts?.hash ?? "", wanted.round, wanted);
   }
@@ -118,22 +122,33 @@ export class Downloads {
   }
 
   private async hold(
-    name: string, info: FederationInfo, counts: string, round: number, wanted: Manifest | null,
+    name: string,
+    info: FederationInfo,
+    counts: string,
+    round: number,
+    wanted: Manifest | null,
   ): Promise<Tables> {
-    const before = await this.heldModel(), same = before?.hash === name;
+    const before = await this.heldModel();
+    const same = before?.hash === name;
     const content = same ? before.content : await this.fetchModel(name, info, wanted, before);
     const kept = { hash: name, content, counts, round: same ? Math.max(before.round, round) : round };
     const model = await this.decoded(kept, info);
-    if (!same) await this.storage?.write({ "public/model": kept });
+    // with the counts it is read with: those of a next release may come before its model does
+    const read = await this.storage?.read("public/counts");
+    if (!same) await this.storage?.write({ "public/model": kept, "public/counts of the model": read });
     this.held = kept;
     return model;
   }
 
   /** The whole model, or what changed since the one that is here. */
   private async fetchModel(
-    name: string, info: FederationInfo, wanted: Manifest | null, before: KeptModel | null,
+    name: string,
+    info: FederationInfo,
+    wanted: Manifest | null,
+    before: KeptModel | null,
   ): Promise<Bytes> {
-    const spec = this.downloads(info), whole = modelBytes(spec, info.listed.length);
+    const spec = this.downloads(info);
+    const whole = modelBytes(spec, info.listed.length);
     if (whole > DOWNLOAD_BYTES) throw malformed(`a model must have at most ${DOWNLOAD_BYTES} bytes, but has ${whole}.`);
     if (!before) return this.fetch(name, whole, "model");
     const short = wanted?.changes.find((one) => one.base === before.hash && one.bytes < whole);
@@ -142,7 +157,8 @@ export class Downloads {
       : await this.get(`${name}/since/${before.hash}`, whole, "model changes");
     if ((await sha256Hex(content)) === name) return content;
     const led = await applyChanges(before.content, content, spec, info.listed);
-    if ((await sha256Hex(led)) !== name) throw malformed("what changed must lead to the model of the round, but leads elsewhere.");
+    if ((await sha256Hex(led)) !== name)
+      throw malformed("what changed must lead to the model of the round, but leads elsewhere.");
     return led;
   }
 
@@ -169,8 +185,10 @@ export class Downloads {
 
   /** From what is kept if it has this hash, else fetched and kept. */
   private async kept(kind: string, name: string, length: number, purpose: string): Promise<Bytes> {
-    const known = await this.storage?.read<{ hash: string; content: Bytes }>(`public/${kind}`);
-    if (known?.hash === name) return known.content;
+    for (const slot of [kind, `${kind} of the model`]) {
+      const known = await this.storage?.read<{ hash: string; content: Bytes }>(`public/${slot}`);
+      if (known?.hash === name) return known.content;
+    }
     const content = await this.fetch(name, length, purpose);
     await this.storage?.write({ [`public/${kind}`]: { hash: name, content } });
     return content;
@@ -185,7 +203,8 @@ export class Downloads {
 /** Refuse shapes that are none of a declared table. */
 function checkShapes(publishes: MessageSpec, wanted: Manifest): void {
   for (const { name, rows, width } of publishes.tables) {
-    const shape = wanted.shapes[name], size = shape?.reduce((all, n) => all * n, 1);
+    const shape = wanted.shapes[name];
+    const size = shape?.reduce((all, n) => all * n, 1);
     if (size !== rows * width) throw malformed(`'${name}' must have ${rows} rows of ${width}, but has others.`);
   }
 }

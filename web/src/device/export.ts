@@ -4,7 +4,8 @@ import { fromHex, toHex } from "../bytes.ts";
 import type { Changes, DeviceStorage } from "./storage.ts";
 import { DeviceError } from "./types.ts";
 
-const KIND = "murmura device", VERSION = 1;
+const KIND = "murmura device";
+const VERSION = 1;
 const NAMES = ["identity", "permission", "likes", "memory", "requests", "offered"];
 const LISTS = ["journal/", "receipts/", "traffic/"];
 const ARRAYS = { Uint8Array, Int32Array, Float32Array, Float64Array } as const;

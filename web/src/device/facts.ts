@@ -7,16 +7,26 @@ import type { Identity } from "./memory.ts";
 import type { FederationFacts, Machine } from "./types.ts";
 
 export function federationFacts(own: Identity, terms: FederationTerms, info: FederationInfo): FederationFacts {
-  const { fields } = terms, { noise } = fields, noisy = isNoisy(noise);
+  const { fields } = terms;
+  const { noise } = fields;
+  const noisy = isNoisy(noise);
   const roles = ["seed aggregator", "vector aggregator"] as const;
   const machines: Machine[] = [
     { role: "coordinator", url: own.url, key: fields.coordinator },
     ...terms.aggregators.map(({ url, key }, place) => ({ role: roles[place]!, url, key })),
   ];
   return {
-    url: own.url, terms: terms.name, method: fields.method, minimum: terms.channel.minimum_cohort,
-    readable: terms.readable, clients: info.clients, epsilon: noisy ? noise.epsilon : null,
-    delta: noisy ? noise.delta : null, unit: noise.unit, against: noise.against, machines,
+    url: own.url,
+    terms: terms.name,
+    method: fields.method,
+    minimum: terms.channel.minimum_cohort,
+    readable: terms.readable,
+    clients: info.clients,
+    epsilon: noisy ? noise.epsilon : null,
+    delta: noisy ? noise.delta : null,
+    unit: noise.unit,
+    against: noise.against,
+    machines,
     invited: fields.admission === "open" || own.admission !== null,
   };
 }

@@ -51,13 +51,15 @@ export async function verifyJournal(lines: readonly JournalLine[], count: number
     if ((await link(heads.at(-1)!, entry)) !== hash) {
       throw new DeviceError(
         `line ${number + 1} of the ledger must follow from the lines before it, but was changed, or a line was removed; ` +
-        "nothing more leaves.",
+          "nothing more leaves.",
       );
     }
     heads.push(hash);
   }
   if (lines.length !== count || heads.at(-1) !== head) {
-    throw new DeviceError(`the ledger must have ${count} lines, but has ${lines.length}, or others; nothing more leaves.`);
+    throw new DeviceError(
+      `the ledger must have ${count} lines, but has ${lines.length}, or others; nothing more leaves.`,
+    );
   }
   return heads;
 }
@@ -68,8 +70,20 @@ export function journalFile(lines: readonly JournalLine[]): string {
 }
 
 export function journalCsv(lines: readonly JournalLine[]): string {
-  const names = ["time", "round", "phase", "manifest", "bytes", "rows", "disclosed", "event", "epsilon", "delta"] as const;
+  const names = [
+    "time",
+    "round",
+    "phase",
+    "manifest",
+    "bytes",
+    "rows",
+    "disclosed",
+    "event",
+    "epsilon",
+    "delta",
+  ] as const;
   const rows = lines.map(({ entry }) =>
-    names.map((name) => (name === "event" ? "upload" : (entry[name] ?? ""))).join(","));
+    names.map((name) => (name === "event" ? "upload" : (entry[name] ?? ""))).join(","),
+  );
   return [names.join(","), ...rows].join("\n") + "\n";
 }

@@ -7,7 +7,10 @@ import type { Ledger, TrafficEntry } from "./types.ts";
 
 export async function readLedger(records: Records, terms: FederationTerms): Promise<Ledger> {
   const [memory, lines, receipts, traffic] = await Promise.all([
-    records.memory(), records.journal(), records.receipts(), records.storage.list<TrafficEntry>("traffic/"),
+    records.memory(),
+    records.journal(),
+    records.receipts(),
+    records.storage.list<TrafficEntry>("traffic/"),
   ]);
   await verifyJournal(lines, memory.lines, memory.head);
   const signed = new Set((await Promise.all(receipts.map((one) => countersigned(one, terms)))).flat());
@@ -17,8 +20,11 @@ export async function readLedger(records: Records, terms: FederationTerms): Prom
   });
   const sum = (of: (one: TrafficEntry) => number) => traffic.reduce((total, one) => total + of(one), 0);
   return {
-    entries, traffic: traffic.sort((a, b) => a.id - b.id), bytesUp: sum((one) => one.bytes),
-    bytesDown: sum((one) => one.received), head: memory.head,
+    entries,
+    traffic: traffic.sort((a, b) => a.id - b.id),
+    bytesUp: sum((one) => one.bytes),
+    bytesDown: sum((one) => one.received),
+    head: memory.head,
   };
 }
 

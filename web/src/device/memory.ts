@@ -55,8 +55,19 @@ export const NO_CONSENT: Permission = { train: false, pi: 0, statistics: false, 
 
 export function freshMemory(head: string): DeviceMemory {
   return {
-    state: null, serial: -1, manifest: "", exchanges: [], joined: [], sent: [], pending: null, answered: [],
-    log: null, spent: 0, unbounded: 0, lines: 0, head,
+    state: null,
+    serial: -1,
+    manifest: "",
+    exchanges: [],
+    joined: [],
+    sent: [],
+    pending: null,
+    answered: [],
+    log: null,
+    spent: 0,
+    unbounded: 0,
+    lines: 0,
+    head,
   };
 }
 

@@ -8,7 +8,11 @@ import type { Permission } from "./types.ts";
 
 /** The reason, in one clause; null: there is none. */
 export function objection(
-  own: Identity, terms: FederationTerms, memory: DeviceMemory, allowed: Permission, manifest: Manifest,
+  own: Identity,
+  terms: FederationTerms,
+  memory: DeviceMemory,
+  allowed: Permission,
+  manifest: Manifest,
 ): string | null {
   const least = Math.min(terms.channel.minimum_cohort, manifest.called);
   if (least < own.minimum) {
@@ -22,9 +26,7 @@ export function objection(
   return ofNoise(terms, memory, allowed, manifest);
 }
 
-function ofNoise(
-  terms: FederationTerms, memory: DeviceMemory, allowed: Permission, manifest: Manifest,
-): string | null {
+function ofNoise(terms: FederationTerms, memory: DeviceMemory, allowed: Permission, manifest: Manifest): string | null {
   const { noise } = terms.fields;
   if (allowed.epsilon === null) return null;
   if (!isNoisy(noise)) return "no noise is added to the sums, and this device asks for a bound on what they reveal";

@@ -29,7 +29,9 @@ export function systemRandomness(bytes: number): Bytes {
 /** Two tabs must not answer one round with two updates. */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
   const held = await navigator.locks.request(LOCK, { ifAvailable: true }, async (lock) =>
-    lock ? { result: await work() } : null);
-  if (!held) throw new DeviceError("only one tab of this page can take part at a time, and another one does; use that one.");
+    lock ? { result: await work() } : null,
+  );
+  if (!held)
+    throw new DeviceError("only one tab of this page can take part at a time, and another one does; use that one.");
   return held.result;
 }

@@ -10,7 +10,11 @@ const MOST_PLACES = 1 << 24;
 
 /** Take a place under this token; asked again, it is the same place. */
 export async function register(
-  send: Transport, url: string, terms: FederationTerms, admission: OwnAdmission | null, token: string,
+  send: Transport,
+  url: string,
+  terms: FederationTerms,
+  admission: OwnAdmission | null,
+  token: string,
 ): Promise<number> {
   const body = await wanted(terms, admission, token);
   const reply = jsonObject(await ask(send, { method: "POST", url: `${url}/devices`, body, purpose: "join" }));

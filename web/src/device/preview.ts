@@ -23,35 +23,61 @@ export interface PreviewOf {
 }
 
 export async function preview(of: PreviewOf, { trainer, entropy }: Surroundings): Promise<Preview> {
-  const { identity, terms, memory, permission, manifest } = of, { fields } = terms;
-  const found = await of.downloads.offline(), info = found?.info ?? (await of.downloads.description()).info;
+  const { identity, terms, memory, permission, manifest } = of;
+  const { fields } = terms;
+  const found = await of.downloads.offline();
+  const info = found?.info ?? (await of.downloads.description()).info;
   const phases = methodOf(fields).phases(info);
   // the exchange of the last round seen, or else the first that needs no more than what is here
   const phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1)! : phases[0]!);
   const { history } = heldHistory(of.likes, info, memory.joined, permission, identity.secret);
   const made = await trainer.train({
-    of: { method: fields.method, settings: fields.settings }, info, phase: phase.name, model: found?.model ?? {},
-    round: (manifest?.round ?? found?.kept.round ?? 0) + 1, state: memory.state, history, secret: identity.secret,
-    channel: terms.channel, largest: manifest?.largest ?? info.clients, multiplier: fields.noise.multipliers[phase.name] ?? 0,
+    of: { method: fields.method, settings: fields.settings },
+    info,
+    phase: phase.name,
+    model: found?.model ?? {},
+    round: (manifest?.round ?? found?.kept.round ?? 0) + 1,
+    state: memory.state,
+    history,
+    secret: identity.secret,
+    channel: terms.channel,
+    largest: manifest?.largest ?? info.clients,
+    multiplier: fields.noise.multipliers[phase.name] ?? 0,
   });
   const sent = await outgoing(terms, identity.url, made.vector, entropy(SEED_BYTES));
   const messages: PreviewedMessage[] = [
-    { to: `${identity.url}/tickets`, purpose: "ticket", bytes: TICKET_REQUEST_BYTES, content: new Uint8Array(TICKET_REQUEST_BYTES) },
+    {
+      to: `${identity.url}/tickets`,
+      purpose: "ticket",
+      bytes: TICKET_REQUEST_BYTES,
+      content: new Uint8Array(TICKET_REQUEST_BYTES),
+    },
     ...sent.map(({ url, purpose, length, payload }) => ({ to: url, purpose, bytes: length, content: payload })),
   ];
-  const items = Array.from(history.item), open = (row: number) => history.consent[row]! > 0;
+  const items = Array.from(history.item);
+  const open = (row: number) => history.consent[row]! > 0;
   return {
-    pi: permission.pi, shared: items.filter((_, row) => open(row)), kept: items.filter((_, row) => !open(row)),
-    phase: phase.name, rows: made.rows, bytes: messages.reduce((sum, one) => sum + one.bytes, 0), messages,
-    update: decoded(made.update.tables, made.update.scalars), vector: made.vector,
+    pi: permission.pi,
+    shared: items.filter((_, row) => open(row)),
+    kept: items.filter((_, row) => !open(row)),
+    phase: phase.name,
+    rows: made.rows,
+    bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
+    messages,
+    update: decoded(made.update.tables, made.update.scalars),
+    vector: made.vector,
   };
 }
 
 function decoded(
-  tables: Record<string, { index: Int32Array; values: ArrayLike<number> }>, scalars: Record<string, number>,
+  tables: Record<string, { index: Int32Array; values: ArrayLike<number> }>,
+  scalars: Record<string, number>,
 ): DecodedUpdate {
-  const shown = Object.entries(tables).map(([name, { index, values }]) => (
-    { name, width: index.length ? values.length / index.length : 0, index, values: Float64Array.from(values) }
-  ));
+  const shown = Object.entries(tables).map(([name, { index, values }]) => ({
+    name,
+    width: index.length ? values.length / index.length : 0,
+    index,
+    values: Float64Array.from(values),
+  }));
   return { tables: shown, scalars };
 }

@@ -14,12 +14,21 @@ const NEAREST = 3;
  * features of likes that were ever sent.
  */
 export function termReasons(
-  terms: ScoreTerms, item: number, offered: readonly number[], k: number, disclosed: ReadonlySet<number>,
+  terms: ScoreTerms,
+  item: number,
+  offered: readonly number[],
+  k: number,
+  disclosed: ReadonlySet<number>,
 ): Reason[] {
   const own = [...terms.items[item]!].sort(([a], [b]) => terms.gains[b]! - terms.gains[a]! || a - b);
   return own.map(([place, weight]) => ({
-    kind: "term", item: null, label: terms.names[place]!, weight, gain: terms.gains[place]!,
-    because: weight > 0 && drops(terms, item, place, offered, k), local: !disclosed.has(terms.feature[place]!),
+    kind: "term",
+    item: null,
+    label: terms.names[place]!,
+    weight,
+    gain: terms.gains[place]!,
+    because: weight > 0 && drops(terms, item, place, offered, k),
+    local: !disclosed.has(terms.feature[place]!),
   }));
 }
 
@@ -40,7 +49,12 @@ export function nearestLikes(alike: Float64Array | null, likes: Int32Array, disc
   if (!alike) return [];
   const nearest = topK(alike, [...likes.keys()], NEAREST, (place) => alike[place]! > 0);
   return nearest.map((place) => ({
-    kind: "similar", item: likes[place]!, label: "", weight: alike[place]!, gain: 0, because: false,
+    kind: "similar",
+    item: likes[place]!,
+    label: "",
+    weight: alike[place]!,
+    gain: 0,
+    because: false,
     local: !disclosed.has(likes[place]!),
   }));
 }

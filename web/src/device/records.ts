@@ -57,7 +57,8 @@ export class Records {
     const lines = await this.journal();
     await verifyJournal(lines, memory.lines, memory.head);
     if (lines.at(-1)?.entry.manifest === entry.manifest) return this.keep(memory);
-    const hash = await link(memory.head, entry), line: JournalLine = { entry, hash, items };
+    const hash = await link(memory.head, entry);
+    const line: JournalLine = { entry, hash, items };
     return this.keep({ ...memory, lines: memory.lines + 1, head: hash }, { [`journal/${number(memory.lines)}`]: line });
   }
 

@@ -22,7 +22,14 @@ import { checkPhase, isNew, unasked } from "./checks.ts";
 import type { Downloads } from "./downloads.ts";
 import { heldHistory } from "./history.ts";
 import {
-  answering, dealtWith, type DeviceMemory, epsilonSpent, exchanging, type Identity, type PendingUpload, spending,
+  answering,
+  dealtWith,
+  type DeviceMemory,
+  epsilonSpent,
+  exchanging,
+  type Identity,
+  type PendingUpload,
+  spending,
   TRAINING,
 } from "./memory.ts";
 import { objection } from "./objections.ts";
@@ -78,7 +85,8 @@ export class Rounds {
 
   /** Look at the coordinator once, and take part if there is something to take part in. */
   async visit(): Promise<VisitOutcome> {
-    const headers = this.etag ? { "if-none-match": this.etag } : {}, url = `${this.identity.url}/round`;
+    const headers = this.etag ? { "if-none-match": this.etag } : {};
+    const url = `${this.identity.url}/round`;
     let reply: HttpReply;
     try {
       reply = await ask(this.around.send, { method: "GET", url, purpose: "round", headers, largest: LARGEST_ENVELOPE });
@@ -91,7 +99,8 @@ export class Rounds {
   }
 
   private async takePart(reply: HttpReply): Promise<VisitOutcome> {
-    const memory = await this.records.memory(), { send, clock } = this.around;
+    const memory = await this.records.memory();
+    const { send, clock } = this.around;
     const signed = await verified(reply.body, this.terms, memory.log, send, this.identity.url);
     const { manifest } = signed;
     this.manifest = manifest;
@@ -109,7 +118,8 @@ export class Rounds {
 
   /** `allowed` was read before anything is waited for: a later change cancels the upload. */
   private async answer(manifest: Manifest, allowed: Permission): Promise<VisitOutcome> {
-    const before = await this.records.memory(), { info: described } = await this.downloads.description();
+    const before = await this.records.memory();
+    const { info: described } = await this.downloads.description();
     const asked = phaseOf(this.terms.fields, manifest.phase, described); // whom it asks does not depend on counts
     checkPhase(asked, this.terms, described.clients);
     if (!(asked.asks === "training" ? allowed.train : allowed.statistics)) {
@@ -117,7 +127,8 @@ export class Rounds {
     }
     const not = unasked(manifest, asked, before, this.terms, this.identity.place ?? -1);
     if (not) return this.done(manifest, not.kind, not.why);
-    const info = await this.downloads.info(manifest), phase = phaseOf(this.terms.fields, manifest.phase, info);
+    const info = await this.downloads.info(manifest);
+    const phase = phaseOf(this.terms.fields, manifest.phase, info);
     try {
       return await this.report(manifest, info, phase, allowed, before);
     } catch (error) {
@@ -126,22 +137,40 @@ export class Rounds {
   }
 
   private async report(
-    manifest: Manifest, info: FederationInfo, phase: Phase, allowed: Permission, before: DeviceMemory,
+    manifest: Manifest,
+    info: FederationInfo,
+    phase: Phase,
+    allowed: Permission,
+    before: DeviceMemory,
   ): Promise<VisitOutcome> {
-    const { entropy, clock } = this.around, report = await reportId(this.identity.token, manifest.hash);
+    const { entropy, clock } = this.around;
+    const report = await reportId(this.identity.token, manifest.hash);
     const ticket = await this.ticket(manifest, report);
     // before training, so that it tells nothing about how long that takes
     const draw = new DataView(entropy(4).buffer).getUint32(0, true) / 2 ** 32;
     const work: Work = {
-      manifest, info, phase, ticket, report, allowed, sendAt: clock() + manifest.hold + manifest.spread * draw,
+      manifest,
+      info,
+      phase,
+      ticket,
+      report,
+      allowed,
+      sendAt: clock() + manifest.hold + manifest.spread * draw,
     };
     const again = before.pending?.manifest === manifest.name ? before.pending : null;
-    const seed = again ? fromHex(again.seed) : entropy(SEED_BYTES), salt = again ? fromHex(again.salt) : entropy(SALT_BYTES);
-    const trained = await this.train(work, before, seed), digest = await digestOf(trained.messages);
+    const seed = again ? fromHex(again.seed) : entropy(SEED_BYTES);
+    const salt = again ? fromHex(again.salt) : entropy(SALT_BYTES);
+    const trained = await this.train(work, before, seed);
+    const digest = await digestOf(trained.messages);
     if (again && again.digest !== digest) {
       throw new RefusedError("duplicate", "what would be sent is not what was prepared before the crash.");
     }
-    return this.upload(work, trained, { manifest: manifest.name, seed: toHex(seed), salt: toHex(salt), digest }, !!again);
+    return this.upload(
+      work,
+      trained,
+      { manifest: manifest.name, seed: toHex(seed), salt: toHex(salt), digest },
+      !!again,
+    );
   }
 
   /** What a failure leaves: perhaps nothing was counted, perhaps it was. */
@@ -164,8 +193,15 @@ export class Rounds {
 
   /** The right to report in this round; a place that was lost by staying away is taken anew. */
   private async ticket(manifest: Manifest, report: Bytes): Promise<Bytes> {
-    const { url, token } = this.identity, body = concat(manifest.hash, report);
-    const request: HttpRequest = { method: "POST", url: `${url}/tickets`, body, purpose: "ticket", round: manifest.round };
+    const { url, token } = this.identity;
+    const body = concat(manifest.hash, report);
+    const request: HttpRequest = {
+      method: "POST",
+      url: `${url}/tickets`,
+      body,
+      purpose: "ticket",
+      round: manifest.round,
+    };
     try {
       return (await this.patiently(request, manifest, null)).body;
     } catch (error) {
@@ -179,24 +215,38 @@ export class Rounds {
 
   /** The algorithm's step and the device half of the channel; nothing leaves. */
   private async train(work: Work, memory: DeviceMemory, seed: Bytes): Promise<Trained> {
-    const { manifest, info, phase, allowed } = work, { secret, url } = this.identity;
+    const { manifest, info, phase, allowed } = work;
+    const { secret, url } = this.identity;
     const model = phase.fetchesModel ? await this.downloads.model(manifest, info) : {};
     const { history, joined } = heldHistory(await this.records.likes(), info, memory.joined, allowed, secret);
     const result = await this.around.trainer.train({
-      of: { method: this.terms.fields.method, settings: this.terms.fields.settings }, info, phase: phase.name,
-      round: manifest.round, model, state: memory.state, history, secret, channel: this.terms.channel,
-      largest: manifest.largest, multiplier: this.terms.fields.noise.multipliers[phase.name] ?? 0,
+      of: { method: this.terms.fields.method, settings: this.terms.fields.settings },
+      info,
+      phase: phase.name,
+      round: manifest.round,
+      model,
+      state: memory.state,
+      history,
+      secret,
+      channel: this.terms.channel,
+      largest: manifest.largest,
+      multiplier: this.terms.fields.noise.multipliers[phase.name] ?? 0,
     });
     const shown = Array.from(history.item).filter((_, row) => result.shown[row]);
-    const sent = [...new Set([...memory.sent, ...shown])].sort((a, b) => a - b), ever = new Set(sent);
-    const disclosed = history.item.length ? history.item.filter((item) => ever.has(item)).length / history.item.length : 0;
+    const sent = [...new Set([...memory.sent, ...shown])].sort((a, b) => a - b);
+    const ever = new Set(sent);
+    const disclosed = history.item.length
+      ? history.item.filter((item) => ever.has(item)).length / history.item.length
+      : 0;
     const messages = await outgoing(this.terms, url, result.vector, seed);
     return { result, history, joined, sent, disclosed, messages };
   }
 
   /** Wait for the time drawn, write it down, send; keep what was learned only when it was taken. */
   private async upload(work: Work, trained: Trained, pending: PendingUpload, again: boolean): Promise<VisitOutcome> {
-    const { manifest, phase } = work, { noise } = this.terms.fields, multiplier = noise.multipliers[phase.name] ?? 0;
+    const { manifest, phase } = work;
+    const { noise } = this.terms.fields;
+    const multiplier = noise.multipliers[phase.name] ?? 0;
     let memory = await this.records.memory();
     if (!again) {
       memory = spending({ ...memory, pending, joined: trained.joined, sent: trained.sent }, multiplier);
@@ -205,29 +255,57 @@ export class Rounds {
       memory = await this.records.keep(counts ? answering(memory, phase.name, window) : memory);
     }
     await this.wait(work);
-    const bytes = trained.messages.reduce((sum, one) => sum + one.length, 0), { disclosed, result } = trained;
+    const bytes = trained.messages.reduce((sum, one) => sum + one.length, 0);
+    const { disclosed, result } = trained;
     const spent = isNoisy(noise) ? epsilonSpent(memory, noise.delta) : Infinity;
     const entry = {
-      time: new Date(1000 * this.around.clock()).toISOString().replace(/\.\d+Z$/, "+00:00"), round: manifest.round,
-      phase: phase.name, manifest: manifest.name, bytes, rows: result.rows, disclosed,
-      epsilon: Number.isFinite(spent) ? spent : null, delta: isNoisy(noise) ? noise.delta : null,
+      time: new Date(1000 * this.around.clock()).toISOString().replace(/\.\d+Z$/, "+00:00"),
+      round: manifest.round,
+      phase: phase.name,
+      manifest: manifest.name,
+      bytes,
+      rows: result.rows,
+      disclosed,
+      epsilon: Number.isFinite(spent) ? spent : null,
+      delta: isNoisy(noise) ? noise.delta : null,
     };
     // what the update has rows of; of packed counters, which have none by item, whatever may be in them
-    const byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history;
+    const byItem = phase.sends.tables.some((one) => one.space === "item");
+    const { item, consent } = trained.history;
     const items = Array.from(item).filter((_, row) => (byItem ? result.shown[row] : consent[row]! > 0));
     // in the journal before the first byte; and every exchange that is remembered has its line there
     memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
     const receipts = await this.send(work, trained.messages, await journalMark(fromHex(pending.salt), memory.head));
-    const learned = dealtWith({ ...(await this.records.memory()), state: result.state }, manifest.serial, manifest.name);
-    await this.records.keepReceipt({
-      terms: manifest.terms, manifest: manifest.name, report: toHex(work.report), head: memory.head, salt: pending.salt,
-      signatures: receipts.map(toHex),
-    }, learned);
-    return { kind: "sent", round: manifest.round, phase: phase.name, why: "", bytes, disclosed, epsilon: entry.epsilon };
+    const learned = dealtWith(
+      { ...(await this.records.memory()), state: result.state },
+      manifest.serial,
+      manifest.name,
+    );
+    await this.records.keepReceipt(
+      {
+        terms: manifest.terms,
+        manifest: manifest.name,
+        report: toHex(work.report),
+        head: memory.head,
+        salt: pending.salt,
+        signatures: receipts.map(toHex),
+      },
+      learned,
+    );
+    return {
+      kind: "sent",
+      round: manifest.round,
+      phase: phase.name,
+      why: "",
+      bytes,
+      disclosed,
+      epsilon: entry.epsilon,
+    };
   }
 
   private async wait(work: Work): Promise<void> {
-    const { clock, sleep } = this.around, { hold } = work.manifest;
+    const { clock, sleep } = this.around;
+    const { hold } = work.manifest;
     let { sendAt } = work;
     const late = clock() - sendAt;
     if (hold > 0 && late > 0) sendAt += Math.ceil(late / hold) * hold; // tell no more than in whole holds
@@ -240,11 +318,26 @@ export class Rounds {
 
   /** Every message in its order, each with the receipt of the one before; their receipts. */
   private async send(work: Work, messages: readonly OutgoingMessage[], mark: Bytes): Promise<Bytes[]> {
-    const { manifest, report, ticket } = work, receipts: Bytes[] = [];
+    const { manifest, report, ticket } = work;
+    const receipts: Bytes[] = [];
     for (const [kind, message] of messages.entries()) {
-      const receipt = receipts.at(-1) ?? NO_RECEIPT, { admission } = this;
-      const body = await sealed(message, kind as 0 | 1, { manifest: manifest.hash, report, ticket, receipt, mark, admission });
-      const request: HttpRequest = { method: "POST", url: message.url, body, purpose: message.purpose, round: manifest.round };
+      const receipt = receipts.at(-1) ?? NO_RECEIPT;
+      const { admission } = this;
+      const body = await sealed(message, kind as 0 | 1, {
+        manifest: manifest.hash,
+        report,
+        ticket,
+        receipt,
+        mark,
+        admission,
+      });
+      const request: HttpRequest = {
+        method: "POST",
+        url: message.url,
+        body,
+        purpose: message.purpose,
+        round: manifest.round,
+      };
       const signed = (await this.patiently(request, manifest, work)).body;
       const key = message.aggregator?.key ?? this.terms.fields.coordinator;
       await checkSignature(key, "receipt", concat(manifest.hash, report, mark), signed);
@@ -264,7 +357,8 @@ export class Rounds {
    * leaves, consent is asked before every attempt.
    */
   private async patiently(request: HttpRequest, manifest: Manifest, work: Work | null): Promise<HttpReply> {
-    const { clock, sleep, send } = this.around, until = clock() + (manifest.deadline - manifest.opened);
+    const { clock, sleep, send } = this.around;
+    const until = clock() + (manifest.deadline - manifest.opened);
     const own = request.url.startsWith(`${this.identity.url}/`);
     const headers = own ? bearer(this.identity.token) : {}; // the token is the coordinator's alone to see
     for (let unanswered = false; ; await sleep(RETRY)) {

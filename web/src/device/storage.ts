@@ -71,7 +71,10 @@ export class ClosableStorage implements DeviceStorage {
 const STORE = "kept";
 
 export class IndexedDbStorage implements DeviceStorage {
-  private constructor(private readonly name: string, private readonly database: IDBDatabase) {}
+  private constructor(
+    private readonly name: string,
+    private readonly database: IDBDatabase,
+  ) {}
 
   static async open(name = "murmura"): Promise<IndexedDbStorage> {
     const opening = attempted(() => indexedDB.open(name, 1));
@@ -90,7 +93,8 @@ export class IndexedDbStorage implements DeviceStorage {
   }
 
   async write(changes: Changes): Promise<void> {
-    const store = this.store("readwrite"), written = finished(store.transaction);
+    const store = this.store("readwrite");
+    const written = finished(store.transaction);
     try {
       for (const [name, value] of Object.entries(changes)) {
         if (value === undefined) store.delete(name);
@@ -139,6 +143,6 @@ function refused(error: unknown): DeviceError {
   const why = error instanceof Error ? error.message : "it refuses";
   return new DeviceError(
     `this browser must be able to keep what you decide, but cannot (${why}); nothing was sent: free space, close other tabs ` +
-    "of this page or leave private browsing.",
+      "of this page or leave private browsing.",
   );
 }

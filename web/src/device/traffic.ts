@@ -26,16 +26,26 @@ export function declared(send: Transport, storage: DeviceStorage, clock: () => n
 
 /** Requests with a body have a line each; others one by address, as devices ask the same again and again. */
 async function begun(
-  request: HttpRequest, storage: DeviceStorage, clock: () => number,
+  request: HttpRequest,
+  storage: DeviceStorage,
+  clock: () => number,
 ): Promise<{ name: string; entry: TrafficEntry }> {
   const { method, url, purpose, body } = request;
   const known = body ? undefined : await storage.read<TrafficEntry>(`traffic/${method} ${url}`);
   const id = known?.id ?? ((await storage.read<number>("requests")) ?? 0) + 1;
   if (!known) await storage.write({ requests: id });
   const entry: TrafficEntry = {
-    id, time: new Date(1000 * clock()).toISOString(), method, url, purpose, round: request.round ?? null,
-    bytes: body?.length ?? 0, hash: body ? await sha256Hex(body) : "", times: (known?.times ?? 0) + 1,
-    received: known?.received ?? 0, state: "leaving",
+    id,
+    time: new Date(1000 * clock()).toISOString(),
+    method,
+    url,
+    purpose,
+    round: request.round ?? null,
+    bytes: body?.length ?? 0,
+    hash: body ? await sha256Hex(body) : "",
+    times: (known?.times ?? 0) + 1,
+    received: known?.received ?? 0,
+    state: "leaving",
   };
   return { name: body ? `traffic/${String(id).padStart(9, "0")}` : `traffic/${method} ${url}`, entry };
 }

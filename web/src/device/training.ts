@@ -58,13 +58,12 @@ export interface Trainer {
   rank(request: RankingRequest): Promise<Recommendation[]>;
 }
 
-export const here: Trainer = {
-  train: async (request) => train(request),
-  rank: async (request) => rank(request),
-};
+export const here: Trainer = { train: async (request) => train(request), rank: async (request) => rank(request) };
 
 export function phaseOf(of: NamedMethod, name: string, info: FederationInfo): Phase {
-  const found = methodOf(of).phases(info).find((one) => one.name === name);
+  const found = methodOf(of)
+    .phases(info)
+    .find((one) => one.name === name);
   if (!found) throw malformed(`${of.method} has no phase '${name.slice(0, 40)}'.`);
   return found;
 }
@@ -72,29 +71,43 @@ export function phaseOf(of: NamedMethod, name: string, info: FederationInfo): Ph
 /** The algorithm's step and the device half of the channel; nothing leaves. */
 export function train(request: TrainingRequest): TrainingResult {
   const { info, history, round, model, largest, multiplier } = request;
-  const method = methodOf(request.of), rng = new Rng(request.secret, round);
+  const method = methodOf(request.of);
+  const rng = new Rng(request.secret, round);
   const phase = method.phases(info).find((one) => one.name === request.phase)!;
   const before = request.state ?? method.clientInit(info, history, new Rng(request.secret));
   const { state, update } = method.clientStep({ info, phase: phase.name, round, model }, before, history, rng);
   checkUpdate(phase.sends, update);
   checkConsent(phase, update, history, info.features);
-  const of = { sends: phase.sends, repeats: phase.repeat === null, longest: phase.longest, cohort: largest, multiplier };
-  const chain = Chain.of(request.channel, info, of), vector = chain.device(update, rng, round);
+  const of = {
+    sends: phase.sends,
+    repeats: phase.repeat === null,
+    longest: phase.longest,
+    cohort: largest,
+    multiplier,
+  };
+  const chain = Chain.of(request.channel, info, of);
+  const vector = chain.device(update, rng, round);
   const shown = method.clientDiscloses(phase, update, history);
   return { state, update, vector, packed: chain.ring.pack(vector), shown, rows: chain.rows };
 }
 
 /** The k best items on offer that she does not have, the best first; ties go to the lower number. */
 export function rank(request: RankingRequest): Recommendation[] {
-  const { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes);
-  const rows = keptRows(history, (item) => !popular && !left.has(item)), own = new Set(history.item);
-  const context = { info, phase: "ready", round: request.round, model }, rng = new Rng(request.secret, request.round);
-  const state = request.state && !popular
-    ? method.clientReady(context, request.state, rows, rng)
-    : method.clientFoldIn(context, rows, rng);
+  const { info, model, history, k, popular } = request;
+  const method = methodOf(request.of);
+  const left = new Set(request.withoutLikes);
+  const rows = keptRows(history, (item) => !popular && !left.has(item));
+  const own = new Set(history.item);
+  const context = { info, phase: "ready", round: request.round, model };
+  const rng = new Rng(request.secret, request.round);
+  const state =
+    request.state && !popular
+      ? method.clientReady(context, request.state, rows, rng)
+      : method.clientFoldIn(context, rows, rng);
   const terms = method.clientTerms(context, state, new Set(request.withoutTerms));
   const scores = terms?.scores ?? method.clientScore(context, state, rows);
-  const offered = info.listed.filter((item) => !own.has(item)), best = topK(scores, offered, k, () => true);
+  const offered = info.listed.filter((item) => !own.has(item));
+  const best = topK(scores, offered, k, () => true);
   if (popular) return offered.some((item) => scores[item] !== scores[offered[0]!]) ? plain(best, scores) : [];
   if (terms) {
     const sent = new Set(request.disclosed.flatMap((item) => Array.from(featuresOf(info.features!, item))));
@@ -113,5 +126,10 @@ function keptRows(history: History, keep: (item: number) => boolean): History {
   const rows = Array.from(history.item.keys()).filter((row) => keep(history.item[row]!));
   const pick = (values: Float64Array) => Float64Array.from(rows, (row) => values[row]!);
   const time = history.time && pick(history.time);
-  return { item: Int32Array.from(rows, (row) => history.item[row]!), value: pick(history.value), consent: pick(history.consent), time };
+  return {
+    item: Int32Array.from(rows, (row) => history.item[row]!),
+    value: pick(history.value),
+    consent: pick(history.consent),
+    time,
+  };
 }

@@ -3,8 +3,7 @@
 import { rank, type RankingRequest, train, type TrainingRequest } from "./training.ts";
 
 export type WorkerRequest =
-  | { id: number; kind: "train"; request: TrainingRequest }
-  | { id: number; kind: "rank"; request: RankingRequest };
+  { id: number; kind: "train"; request: TrainingRequest } | { id: number; kind: "rank"; request: RankingRequest };
 
 export interface WorkerReply {
   id: number;

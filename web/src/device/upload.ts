@@ -29,17 +29,27 @@ export interface Credentials {
 
 /** What leaves and for whom, in the order of sending; of one length for everyone. */
 export async function outgoing(
-  terms: FederationTerms, url: string, vector: Uint32Array, seed: Bytes,
+  terms: FederationTerms,
+  url: string,
+  vector: Uint32Array,
+  seed: Bytes,
 ): Promise<OutgoingMessage[]> {
-  const ring = new Ring(terms.channel.ring, vector.length), [first, second] = terms.aggregators;
+  const ring = new Ring(terms.channel.ring, vector.length);
+  const [first, second] = terms.aggregators;
   if (!first || !second) {
     const payload = ring.pack(vector);
-    return [{ url: `${url}/letters`, purpose: "letter", payload, aggregator: null, length: payload.length + LETTER_HEADER }];
+    return [
+      { url: `${url}/letters`, purpose: "letter", payload, aggregator: null, length: payload.length + LETTER_HEADER },
+    ];
   }
   const other = ring.pack(await otherShare(vector, seed, ring));
-  const share = (purpose: "seed share" | "vector share", to: AggregatorAddress, payload: Bytes): OutgoingMessage => (
-    { url: `${to.url}/reports`, purpose, payload, aggregator: to, length: payload.length + SHARE_HEADER }
-  );
+  const share = (purpose: "seed share" | "vector share", to: AggregatorAddress, payload: Bytes): OutgoingMessage => ({
+    url: `${to.url}/reports`,
+    purpose,
+    payload,
+    aggregator: to,
+    length: payload.length + SHARE_HEADER,
+  });
   return [share("seed share", first, seed), share("vector share", second, other)];
 }
 

@@ -3,8 +3,7 @@
 import { concat, text, u32, view, type Bytes } from "../bytes.ts";
 import { malformed, RefusedError } from "../refusals.ts";
 
-export type Numbers =
-  | Float32Array | Float64Array | Uint32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array;
+export type Numbers = Float32Array | Float64Array | Uint32Array | Int32Array | BigInt64Array | Uint8Array | Uint16Array;
 
 export interface NamedArray {
   type: string;
@@ -12,7 +11,9 @@ export interface NamedArray {
   values: Numbers;
 }
 
-const MOST_DIMENSIONS = 32, MOST_VALUES = 2 ** 48, HEADER = 8;
+const MOST_DIMENSIONS = 32;
+const MOST_VALUES = 2 ** 48;
+const HEADER = 8;
 const KINDS: Record<string, { bytes: number; read: (content: ArrayBuffer) => Numbers }> = {
   "<f2": { bytes: 2, read: (content) => new Uint16Array(content) }, // as bits
   "<f4": { bytes: 4, read: (content) => new Float32Array(content) },
@@ -49,9 +50,15 @@ function readIndex(bytes: Uint8Array): [string, string, number[]][] {
     const read: unknown = JSON.parse(text(bytes));
     const whole = (n: unknown) => Number.isInteger(n) && (n as number) >= 0;
     const fits = (one: unknown): one is [string, string, number[]] =>
-      Array.isArray(one) && one.length === 3 && typeof one[0] === "string" && typeof one[1] === "string" &&
-      Object.hasOwn(KINDS, one[1]) && Array.isArray(one[2]) && one[2].length <= MOST_DIMENSIONS &&
-      one[2].every(whole) && product(one[2].map((n: number) => Math.max(n, 1))) < MOST_VALUES;
+      Array.isArray(one) &&
+      one.length === 3 &&
+      typeof one[0] === "string" &&
+      typeof one[1] === "string" &&
+      Object.hasOwn(KINDS, one[1]) &&
+      Array.isArray(one[2]) &&
+      one[2].length <= MOST_DIMENSIONS &&
+      one[2].every(whole) &&
+      product(one[2].map((n: number) => Math.max(n, 1))) < MOST_VALUES;
     if (Array.isArray(read) && read.every(fits)) return read;
   } catch {
     // said below

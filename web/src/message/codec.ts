@@ -7,12 +7,22 @@ import { type Bytes, concat, toHex, u32, view } from "../bytes.ts";
 import { sha256 } from "../crypto/hashing.ts";
 import { malformed } from "../refusals.ts";
 import {
-  checkUpdate, emptyValues, mark, type MessageSpec, modelBytes, rowBytes, type TableSpec,
-  type Update, type Values,
+  checkUpdate,
+  emptyValues,
+  mark,
+  type MessageSpec,
+  modelBytes,
+  rowBytes,
+  type TableSpec,
+  type Update,
+  type Values,
 } from "./declaration.ts";
 import { float16Table } from "./float16.ts";
 
-const VERSION = 2, HEADER = 8, HASH = 32, LARGEST_EXPONENT = 121;
+const VERSION = 2;
+const HEADER = 8;
+const HASH = 32;
+const LARGEST_EXPONENT = 121;
 export type Tables = Record<string, Values>; // every row of every table, row after row
 
 /** The update as it travels; refuses what is not declared. */
@@ -46,14 +56,18 @@ export async function decodeUpdate(content: Uint8Array, sends: MessageSpec): Pro
 
 /** The tables of a public model; items not on offer hold zeros. */
 export async function decodeModel(
-  content: Uint8Array, publishes: MessageSpec, listed: readonly number[],
+  content: Uint8Array,
+  publishes: MessageSpec,
+  listed: readonly number[],
 ): Promise<Tables> {
-  const reader = await Reader.of(content, publishes, "mu"), model: Tables = {};
+  const reader = await Reader.of(content, publishes, "mu");
+  const model: Tables = {};
   if (content.length !== modelBytes(publishes, listed.length)) {
     throw malformed(`a model must have ${modelBytes(publishes, listed.length)} bytes, but has ${content.length}.`);
   }
   for (const one of publishes.tables) {
-    const here = one.space === "item" ? listed : null, rows = here?.length ?? one.rows;
+    const here = one.space === "item" ? listed : null;
+    const rows = here?.length ?? one.rows;
     if (reader.count(one, rows) !== rows) throw malformed(`the model's '${one.name}' must have ${rows} rows.`);
     const values = reader.values(one, rows);
     model[one.name] = here ? spread(one, values, here) : values;
@@ -64,14 +78,19 @@ export async function decodeModel(
 
 /** The whole message that changes lead to from the whole message of their base; refuses those of another. */
 export async function applyChanges(
-  base: Uint8Array, changes: Uint8Array, publishes: MessageSpec, listed: readonly number[],
+  base: Uint8Array,
+  changes: Uint8Array,
+  publishes: MessageSpec,
+  listed: readonly number[],
 ): Promise<Bytes> {
   const reader = await Reader.of(changes, publishes, "mc");
-  const named = await sha256(base), told = reader.take(HASH, "base");
+  const named = await sha256(base);
+  const told = reader.take(HASH, "base");
   if (toHex(named) !== toHex(told)) {
     throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
   }
-  const whole = concat(base), places = new Map(listed.map((item, place) => [item, place]));
+  const whole = concat(base);
+  const places = new Map(listed.map((item, place) => [item, place]));
   let at = HEADER;
   for (const one of publishes.tables) {
     const rows = one.space === "item" ? listed.length : one.rows;
@@ -94,7 +113,8 @@ export async function applyChanges(
 
 /** Unchanged rows of an int8 table stand for the same numbers under another power of two. */
 function rescale(whole: Bytes, at: number, exponent: number, length: number): void {
-  const numbers = new Int8Array(whole.buffer, at, 1 + length), factor = 2 ** (numbers[0]! - exponent);
+  const numbers = new Int8Array(whole.buffer, at, 1 + length);
+  const factor = 2 ** (numbers[0]! - exponent);
   numbers[0] = exponent;
   for (let place = 1; place <= length && factor !== 1; place++) numbers[place] = numbers[place]! * factor;
 }
@@ -112,7 +132,7 @@ class Reader {
     if (content.length < HEADER || toHex(content.subarray(0, HEADER)) !== toHex(expected)) {
       throw malformed(
         `a message must begin with '${magic}', version ${VERSION} and the mark of its declaration, but does not; ` +
-        "both sides need the same configuration.",
+          "both sides need the same configuration.",
       );
     }
     return new Reader(content);
@@ -158,7 +178,8 @@ class Reader {
   }
 
   values(one: TableSpec, count: number): Values {
-    const scale = one.dtype === "int8" ? 2 ** this.exponent(one) : 1, start = this.at;
+    const scale = one.dtype === "int8" ? 2 ** this.exponent(one) : 1;
+    const start = this.at;
     this.take(count * rowBytes(one), `values of '${one.name}'`);
     return readValues(one, this.seen, start, count * one.width, scale);
   }
@@ -208,7 +229,9 @@ async function header(declared: MessageSpec, magic: string): Promise<Bytes> {
 
 /** Numbers as they travel. */
 export function packed(values: Values): Bytes {
-  const each = values.BYTES_PER_ELEMENT, bytes = new Uint8Array(each * values.length), seen = view(bytes);
+  const each = values.BYTES_PER_ELEMENT;
+  const bytes = new Uint8Array(each * values.length);
+  const seen = view(bytes);
   for (let n = 0; n < values.length; n++) {
     if (values instanceof Uint32Array) seen.setUint32(each * n, values[n]!, true);
     else if (values instanceof Float32Array) seen.setFloat32(each * n, values[n]!, true);

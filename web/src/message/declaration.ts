@@ -45,7 +45,11 @@ export interface Update {
 const BYTES: Record<NumberType, number> = { int8: 1, float16: 2, float32: 4, float64: 8, uint32: 4 };
 
 export function table(
-  name: string, space: Space, rows: number, width: number, dtype: NumberType = "float32",
+  name: string,
+  space: Space,
+  rows: number,
+  width: number,
+  dtype: NumberType = "float32",
   more: { bound?: number; exact?: RowBounds } = {},
 ): TableSpec {
   return { name, space, rows, width, dtype, bound: more.bound ?? null, exact: more.exact ?? null };
@@ -148,7 +152,8 @@ async function spelledBounds({ most, of }: RowBounds): Promise<string> {
 
 /** 32-bit words as little-endian bytes, whatever this machine's order is. */
 export function words(values: Uint32Array): Bytes {
-  const bytes = new Uint8Array(4 * values.length), seen = new DataView(bytes.buffer);
+  const bytes = new Uint8Array(4 * values.length);
+  const seen = new DataView(bytes.buffer);
   for (let place = 0; place < values.length; place++) seen.setUint32(4 * place, values[place]!, true);
   return bytes;
 }

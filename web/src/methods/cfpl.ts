@@ -12,7 +12,16 @@ import { emptyValues, message, type MessageSpec, table, type Update, type Values
 import { Purpose, type Rng, type Stream } from "../numerics/philox.ts";
 import { RefusedError } from "../refusals.ts";
 import { drawTriples, type Triples } from "./triples.ts";
-import { type ClientState, type ClientStep, heldRows, type History, type Method, type Phase, phase, type RoundContext } from "./method.ts";
+import {
+  type ClientState,
+  type ClientStep,
+  heldRows,
+  type History,
+  type Method,
+  type Phase,
+  phase,
+  type RoundContext,
+} from "./method.ts";
 
 export interface CfplSettings {
   factors: number;
@@ -45,9 +54,14 @@ export class Cfpl implements Method {
   static of(settings: Record<string, unknown>): Cfpl {
     const s = settings as unknown as CfplSettings;
     const known =
-      Number.isInteger(s.factors) && s.factors > 0 && s.alpha > 0 && settings.sampling === "clients" &&
-      (s.triples === "own" || s.triples === "mean" || Number.isInteger(s.triples)) && s.rate_decay >= 0 &&
-      ["B", "equations"].includes(s.version) && ["float32", "float64"].includes(s.precision) &&
+      Number.isInteger(s.factors) &&
+      s.factors > 0 &&
+      s.alpha > 0 &&
+      settings.sampling === "clients" &&
+      (s.triples === "own" || s.triples === "mean" || Number.isInteger(s.triples)) &&
+      s.rate_decay >= 0 &&
+      ["B", "equations"].includes(s.version) &&
+      ["float32", "float64"].includes(s.precision) &&
       [s.warm, s.refresh, s.fold_in].every((n) => Number.isInteger(n) && n >= 0);
     if (!known) throw new RefusedError("version", "the terms ask for a form of cFPL that this page does not know.");
     return new Cfpl(s);
@@ -80,8 +94,16 @@ export class Cfpl implements Method {
     const p = this.vector(state.p as Vector);
     this.passes(context, p, history, rng.stream(Purpose.WARM), this.s.warm);
     const triples = drawTriples(context.info, history, this.visits(context.info, history), rng.stream(Purpose.TRIPLES));
-    const coins = rng.stream(Purpose.COINS), shared = triples.own.map((row) => coins.coin(history.consent[row]!));
-    const update = this.climb(context.model, this.s.alpha / (1 + this.s.rate_decay * context.round), p, triples, shared, history);
+    const coins = rng.stream(Purpose.COINS);
+    const shared = triples.own.map((row) => coins.coin(history.consent[row]!));
+    const update = this.climb(
+      context.model,
+      this.s.alpha / (1 + this.s.rate_decay * context.round),
+      p,
+      triples,
+      shared,
+      history,
+    );
     return { state: { p }, update };
   }
 
@@ -103,7 +125,9 @@ export class Cfpl implements Method {
   }
 
   clientScore(context: RoundContext, state: ClientState): Float32Array | Float64Array {
-    const { Q, b } = context.model as { Q: Vector; b: Vector }, p = state.p as Vector, F = this.s.factors;
+    const { Q, b } = context.model as { Q: Vector; b: Vector };
+    const p = state.p as Vector;
+    const F = this.s.factors;
     const scores = emptyValues(this.s.precision, context.info.items) as Vector;
     for (let item = 0; item < scores.length; item++) {
       let sum = 0;
@@ -119,7 +143,8 @@ export class Cfpl implements Method {
 
   /** The cosine of the item vectors. */
   likeness(context: RoundContext, item: number, own: readonly number[]): Float64Array {
-    const Q = context.model.Q as Vector, F = this.s.factors;
+    const Q = context.model.Q as Vector;
+    const F = this.s.factors;
     const dot = (i: number, j: number) => {
       let sum = 0;
       for (let f = 0; f < F; f++) sum += Q[i * F + f]! * Q[j * F + f]!;
@@ -142,7 +167,8 @@ export class Cfpl implements Method {
   }
 
   private ones(history: History, rng: Rng): Update {
-    const coins = rng.stream(Purpose.COINS), shared = history.item.filter((_, row) => coins.coin(history.consent[row]!));
+    const coins = rng.stream(Purpose.COINS);
+    const shared = history.item.filter((_, row) => coins.coin(history.consent[row]!));
     const values = emptyValues(this.s.precision, shared.length).fill(1) as Values;
     return { tables: { counts: { index: shared, values } }, scalars: {} };
   }
@@ -150,10 +176,15 @@ export class Cfpl implements Method {
   /** p after so many times |I_u| triples over a model that stays as it is. */
   private passes(context: RoundContext, p: Vector, history: History, stream: Stream, times: number): void {
     const { own, other } = drawTriples(context.info, history, times * history.item.length, stream);
-    const { Q } = context.model as { Q: Vector }, r = this.round, alpha = r(this.s.alpha), lambda = r(this.s.alpha / 20);
+    const { Q } = context.model as { Q: Vector };
+    const r = this.round;
+    const alpha = r(this.s.alpha);
+    const lambda = r(this.s.alpha / 20);
     const F = this.s.factors;
     own.forEach((row, t) => {
-      const i = history.item[row]! * F, j = other[t]! * F, g = this.slope(context.model, p, history.item[row]!, other[t]!);
+      const i = history.item[row]! * F;
+      const j = other[t]! * F;
+      const g = this.slope(context.model, p, history.item[row]!, other[t]!);
       for (let f = 0; f < F; f++) {
         const step = r(r(g * r(Q[i + f]! - Q[j + f]!)) - r(lambda * p[f]!));
         p[f] = r(p[f]! + r(alpha * step));
@@ -163,13 +194,26 @@ export class Cfpl implements Method {
 
   /** Rows that leave, added up; p moves on. All gradients of a triple are at the p before it. */
   private climb(
-    model: Tables, rate: number, p: Vector, triples: Triples, shared: readonly boolean[], history: History,
+    model: Tables,
+    rate: number,
+    p: Vector,
+    triples: Triples,
+    shared: readonly boolean[],
+    history: History,
   ): Update {
-    const r = this.round, F = this.s.factors, Q = model.Q as Vector, sum = new RowSum(F + 1 + Number(this.counted), this.s.precision);
-    const alpha = r(rate), own = r(this.s.alpha / 20), negative = r(this.s.alpha / 200);
-    const before = this.s.version === "equations" ? this.vector(p) : p, row = new Float64Array(F + 1);
+    const r = this.round;
+    const F = this.s.factors;
+    const Q = model.Q as Vector;
+    const sum = new RowSum(F + 1 + Number(this.counted), this.s.precision);
+    const alpha = r(rate);
+    const own = r(this.s.alpha / 20);
+    const negative = r(this.s.alpha / 200);
+    const before = this.s.version === "equations" ? this.vector(p) : p;
+    const row = new Float64Array(F + 1);
     triples.own.forEach((place, t) => {
-      const i = history.item[place]!, j = triples.other[t]!, g = this.slope(model, before, i, j);
+      const i = history.item[place]!;
+      const j = triples.other[t]!;
+      const g = this.slope(model, before, i, j);
       if (shared[t]) {
         for (let f = 0; f < F; f++) row[f] = r(r(g * before[f]!) - r(own * Q[i * F + f]!));
         row[F] = g;
@@ -189,8 +233,12 @@ export class Cfpl implements Method {
 
   /** sigma(x_j - x_i), added up from the left. */
   private slope(model: Tables, p: Vector, i: number, j: number): number {
-    const Q = model.Q as Vector, b = model.b as Vector, r = this.round, F = this.s.factors;
-    let first = 0, second = 0;
+    const Q = model.Q as Vector;
+    const b = model.b as Vector;
+    const r = this.round;
+    const F = this.s.factors;
+    let first = 0;
+    let second = 0;
     for (let f = 0; f < F; f++) {
       first = r(first + r(p[f]! * Q[i * F + f]!));
       second = r(second + r(p[f]! * Q[j * F + f]!));
@@ -204,7 +252,10 @@ export class Cfpl implements Method {
 class RowSum {
   private readonly sums = new Map<number, Float64Array>();
 
-  constructor(private readonly width: number, private readonly precision: "float32" | "float64") {}
+  constructor(
+    private readonly width: number,
+    private readonly precision: "float32" | "float64",
+  ) {}
 
   add(item: number, row: Float64Array, r: Round): void {
     let sum = this.sums.get(item);
@@ -213,7 +264,8 @@ class RowSum {
   }
 
   rows(): { index: Int32Array; values: Values } {
-    const index = Int32Array.from(this.sums.keys()).sort(), values = emptyValues(this.precision, index.length * this.width);
+    const index = Int32Array.from(this.sums.keys()).sort();
+    const values = emptyValues(this.precision, index.length * this.width);
     index.forEach((item, n) => values.set(this.sums.get(item)!, n * this.width));
     return { index, values };
   }

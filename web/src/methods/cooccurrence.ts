@@ -9,7 +9,15 @@ import type { Tables } from "../message/codec.ts";
 import { message, type MessageSpec, table, type TableSpec, type Update } from "../message/declaration.ts";
 import { Purpose, type Rng } from "../numerics/philox.ts";
 import { RefusedError } from "../refusals.ts";
-import { type ClientState, type ClientStep, type History, type Method, type Phase, phase, type RoundContext } from "./method.ts";
+import {
+  type ClientState,
+  type ClientStep,
+  type History,
+  type Method,
+  type Phase,
+  phase,
+  type RoundContext,
+} from "./method.ts";
 import { PackedPairs } from "./packing.ts";
 import { pairScores, weightsTo } from "./pair_scores.ts";
 
@@ -49,19 +57,22 @@ export class Cooccurrence implements Method {
     const counts = message([table("counts", "item", info.items, 1, "uint32", exact)]);
     const pairs = this.pairPhases.map((name) =>
       phase(name, message(this.pairTables(info, name)), {
-        repeat: 1, fetchesModel: false, part: 1 / this.s.parts, follows: "counts",
-      }));
+        repeat: 1,
+        fetchesModel: false,
+        part: 1 / this.s.parts,
+        follows: "counts",
+      }),
+    );
     return [phase("counts", counts, { repeat: 1, fetchesModel: false }), ...pairs];
   }
 
   publishes(info: FederationInfo): MessageSpec {
-    const n = info.counts === null ? 0 : weighed(this.s, info.counts).length, k = Math.min(this.s.k, n - 1);
+    const n = info.counts === null ? 0 : weighed(this.s, info.counts).length;
+    const k = Math.min(this.s.k, n - 1);
     const counts = table("counts", "item", info.items, 1, "uint32");
     if (n < 2) return message([counts]);
     const ease = this.s.ease ? [table("ease", "dense", n, n)] : [];
-    const knn = this.s.knn
-      ? [table("neighbours", "dense", n, k, "uint32"), table("similarity", "dense", n, k)]
-      : [];
+    const knn = this.s.knn ? [table("neighbours", "dense", n, k, "uint32"), table("similarity", "dense", n, k)] : [];
     return message([counts, ...ease, ...knn, table("exposed", "dense", 1, 1, "uint32")]);
   }
 
@@ -76,7 +87,8 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
-    const coins = rng.stream(Purpose.COINS), open = Array.from(history.consent, (share) => coins.coin(share));
+    const coins = rng.stream(Purpose.COINS);
+    const open = Array.from(history.consent, (share) => coins.coin(share));
     const shared = history.item.filter((_, row) => open[row] && this.takesPart(history.value[row]!));
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
@@ -85,8 +97,10 @@ export class Cooccurrence implements Method {
       return { state: { counted }, update: { tables: { counts: rows }, scalars: {} } };
     }
     const layout = this.layout(context.info);
-    if (!layout || !this.words(layout.pairs, context.phase).length) return { state, update: { tables: {}, scalars: {} } };
-    const counted = state.counted as Uint8Array, words = layout.pairs.pack(shared.filter((item) => counted[item]));
+    if (!layout || !this.words(layout.pairs, context.phase).length)
+      return { state, update: { tables: {}, scalars: {} } };
+    const counted = state.counted as Uint8Array;
+    const words = layout.pairs.pack(shared.filter((item) => counted[item]));
     const [start, end] = this.words(layout.pairs, context.phase).range;
     const index = Int32Array.from({ length: end - start }, (_, n) => n);
     return { state, update: { tables: { pairs: { index, values: words.slice(start, end) } }, scalars: {} } };
@@ -108,7 +122,8 @@ export class Cooccurrence implements Method {
 
   clientScore(context: RoundContext, _state: ClientState, history: History): Float32Array {
     const rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row]!));
-    const own = rows.map((row) => history.item[row]!), time = history.time && rows.map((row) => history.time![row]!);
+    const own = rows.map((row) => history.item[row]!);
+    const time = history.time && rows.map((row) => history.time![row]!);
     return pairScores(this.s, context.model, own, time);
   }
 
@@ -132,14 +147,18 @@ export class Cooccurrence implements Method {
   private pairTables(info: FederationInfo, name: string): TableSpec[] {
     const layout = this.layout(info);
     if (!layout) return [];
-    const { range: [start, end], length } = this.words(layout.pairs, name);
+    const {
+      range: [start, end],
+      length,
+    } = this.words(layout.pairs, name);
     const most = layout.bounds.slice(start, end);
     return length ? [table("pairs", "dense", length, 1, "uint32", { exact: { most, of: "sum" } })] : [];
   }
 
   /** Which words travel in a phase. */
   private words(pairs: PackedPairs, name: string): { range: [number, number]; length: number } {
-    const part = this.pairPhases.indexOf(name), at = (n: number) => Math.floor((pairs.words * n) / this.s.parts);
+    const part = this.pairPhases.indexOf(name);
+    const at = (n: number) => Math.floor((pairs.words * n) / this.s.parts);
     return { range: [at(part), at(part + 1)], length: at(part + 1) - at(part) };
   }
 
@@ -155,6 +174,7 @@ export class Cooccurrence implements Method {
 
 /** Ascending: the items between which there are weights, once the counts are known. */
 export function weighed(s: PairSettings, counts: ArrayLike<number>): number[] {
-  const every = Array.from(counts), least = s.features ? 0 : s.least;
+  const every = Array.from(counts);
+  const least = s.features ? 0 : s.least;
   return every.some((count) => count > 0) ? every.flatMap((count, item) => (count >= least ? [item] : [])) : [];
 }

@@ -76,7 +76,15 @@ export interface Method {
 
 export function phase(name: string, sends: MessageSpec, more: Partial<Phase> = {}): Phase {
   return {
-    name, sends, repeat: null, fetchesModel: true, asks: "training", part: 1, follows: "", longest: null, ...more,
+    name,
+    sends,
+    repeat: null,
+    fetchesModel: true,
+    asks: "training",
+    part: 1,
+    follows: "",
+    longest: null,
+    ...more,
   };
 }
 
@@ -91,15 +99,21 @@ export function heldRows(of: Phase, update: Update, history: History): boolean[]
 
 /** Refuse an update with a row of an item not shared, or of a feature that no shared item has. */
 export function checkConsent(of: Phase, update: Update, history: History, features?: ItemFeatures): void {
-  const open = new Set(features && Array.from(history.item).flatMap((item, row) =>
-    (history.consent[row]! > 0 ? Array.from(featuresOf(features, item)) : [])));
+  const open = new Set(
+    features &&
+      Array.from(history.item).flatMap((item, row) =>
+        history.consent[row]! > 0 ? Array.from(featuresOf(features, item)) : [],
+      ),
+  );
   const unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
   for (const one of of.sends.tables) {
     if (one.space === "feature" && update.tables[one.name]!.index.some((row) => !open.has(row))) {
       throw new DeviceError(`the table '${one.name}' must hold features of shared items alone, but holds others.`);
     }
     if (one.space === "item" && update.tables[one.name]!.index.some((row) => unshared.has(row))) {
-      throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
+      throw new DeviceError(
+        `the table '${one.name}' must not hold a row of an item its owner does not share, but does.`,
+      );
     }
   }
 }

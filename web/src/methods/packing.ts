@@ -14,7 +14,10 @@ export class PackedPairs {
   private readonly place: number[]; // the pair (a, b) is counter place[a] + b of its block
   private readonly base: number[]; // the word where the block of each rank begins
 
-  constructor(private readonly counts: readonly number[], least: number) {
+  constructor(
+    private readonly counts: readonly number[],
+    least: number,
+  ) {
     const there = counts.flatMap((count, item) => (count >= Math.max(1, least) ? [item] : []));
     this.items = there.sort((a, b) => counts[a]! - counts[b]! || a - b);
     this.items.forEach((item, rank) => this.ranks.set(item, rank));
@@ -22,7 +25,8 @@ export class PackedPairs {
     const n = this.items.length;
     this.place = [];
     this.base = [];
-    let word = 0, inBlock = 0; // words before the block, counters of the block before the row
+    let word = 0;
+    let inBlock = 0; // words before the block, counters of the block before the row
     for (let a = 0; a < n; a++) {
       if (a && this.bits[a] !== this.bits[a - 1]) {
         word += Math.ceil(inBlock / this.each(a - 1));
@@ -37,7 +41,8 @@ export class PackedPairs {
 
   /** One person's pairs of items, as words; items that take no part are left out. */
   pack(own: Iterable<number>): Uint32Array {
-    const words = new Uint32Array(this.words), mine: number[] = [];
+    const words = new Uint32Array(this.words);
+    const mine: number[] = [];
     for (const item of own) if (this.ranks.has(item)) mine.push(this.ranks.get(item)!);
     mine.sort((a, b) => a - b);
     mine.forEach((a, at) => {
@@ -48,7 +53,8 @@ export class PackedPairs {
 
   /** The largest sum of every word: no counter is above the count of its rarer item. */
   bounds(): Uint32Array {
-    const most = new Uint32Array(this.words), n = this.items.length;
+    const most = new Uint32Array(this.words);
+    const n = this.items.length;
     for (let a = 0; a < n - 1; a++) {
       for (let b = a + 1; b < n; b++) this.add(most, a, b, this.counts[this.items[a]!]!);
     }
@@ -56,7 +62,9 @@ export class PackedPairs {
   }
 
   private add(words: Uint32Array, a: number, b: number, times: number): void {
-    const counter = this.place[a]! + b, each = this.each(a), word = this.base[a]! + Math.floor(counter / each);
+    const counter = this.place[a]! + b;
+    const each = this.each(a);
+    const word = this.base[a]! + Math.floor(counter / each);
     words[word] = words[word]! + times * 2 ** (this.bits[a]! * (counter % each));
   }
 

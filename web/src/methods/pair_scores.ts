@@ -7,9 +7,14 @@ type Weigh = (source: number, into: Float64Array, z: number) => void; // places 
 
 /** The scores of all items for someone with these items; without times all are alike. */
 export function pairScores(
-  s: PairSettings, model: Tables, own: readonly number[], time: readonly number[] | null,
+  s: PairSettings,
+  model: Tables,
+  own: readonly number[],
+  time: readonly number[] | null,
 ): Float32Array {
-  const counts = model.counts as Uint32Array, items = weighed(s, counts), parts = weights(s, model, items.length);
+  const counts = model.counts as Uint32Array;
+  const items = weighed(s, counts);
+  const parts = weights(s, model, items.length);
   const places = new Map(items.map((item, place) => [item, place]));
   const known = parts.length ? own.flatMap((item, row) => (places.has(item) ? [row] : [])) : [];
   if (!known.length) return Float32Array.from(counts);
@@ -27,10 +32,12 @@ export function pairScores(
 
 /** How much each of the own items adds to the score of one. */
 export function weightsTo(s: PairSettings, model: Tables, item: number, own: readonly number[]): Float64Array | null {
-  const items = weighed(s, model.counts as Uint32Array), parts = weights(s, model, items.length);
+  const items = weighed(s, model.counts as Uint32Array);
+  const parts = weights(s, model, items.length);
   const target = items.indexOf(item);
   if (target < 0 || parts.length !== 1) return null; // of a blend no single weight is the truth
-  const places = new Map(items.map((one, place) => [one, place])), scores = new Float64Array(items.length);
+  const places = new Map(items.map((one, place) => [one, place]));
+  const scores = new Float64Array(items.length);
   return Float64Array.from(own, (one) => {
     const place = places.get(one);
     if (place === undefined) return 0;
@@ -41,7 +48,8 @@ export function weightsTo(s: PairSettings, model: Tables, item: number, own: rea
 }
 
 function weights(s: PairSettings, model: Tables, n: number): { share: number; weigh: Weigh }[] {
-  const parts: { share: number; weigh: Weigh }[] = [], { ease, neighbours, similarity } = model;
+  const parts: { share: number; weigh: Weigh }[] = [];
+  const { ease, neighbours, similarity } = model;
   if (ease) {
     const weigh: Weigh = (source, into, z) => {
       for (let target = 0; target < n; target++) into[target]! += z * ease[source * n + target]!;
@@ -54,7 +62,8 @@ function weights(s: PairSettings, model: Tables, n: number): { share: number; we
 
 /** Row t of the tables has the items nearest to t: they are what speaks for t. */
 function nearest(neighbours: ArrayLike<number>, similarity: ArrayLike<number>, n: number): Weigh {
-  const k = neighbours.length / n, sources: [number, number][][] = Array.from({ length: n }, () => []);
+  const k = neighbours.length / n;
+  const sources: [number, number][][] = Array.from({ length: n }, () => []);
   for (let target = 0; target < n; target++) {
     for (let at = target * k; at < (target + 1) * k; at++) {
       if (similarity[at]! > 0) sources[neighbours[at]!]!.push([target, similarity[at]!]);
@@ -88,8 +97,9 @@ function withOthers(scores: Float32Array, items: readonly number[], counts: Arra
 export function recency(time: readonly number[], power: number): number[] {
   if (!power) return time.map(() => 1);
   return time.map((when) => {
-    let newer = 0, same = 0;
-    for (const other of time) (newer += Number(other > when)), (same += Number(other === when));
+    let newer = 0;
+    let same = 0;
+    for (const other of time) ((newer += Number(other > when)), (same += Number(other === when)));
     return (1 + newer + (same - 1) / 2) ** -power;
   });
 }

@@ -11,7 +11,8 @@ export interface Triples {
 
 /** n draws with replacement; none for someone who has no item, or every item. */
 export function drawTriples(info: FederationInfo, history: History, n: number, stream: Stream): Triples {
-  const mine = new Set(history.item), drawn: Triples = { own: [], other: [] };
+  const mine = new Set(history.item);
+  const drawn: Triples = { own: [], other: [] };
   if (!mine.size || info.listed.every((item) => mine.has(item))) return drawn;
   for (let t = 0; t < n; t++) {
     drawn.own.push(stream.below(history.item.length));

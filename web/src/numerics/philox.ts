@@ -6,8 +6,21 @@
  */
 
 export const Purpose = {
-  SECRET: 0, INIT: 1, TRIPLES: 3, COINS: 4, CONSENT: 5, CHOICE: 6, WARM: 7, REFRESH: 8, FOLD_IN: 9,
-  ROUNDING: 10, BLOCK: 11, GAIN: 12, WORK: 14, PART: 16, SKETCH: 17,
+  SECRET: 0,
+  INIT: 1,
+  TRIPLES: 3,
+  COINS: 4,
+  CONSENT: 5,
+  CHOICE: 6,
+  WARM: 7,
+  REFRESH: 8,
+  FOLD_IN: 9,
+  ROUNDING: 10,
+  BLOCK: 11,
+  GAIN: 12,
+  WORK: 14,
+  PART: 16,
+  SKETCH: 17,
 } as const;
 
 export type Secret = readonly [number, number]; // two 32-bit words
@@ -15,7 +28,8 @@ export const TWO32 = 2 ** 32;
 
 /** The high word of a product of two 32-bit words. */
 function high(a: number, b: number): number {
-  const low = a & 0xffff, up = a >>> 16;
+  const low = a & 0xffff;
+  const up = a >>> 16;
   const first = low * b; // below 2**48
   const second = up * b + Math.floor(first / 65536); // below 2**49
   return Math.floor(second / 65536) >>> 0;
@@ -23,12 +37,20 @@ function high(a: number, b: number): number {
 
 /** Fill four words of `out` from place `at` with the block at this counter. */
 export function block(
-  c0: number, c1: number, c2: number, c3: number, secret: Secret, out: Uint32Array, at: number,
+  c0: number,
+  c1: number,
+  c2: number,
+  c3: number,
+  secret: Secret,
+  out: Uint32Array,
+  at: number,
 ): void {
   let [k0, k1] = secret;
   for (let round = 0; round < 10; round++) {
-    const h0 = high(0xd2511f53, c0), l0 = Math.imul(0xd2511f53, c0) >>> 0;
-    const h1 = high(0xcd9e8d57, c2), l1 = Math.imul(0xcd9e8d57, c2) >>> 0;
+    const h0 = high(0xd2511f53, c0);
+    const l0 = Math.imul(0xd2511f53, c0) >>> 0;
+    const h1 = high(0xcd9e8d57, c2);
+    const l1 = Math.imul(0xcd9e8d57, c2) >>> 0;
     c0 = (h1 ^ c1 ^ k0) >>> 0;
     c1 = l1;
     c2 = (h0 ^ c3 ^ k1) >>> 0;
@@ -64,7 +86,8 @@ export class Stream {
 
   /** The words at these places of the stream, wherever it has been read to. */
   wordsAt(places: readonly number[]): Uint32Array {
-    const found = new Uint32Array(4), words = new Uint32Array(places.length);
+    const found = new Uint32Array(4);
+    const words = new Uint32Array(places.length);
     let known = -1;
     places.forEach((place, n) => {
       const here = Math.floor(place / 4);
@@ -105,7 +128,10 @@ export class Stream {
 
 /** The randomness of one machine in one round; every purpose has its own stream, from the beginning. */
 export class Rng {
-  constructor(readonly secret: Secret, readonly round = 0) {}
+  constructor(
+    readonly secret: Secret,
+    readonly round = 0,
+  ) {}
 
   stream(purpose: number): Stream {
     return new Stream(this.secret, this.round, purpose);
@@ -126,14 +152,16 @@ export function guestSecret(seed: bigint): Secret {
 }
 
 function seeded(seed: bigint, c0: number, c1: number): Secret {
-  const words = new Uint32Array(4), key: Secret = [Number(seed & 0xffffffffn), Number(seed >> 32n)];
+  const words = new Uint32Array(4);
+  const key: Secret = [Number(seed & 0xffffffffn), Number(seed >> 32n)];
   block(c0, c1, Purpose.SECRET, 0, key, words, 0);
   return [words[0]!, words[1]!];
 }
 
 /** Whether a place is in the public part of the clients that a seed of 16 bytes draws. */
 export function inPublicPart(seed: Uint8Array, place: number, part: number): boolean {
-  const words = new Uint32Array(4), seen = new DataView(seed.buffer, seed.byteOffset, 16);
+  const words = new Uint32Array(4);
+  const seen = new DataView(seed.buffer, seed.byteOffset, 16);
   const [k0, k1, low, up] = [0, 4, 8, 12].map((at) => seen.getUint32(at, true)) as [number, number, number, number];
   block(Math.floor(place / 4), low, Purpose.PART, up, [k0, k1], words, 0);
   return words[place % 4]! < Math.floor(part * TWO32);
@@ -151,7 +179,8 @@ const TAIL = [
 
 /** The normal quantile of (word + 1/2) / 2**32, in operations that every language rounds alike. */
 export function standardNormal(word: number): number {
-  const u = (word + 0.5) * 2 ** -32, q = u - 0.5;
+  const u = (word + 0.5) * 2 ** -32;
+  const q = u - 0.5;
   if (Math.abs(q) <= 0.425) {
     const r = 0.180625 - q * q;
     return q * (cubic(CENTRE[0], r) / cubic(CENTRE[1], r));
@@ -167,10 +196,12 @@ function cubic(c: readonly [number, number, number, number], x: number): number 
 
 /** The natural logarithm by its odd series: libraries disagree in the last bit, this does not. */
 function log(x: number): number {
-  let e = 0, m = x;
-  while (m < 0.5) (m *= 2), e--;
-  if (m < 0.7071067811865476) (m *= 2), e--;
-  const s = (m - 1) / (m + 1), z = s * s;
+  let e = 0;
+  let m = x;
+  while (m < 0.5) ((m *= 2), e--);
+  if (m < 0.7071067811865476) ((m *= 2), e--);
+  const s = (m - 1) / (m + 1);
+  const z = s * s;
   let series = 1 / 13;
   for (const k of [11, 9, 7, 5, 3, 1]) series = series * z + 1 / k;
   return e * 0.6931471805599453 + 2 * s * series;

@@ -1,7 +1,10 @@
 /** The k best of many, by insertion: a catalogue is never sorted whole. Ties go to the lower number. */
 
 export function topK(
-  scores: ArrayLike<number>, among: readonly number[], k: number, keep: (item: number) => boolean,
+  scores: ArrayLike<number>,
+  among: readonly number[],
+  k: number,
+  keep: (item: number) => boolean,
 ): number[] {
   const best: number[] = [];
   let least = -Infinity;

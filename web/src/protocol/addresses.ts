@@ -4,7 +4,10 @@ import { malformed } from "../refusals.ts";
 
 export function hostOf(url: string): string {
   try {
-    return new URL(url).hostname.toLowerCase().replace(/^\[|\]$/g, "").replace(/\.$/, "");
+    return new URL(url).hostname
+      .toLowerCase()
+      .replace(/^\[|\]$/g, "")
+      .replace(/\.$/, "");
   } catch {
     throw malformed("an address must be a URL, but is not.");
   }

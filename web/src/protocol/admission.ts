@@ -53,7 +53,8 @@ export function readInvitation(link: string): Invitation {
     "an invitation must be a link murmura://host#2.… as `murmura invite create` prints it, but is not; copy it whole.",
   );
   if (!found) throw wrong;
-  const [, scheme, place, pinned, own] = found, terms = fromBase64Url(pinned!);
+  const [, scheme, place, pinned, own] = found;
+  const terms = fromBase64Url(pinned!);
   const admission = own === undefined ? null : fromBase64Url(own);
   const fits = admission === null ? own === undefined : admission.length === ADMISSION_BYTES;
   if (terms?.length !== HASH_BYTES || !fits) throw wrong;

@@ -9,7 +9,11 @@ import type { Check } from "./fields.ts";
 const DEEPEST = 8; // objects and lists in each other
 const NUMBER = /-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
-const WORDS: [string, unknown][] = [["true", true], ["false", false], ["null", null]];
+const WORDS: [string, unknown][] = [
+  ["true", true],
+  ["false", false],
+  ["null", null],
+];
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
@@ -74,13 +78,16 @@ class Parser {
   }
 
   private string(): string {
-    const raw = this.token(STRING), read = JSON.parse(raw) as string;
+    const raw = this.token(STRING);
+    const read = JSON.parse(raw) as string;
     if (spelledString(read) !== raw) throw new SyntaxError();
     return read;
   }
 
   private number(path: string): number {
-    const raw = this.token(NUMBER), read = Number(raw), whole = /^-?\d+$/.test(raw);
+    const raw = this.token(NUMBER);
+    const read = Number(raw);
+    const whole = /^-?\d+$/.test(raw);
     if (whole ? raw === "-0" : spelledDouble(read) !== raw) throw new SyntaxError();
     if (!whole) this.doubles.add(path);
     return read;
@@ -124,7 +131,8 @@ export function readCanonical<T>(content: Uint8Array, shape: Check, what: string
 }
 
 function ascends(one: string, other: string): boolean {
-  const a = Array.from(one), b = Array.from(other);
+  const a = Array.from(one);
+  const b = Array.from(other);
   for (let n = 0; n < Math.min(a.length, b.length); n++) {
     const difference = a[n]!.codePointAt(0)! - b[n]!.codePointAt(0)!;
     if (difference) return difference < 0;
@@ -134,6 +142,7 @@ function ascends(one: string, other: string): boolean {
 
 export function spelledString(value: string): string {
   return JSON.stringify(value).replace(
-    /[\u0080-\uffff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    /[\u0080-\uffff]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

@@ -15,7 +15,8 @@ export interface Description {
 const END = 2 ** 32;
 
 export function readDescription(content: Uint8Array): Description {
-  const read = object(content), { items, listed, clients, interactions, people, counts } = read;
+  const read = object(content);
+  const { items, listed, clients, interactions, people, counts } = read;
   if (read.task !== undefined) throw malformed("this page recommends items, but the federation classifies samples.");
   const labels = ["string", "number"].some((kind) => Array.isArray(items) && items.every((one) => typeof one === kind));
   const whole = (n: unknown) => Number.isInteger(n) && (n as number) >= 0 && (n as number) < END;
@@ -27,8 +28,12 @@ export function readDescription(content: Uint8Array): Description {
     throw malformed("the listed items must be numbers of items, ascending, but are not.");
   }
   const info: FederationInfo = {
-    items: n, listed: listed as number[], clients: clients as number, interactions: interactions as number,
-    people: people as number, counts: counts === null ? null : checkedCounts(counts, n),
+    items: n,
+    listed: listed as number[],
+    clients: clients as number,
+    interactions: interactions as number,
+    people: people as number,
+    counts: counts === null ? null : checkedCounts(counts, n),
   };
   const features = featuresNamed(read.features);
   return { labels: items as Label[], info: features ? { ...info, featureCount: features.count } : info, features };

@@ -5,8 +5,10 @@ import type { Doubles, Json } from "./canonical.ts";
 export type Check = (value: Json | undefined, path: string, doubles: Doubles) => string | null;
 
 const said = (path: string) => `${path.slice(1) || "it"} has the wrong type`;
-const plain = (fits: (value: Json | undefined) => boolean): Check => (value, path) =>
-  fits(value) ? null : said(path);
+const plain =
+  (fits: (value: Json | undefined) => boolean): Check =>
+  (value, path) =>
+    fits(value) ? null : said(path);
 
 export const string: Check = plain((value) => typeof value === "string");
 export const boolean: Check = plain((value) => typeof value === "boolean");

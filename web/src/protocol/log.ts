@@ -10,7 +10,8 @@ import { extendsTree, includes, leafHash } from "./merkle.ts";
 import { type FederationTerms, signatures } from "./terms.ts";
 
 const DEEPEST = 63; // hashes of a proof
-const HEAD_BYTES = 8 + HASH_BYTES + 3 * 64, PROOF_BYTES = HEAD_BYTES + 8 + 8 + 1 + 1;
+const HEAD_BYTES = 8 + HASH_BYTES + 3 * 64;
+const PROOF_BYTES = HEAD_BYTES + 8 + 8 + 1 + 1;
 
 /** How long the log is and what is in it: what a device remembers. */
 export interface SeenHead {
@@ -19,10 +20,15 @@ export interface SeenHead {
 }
 
 export class LogHead {
-  private constructor(readonly size: number, readonly root: Uint8Array, private readonly signed: Uint8Array[]) {}
+  private constructor(
+    readonly size: number,
+    readonly root: Uint8Array,
+    private readonly signed: Uint8Array[],
+  ) {}
 
   static decode(message: Uint8Array): LogHead {
-    if (message.length !== HEAD_BYTES) throw malformed(`a head of the log must have ${HEAD_BYTES} bytes, but has others.`);
+    if (message.length !== HEAD_BYTES)
+      throw malformed(`a head of the log must have ${HEAD_BYTES} bytes, but has others.`);
     return new LogHead(size(message, 0), message.subarray(8, 8 + HASH_BYTES), signatures(message, 8 + HASH_BYTES));
   }
 
@@ -50,12 +56,16 @@ export class LogProof {
   static decode(message: Uint8Array): LogProof {
     const short = malformed("a proof of the log must be as long as it claims, but is not.");
     if (message.length < PROOF_BYTES) throw short;
-    const inside = message[HEAD_BYTES + 16]!, after = message[HEAD_BYTES + 17]!;
+    const inside = message[HEAD_BYTES + 16]!;
+    const after = message[HEAD_BYTES + 17]!;
     const hashes = unpackHashes(message.subarray(PROOF_BYTES));
     if (Math.max(inside, after) > DEEPEST || inside + after !== hashes.length) throw short;
     return new LogProof(
-      LogHead.decode(message.subarray(0, HEAD_BYTES)), size(message, HEAD_BYTES), size(message, HEAD_BYTES + 8),
-      hashes.slice(0, inside), hashes.slice(inside),
+      LogHead.decode(message.subarray(0, HEAD_BYTES)),
+      size(message, HEAD_BYTES),
+      size(message, HEAD_BYTES + 8),
+      hashes.slice(0, inside),
+      hashes.slice(inside),
     );
   }
 
@@ -82,7 +92,8 @@ export function manifestEntry(content: Uint8Array): Bytes {
 
 /** The entry of a model: the hash of what a round led to, and of the counts it tells, "" where it tells none. */
 export function readModelEntry(entry: Uint8Array): { serial: number; model: string; counts: string } {
-  const start = utf8("model\0"), content = entry.subarray(start.length);
+  const start = utf8("model\0");
+  const content = entry.subarray(start.length);
   const fits = toHex(entry.subarray(0, start.length)) === toHex(start);
   if (!fits || ![8 + HASH_BYTES, 8 + 2 * HASH_BYTES].includes(content.length)) {
     throw malformed("the newest model must be an entry of the log, but is not.");
@@ -93,8 +104,9 @@ export function readModelEntry(entry: Uint8Array): { serial: number; model: stri
 
 /** Entries one after the other, each behind its length; refuses a message that is not as long as it claims. */
 export function unpackEntries(message: Uint8Array): Uint8Array[] {
-  const entries: Uint8Array[] = [], seen = view(message);
-  for (let at = 0; at < message.length; ) {
+  const entries: Uint8Array[] = [];
+  const seen = view(message);
+  for (let at = 0; at < message.length;) {
     const length = at + 4 <= message.length ? seen.getUint32(at, true) : 0;
     if (length === 0 || at + 4 + length > message.length) {
       throw malformed("entries of the log must be as long as they claim, but are not.");
@@ -110,7 +122,8 @@ export function unpackHashes(message: Uint8Array): Uint8Array[] {
     throw malformed("a proof must be whole hashes, and not too many, but is not.");
   }
   return Array.from({ length: message.length / HASH_BYTES }, (_, n) =>
-    message.subarray(n * HASH_BYTES, (n + 1) * HASH_BYTES));
+    message.subarray(n * HASH_BYTES, (n + 1) * HASH_BYTES),
+  );
 }
 
 function size(message: Uint8Array, at: number): number {

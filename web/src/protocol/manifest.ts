@@ -5,7 +5,18 @@ import { sha256 } from "../crypto/hashing.ts";
 import { forged, malformed } from "../refusals.ts";
 import { readCanonical } from "./canonical.ts";
 import {
-  boolean, count, hexadecimal, list, mapping, nullOr, number, publicKey, record, seconds, string, whole,
+  boolean,
+  count,
+  hexadecimal,
+  list,
+  mapping,
+  nullOr,
+  number,
+  publicKey,
+  record,
+  seconds,
+  string,
+  whole,
 } from "./fields.ts";
 import { LogProof, manifestEntry } from "./log.ts";
 import { isNoisy } from "./noise.ts";
@@ -51,11 +62,28 @@ export interface ManifestFields {
 const download = record({ hash: publicKey, bytes: count, base: hexadecimal });
 const share = number((value) => value >= 0 && value < 2 ** 40);
 const FIELDS = record({
-  protocol: whole(2, 3), terms: publicKey, federation: hexadecimal, serial: count, round: count, window: count,
-  nonce: hexadecimal, previous: hexadecimal, phase: string, part: number((value) => value > 0 && value <= 1),
-  part_seed: hexadecimal, model: download, changes: list(download, MOST_CHANGES),
-  shapes: mapping(list(whole(0, 2 ** 48), 32)), counts: nullOr(download), answers: boolean, called: count,
-  largest: count, opened: seconds, deadline: seconds, hold: seconds, spread: seconds,
+  protocol: whole(2, 3),
+  terms: publicKey,
+  federation: hexadecimal,
+  serial: count,
+  round: count,
+  window: count,
+  nonce: hexadecimal,
+  previous: hexadecimal,
+  phase: string,
+  part: number((value) => value > 0 && value <= 1),
+  part_seed: hexadecimal,
+  model: download,
+  changes: list(download, MOST_CHANGES),
+  shapes: mapping(list(whole(0, 2 ** 48), 32)),
+  counts: nullOr(download),
+  answers: boolean,
+  called: count,
+  largest: count,
+  opened: seconds,
+  deadline: seconds,
+  hold: seconds,
+  spread: seconds,
   privacy: nullOr(record({ noise: share, epsilon: share, delta: share, unit: string, against: string })),
 });
 
@@ -82,8 +110,10 @@ export class SignedManifest {
     if (length > LARGEST || at + length > message.length) {
       throw malformed("a signed manifest must be as long as it claims, but is not.");
     }
-    const content = concat(message.subarray(at, at + length)), proof = LogProof.decode(message.subarray(at + length));
-    const fields = readCanonical<ManifestFields>(content, FIELDS, "a manifest"), hash = await sha256(content);
+    const content = concat(message.subarray(at, at + length));
+    const proof = LogProof.decode(message.subarray(at + length));
+    const fields = readCanonical<ManifestFields>(content, FIELDS, "a manifest");
+    const hash = await sha256(content);
     return new SignedManifest(content, signatures(message), proof, { ...fields, hash, name: toHex(hash) });
   }
 
@@ -91,10 +121,15 @@ export class SignedManifest {
   async check(terms: FederationTerms): Promise<void> {
     await terms.checkSigned("manifest", this.content, this.signed);
     await this.proof.check(terms, manifestEntry(this.content));
-    const { noise } = terms.fields, { privacy, phase } = this.manifest;
+    const { noise } = terms.fields;
+    const { privacy, phase } = this.manifest;
     const same = isNoisy(noise)
-      ? privacy !== null && privacy.noise === (noise.multipliers[phase] ?? 0) && privacy.epsilon === noise.epsilon &&
-        privacy.delta === noise.delta && privacy.unit === noise.unit && privacy.against === noise.against
+      ? privacy !== null &&
+        privacy.noise === (noise.multipliers[phase] ?? 0) &&
+        privacy.epsilon === noise.epsilon &&
+        privacy.delta === noise.delta &&
+        privacy.unit === noise.unit &&
+        privacy.against === noise.against
       : privacy === null;
     if (!same) throw forged("a manifest must promise the noise of its terms, but promises other.");
   }

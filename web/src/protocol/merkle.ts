@@ -13,44 +13,56 @@ function nodeHash(left: Uint8Array, right: Uint8Array): Promise<Bytes> {
 
 /** Whether a proof shows that a leaf is at its place in a tree: RFC 9162, 2.1.3.2. */
 export async function includes(
-  leaf: Uint8Array, index: number, size: number, root: Uint8Array, proof: readonly Uint8Array[],
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  root: Uint8Array,
+  proof: readonly Uint8Array[],
 ): Promise<boolean> {
   if (index < 0 || index >= size) return false;
-  let place = index, last = size - 1, found: Uint8Array = leaf;
+  let place = index;
+  let last = size - 1;
+  let found: Uint8Array = leaf;
   for (const step of proof) {
     if (last === 0) return false;
     if (place % 2 || place === last) {
       found = await nodeHash(step, found);
-      while (place % 2 === 0 && place) (place = half(place)), (last = half(last));
+      while (place % 2 === 0 && place) ((place = half(place)), (last = half(last)));
     } else {
       found = await nodeHash(found, step);
     }
-    (place = half(place)), (last = half(last));
+    ((place = half(place)), (last = half(last)));
   }
   return last === 0 && equal(found, root);
 }
 
 /** Whether a proof shows that a tree begins with all leaves of an earlier one: RFC 9162, 2.1.4.2. */
 export async function extendsTree(
-  first: number, before: Uint8Array, size: number, root: Uint8Array, proof: readonly Uint8Array[],
+  first: number,
+  before: Uint8Array,
+  size: number,
+  root: Uint8Array,
+  proof: readonly Uint8Array[],
 ): Promise<boolean> {
   if (first > size || first < 0) return false;
   if (first === size || first === 0) return proof.length === 0 && (first === 0 || equal(before, root));
   const steps = Number.isInteger(Math.log2(first)) ? [before, ...proof] : [...proof];
   if (!steps.length) return false;
-  let place = first - 1, last = size - 1;
-  while (place % 2) (place = half(place)), (last = half(last));
-  let old: Uint8Array = steps[0]!, now: Uint8Array = steps[0]!;
+  let place = first - 1;
+  let last = size - 1;
+  while (place % 2) ((place = half(place)), (last = half(last)));
+  let old: Uint8Array = steps[0]!;
+  let now: Uint8Array = steps[0]!;
   for (const step of steps.slice(1)) {
     if (last === 0) return false;
     if (place % 2 || place === last) {
       old = await nodeHash(step, old);
       now = await nodeHash(step, now);
-      while (place % 2 === 0 && place) (place = half(place)), (last = half(last));
+      while (place % 2 === 0 && place) ((place = half(place)), (last = half(last)));
     } else {
       now = await nodeHash(now, step);
     }
-    (place = half(place)), (last = half(last));
+    ((place = half(place)), (last = half(last)));
   }
   return last === 0 && equal(old, before) && equal(now, root);
 }

@@ -15,7 +15,11 @@ export interface NoiseTerms {
 
 const share = number((value) => value >= 0 && value < 2 ** 40);
 export const noiseFields = record({
-  epsilon: share, delta: share, multipliers: mapping(share), answers: mapping(whole(1, 2 ** 32)), unit: string,
+  epsilon: share,
+  delta: share,
+  multipliers: mapping(share),
+  answers: mapping(whole(1, 2 ** 32)),
+  unit: string,
   against: string,
 });
 const ROUNDING = 1e-7; // of epsilon: far below what anybody reads of it
@@ -44,7 +48,7 @@ export function checkNoise(noise: NoiseTerms): void {
   if (found > epsilon * (1 + ROUNDING)) {
     throw forged(
       `the noise of the terms must bound what is revealed to epsilon ${epsilon}, but bounds it to ` +
-      `${found.toPrecision(3)}; take no part.`,
+        `${found.toPrecision(3)}; take no part.`,
     );
   }
 }

@@ -5,7 +5,9 @@ import { sha256 } from "../crypto/hashing.ts";
 import { OVERHEAD, seal } from "../crypto/sealing.ts";
 import { ADMISSION_BYTES, type OwnAdmission } from "./admission.ts";
 
-const VERSION = 2, ID_BYTES = 16, PASS_BYTES = 64 + 64 + 32 + ADMISSION_BYTES + 32 + 64;
+const VERSION = 2;
+const ID_BYTES = 16;
+const PASS_BYTES = 64 + 64 + 32 + ADMISSION_BYTES + 32 + 64;
 const HEAD_BYTES = 4 + 32 + ID_BYTES;
 export const SHARE_HEADER = HEAD_BYTES + PASS_BYTES + 2 * OVERHEAD; // what a share is longer than its payload
 export const LETTER_HEADER = HEAD_BYTES + 64 + 32;
@@ -41,7 +43,9 @@ export interface OneTimeKeys {
 
 /** As it travels, sealed to the aggregator it is for; one-time keys are given by golden vectors alone. */
 export async function sealedShare(share: ShareParts, given?: OneTimeKeys): Promise<Bytes> {
-  const { kind, manifest, report, admission } = share, key = fromHex(share.to), tail = Uint8Array.of(kind);
+  const { kind, manifest, report, admission } = share;
+  const key = fromHex(share.to);
+  const tail = Uint8Array.of(kind);
   const info = (part: string) => concat(utf8(`murmura ${part}\0`), manifest, tail, report);
   const payload = await seal(share.payload, key, info("payload"), given?.payload);
   const pass = await seal(await passOf(share, await sha256(payload), admission), key, info("pass"), given?.pass);
@@ -58,9 +62,7 @@ async function passOf(share: ShareParts, named: Bytes, admission: OwnAdmission |
 }
 
 /** The same content where the server may read it. */
-export function letter(
-  parts: Pick<ShareParts, "manifest" | "report" | "ticket" | "mark" | "payload">,
-): Bytes {
+export function letter(parts: Pick<ShareParts, "manifest" | "report" | "ticket" | "mark" | "payload">): Bytes {
   const { manifest, report, ticket, mark, payload } = parts;
   return concat(utf8("ml"), Uint8Array.of(VERSION, 0), manifest, report, ticket, mark, payload);
 }

@@ -10,12 +10,11 @@ import { type Bytes, concat, toHex } from "../bytes.ts";
 import { forged, malformed } from "../refusals.ts";
 import { hostOf, isLoopback } from "./addresses.ts";
 import { readCanonical } from "./canonical.ts";
-import {
-  count, hexadecimal, nullOr, oneOf, publicKey, record, seconds, settings, string, whole,
-} from "./fields.ts";
+import { count, hexadecimal, nullOr, oneOf, publicKey, record, seconds, settings, string, whole } from "./fields.ts";
 import { checkNoise, isNoisy, noiseFields, type NoiseTerms } from "./noise.ts";
 
-const LARGEST = 1 << 16, CLOCKS_DIFFER = 600;
+const LARGEST = 1 << 16;
+const CLOCKS_DIFFER = 600;
 export const SIGNED_TERMS_BYTES = 3 * SIGNATURE_BYTES + LARGEST;
 
 export interface AggregatorAddress {
@@ -43,15 +42,28 @@ export interface TermsFields {
 
 const aggregator = nullOr(record({ url: string, key: publicKey, sealing_key: publicKey }));
 const FIELDS = record({
-  protocol: whole(2, 3), federation: hexadecimal, coordinator: publicKey, seed_aggregator: aggregator,
-  vector_aggregator: aggregator, admission: oneOf("invited", "open"), admitter: hexadecimal, method: string,
-  settings, schedule: settings,
+  protocol: whole(2, 3),
+  federation: hexadecimal,
+  coordinator: publicKey,
+  seed_aggregator: aggregator,
+  vector_aggregator: aggregator,
+  admission: oneOf("invited", "open"),
+  admitter: hexadecimal,
+  method: string,
+  settings,
+  schedule: settings,
   catalogue: record({ rule: oneOf("fixed"), description: publicKey, bytes: count, features_bytes: count }),
-  channel: settings, windows: record({ start: seconds, seconds }), noise: noiseFields,
+  channel: settings,
+  windows: record({ start: seconds, seconds }),
+  noise: noiseFields,
 });
 
 export class FederationTerms {
-  private constructor(readonly content: Bytes, readonly hash: Bytes, readonly fields: TermsFields) {}
+  private constructor(
+    readonly content: Bytes,
+    readonly hash: Bytes,
+    readonly fields: TermsFields,
+  ) {}
 
   /** From canonical bytes; refuses another version, other fields, other spellings and a single machine. */
   static async decode(content: Uint8Array): Promise<FederationTerms> {
@@ -104,9 +116,11 @@ export class FederationTerms {
 
   /** What other terms change, one clause each: "channel.minimum_cohort 100 → 5". */
   differences(other: FederationTerms): string[] {
-    const ours = flat(this.fields), theirs = flat(other.fields);
+    const ours = flat(this.fields);
+    const theirs = flat(other.fields);
     const names = [...new Set([...ours.keys(), ...theirs.keys()])].sort();
-    const shown = (value: string | undefined) => (value && value.length > 40 ? `${value.slice(0, 16)}…` : value ?? "–");
+    const shown = (value: string | undefined) =>
+      value && value.length > 40 ? `${value.slice(0, 16)}…` : (value ?? "–");
     return names
       .filter((name) => ours.get(name) !== theirs.get(name))
       .map((name) => `${name} ${shown(ours.get(name))} → ${shown(theirs.get(name))}`);
@@ -121,7 +135,8 @@ export function signatures(message: Uint8Array, at = 0): Uint8Array[] {
 /** Refuse terms under which one machine could read an update, whatever anybody has agreed to. */
 function checkMachines(terms: TermsFields): void {
   const { seed_aggregator: seed, vector_aggregator: vector } = terms;
-  const readable = terms.channel.channel === "readable", pair = [seed, vector].filter((one) => one !== null);
+  const readable = terms.channel.channel === "readable";
+  const pair = [seed, vector].filter((one) => one !== null);
   if (pair.length !== (readable ? 0 : 2)) {
     throw malformed("terms must name two aggregators for a secure sum and none for readable mode.");
   }
@@ -139,7 +154,7 @@ function checkMachines(terms: TermsFields): void {
   if (new Set([seed.key, vector.key, terms.coordinator]).size < 3 || seed.sealing_key === vector.sealing_key) {
     throw forged(
       "the coordinator and the two aggregators must have three different keys, but two are equal: one machine " +
-      "could read what you send; take no part.",
+        "could read what you send; take no part.",
     );
   }
   const host = hostOf(seed.url);

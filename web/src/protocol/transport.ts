@@ -6,7 +6,8 @@ import { checkAddress } from "./addresses.ts";
 
 export const REPLY_BYTES = 1 << 20; // of a reply that are read where nobody says how long it may be
 export const DOWNLOAD_BYTES = 64 << 20; // of what is published, whatever its announced length
-const SECONDS = 30, SLOWEST = 8192; // of silence, and bytes a second
+const SECONDS = 30;
+const SLOWEST = 8192; // of silence, and bytes a second
 
 export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
@@ -77,8 +78,9 @@ export const fetchTransport: Transport = async (request) => {
 
 /** The body, of which no more is read than its asker wants. */
 async function read(reply: Response, url: string, largest: number): Promise<Bytes> {
-  const parts: Uint8Array[] = [], reader = reply.body?.getReader();
-  for (let length = 0; reader; ) {
+  const parts: Uint8Array[] = [];
+  const reader = reply.body?.getReader();
+  for (let length = 0; reader;) {
     const { done, value } = await reader.read();
     if (done) break;
     length += value.length;

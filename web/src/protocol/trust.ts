@@ -12,8 +12,14 @@ import { ask, type Transport } from "./transport.ts";
 export class TermsChangedError extends RefusedError {
   override name = "TermsChangedError";
 
-  constructor(readonly offered: FederationTerms, readonly changes: string[]) {
-    super("forged", `the federation's terms must stay as they were joined, but changed (${changes.join("; ")}); nothing is sent.`);
+  constructor(
+    readonly offered: FederationTerms,
+    readonly changes: string[],
+  ) {
+    super(
+      "forged",
+      `the federation's terms must stay as they were joined, but changed (${changes.join("; ")}); nothing is sent.`,
+    );
   }
 }
 
@@ -24,7 +30,7 @@ export async function fetchTerms(send: Transport, url: string, fingerprint: Uint
   if (terms.name !== toHex(fingerprint)) {
     throw forged(
       `the federation at ${url} must be the one of the invitation, but has other terms (${terms.name.slice(0, 16)}…); ` +
-      "do not join it.",
+        "do not join it.",
     );
   }
   return terms;
@@ -32,9 +38,14 @@ export async function fetchTerms(send: Transport, url: string, fingerprint: Uint
 
 /** A manifest everybody is shown: under the pinned terms, signed by all, in a log that extends `before`. */
 export async function verified(
-  message: Uint8Array, terms: FederationTerms, before: SeenHead | null, send: Transport, url: string,
+  message: Uint8Array,
+  terms: FederationTerms,
+  before: SeenHead | null,
+  send: Transport,
+  url: string,
 ): Promise<SignedManifest> {
-  const signed = await SignedManifest.decode(message), { manifest, proof } = signed;
+  const signed = await SignedManifest.decode(message);
+  const { manifest, proof } = signed;
   if (manifest.terms !== terms.name) {
     const offered = await fetchTerms(send, url, fromHex(manifest.terms));
     throw new TermsChangedError(offered, terms.differences(offered));
@@ -43,13 +54,18 @@ export async function verified(
   if (manifest.federation !== terms.fields.federation) {
     throw forged("the manifest must be of the federation this device joined, but is not.");
   }
-  if (before) await checkGrown(proof.head.seen, before, before.size === proof.before ? proof.consistency : [], send, url);
+  if (before)
+    await checkGrown(proof.head.seen, before, before.size === proof.before ? proof.consistency : [], send, url);
   return signed;
 }
 
 /** Refuse a head that does not extend the one seen before; a proof that is not here is asked for. */
 async function checkGrown(
-  head: SeenHead, before: SeenHead, brought: readonly Uint8Array[], send: Transport, url: string,
+  head: SeenHead,
+  before: SeenHead,
+  brought: readonly Uint8Array[],
+  send: Transport,
+  url: string,
 ): Promise<void> {
   if (head.size < before.size) {
     throw new RefusedError(
@@ -67,12 +83,17 @@ async function checkGrown(
 
 /** The last round that was completed, for someone who came later; null before the first. */
 export async function lastVerified(
-  send: Transport, url: string, terms: FederationTerms, before: SeenHead | null,
+  send: Transport,
+  url: string,
+  terms: FederationTerms,
+  before: SeenHead | null,
 ): Promise<SignedManifest | null> {
   const reply = await orUnknown(() =>
-    ask(send, { method: "GET", url: `${url}/round/last`, purpose: "round", largest: LARGEST_ENVELOPE }));
+    ask(send, { method: "GET", url: `${url}/round/last`, purpose: "round", largest: LARGEST_ENVELOPE }),
+  );
   if (reply === null) return null;
-  const signed = await SignedManifest.decode(reply.body), shown = signed.proof.head.seen;
+  const signed = await SignedManifest.decode(reply.body);
+  const shown = signed.proof.head.seen;
   if (before && shown.size < before.size) {
     await signed.check(terms); // of an earlier stage of the log that this device knows
     await checkGrown(before, shown, [], send, url);
@@ -89,11 +110,15 @@ export interface LoggedModel {
 
 /** The newest model in the public log, which is no model of one's own; null before the first. */
 export async function newestModel(
-  send: Transport, url: string, terms: FederationTerms, before: SeenHead | null,
+  send: Transport,
+  url: string,
+  terms: FederationTerms,
+  before: SeenHead | null,
 ): Promise<LoggedModel | null> {
   const reply = await orUnknown(() => ask(send, { method: "GET", url: `${url}/model`, purpose: "newest model" }));
   if (reply === null) return null;
-  const [entry, content] = unpackPair(reply.body), proof = LogProof.decode(content);
+  const [entry, content] = unpackPair(reply.body);
+  const proof = LogProof.decode(content);
   await proof.check(terms, entry);
   const { model, counts } = readModelEntry(entry);
   if (before) await checkGrown(proof.head.seen, before, [], send, url);
