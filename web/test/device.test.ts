@@ -100,6 +100,40 @@ test("consent that is taken back between the shares lets no byte more leave", as
   expect(federation.requests.filter(({ url }) => /two.example/.test(url))).toEqual([]);
 });
 
+test("a share that is on its way is stopped when consent is taken back", async () => {
+  const device = await member();
+  let stopped = false;
+  federation.meddle = async (request, reply) => {
+    if (!/one.example/.test(request.url)) return reply;
+    request.signal!.addEventListener("abort", () => (stopped = true));
+    await device.allow({ train: false });
+    throw new UnreachableError("it was stopped.");
+  };
+  expect((await device.visit()).kind).toBe("declined");
+  expect(stopped).toBe(true);
+  expect(federation.requests.filter(({ url }) => /example/.test(url)).length).toBe(1);
+});
+
+test("changed terms are refused, said, and agreed to by her alone", async () => {
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
+  const { terms, manifest } = await federation.renewed((now) =>
+    now.replace('"minimum_cohort":100', '"minimum_cohort":5'),
+  );
+  federation.meddle = (request, reply) => {
+    const body = /\/terms$/.test(request.url) ? terms : /\/round$/.test(request.url) ? manifest : reply.body;
+    return { ...reply, body };
+  };
+  await expect(device.visit()).rejects.toThrow(/terms must stay as they were joined.*minimum_cohort 100 → 5/);
+  expect(device.status().offered).toEqual(["channel.minimum_cohort 100 → 5"]);
+  expect(federation.bytes(/tickets|reports/)).toBe(0);
+  const again = await federation.device(storage);
+  expect(again.status().offered).toHaveLength(1);
+  await again.acceptTerms();
+  expect([again.status().offered, again.status().federation!.minimum]).toEqual([[], 5]);
+  await expect(again.acceptTerms()).rejects.toThrow(/there are none/);
+});
+
 test("after a crash between the shares the same upload is sent again", async () => {
   const storage = new MemoryStorage();
   const device = await member(EVERYTHING, storage);

@@ -3,6 +3,7 @@
 import { type Bytes, concat, fromHex, text, utf8 } from "../src/bytes.ts";
 import { Ring } from "../src/channel/ring.ts";
 import { expand } from "../src/channel/shares.ts";
+import { sha256Hex } from "../src/crypto/hashing.ts";
 import { unseal } from "../src/crypto/sealing.ts";
 import { type SigningKey, signingKey } from "../src/crypto/signatures.ts";
 import { Device, type DeviceParts } from "../src/device/browser_device.ts";
@@ -45,6 +46,23 @@ export class GoldenFederation {
       alone: (work) => work(),
       ...more,
     });
+  }
+
+  /** Terms that all three machines sign, and the open round under them. */
+  async renewed(change: (terms: string) => string): Promise<{ terms: Bytes; manifest: Bytes }> {
+    const sign = async (purpose: string, content: Bytes) =>
+      concat(...(await Promise.all(Object.values(this.keys).map((key) => key.sign(purpose, content)))));
+    const terms = utf8(change(text(hex(good.terms.content))));
+    const shown = hex(good.manifest.signed);
+    const length = new DataView(shown.buffer).getUint32(192, true);
+    const content = utf8(text(shown.subarray(196, 196 + length)).replace(good.terms.hash, await sha256Hex(terms)));
+    const manifest = concat(
+      await sign("manifest", content),
+      shown.subarray(192, 196),
+      content,
+      shown.subarray(196 + length),
+    );
+    return { terms: concat(await sign("terms", terms), terms), manifest };
   }
 
   readonly send: Transport = async (request) => {

@@ -3,6 +3,7 @@
 import { type Bytes, toHex } from "../bytes.ts";
 import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
 import { ask, bearer } from "../protocol/transport.ts";
+import { FederationTerms } from "../protocol/terms.ts";
 import { fetchTerms, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
@@ -161,6 +162,7 @@ export class Device implements BrowserDevice {
       throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
     }
     await this.storage.write({ permission });
+    this.pinned?.rounds.cancel();
     await this.tell();
     return permission;
   }
@@ -210,7 +212,7 @@ export class Device implements BrowserDevice {
       } catch (error) {
         if (error instanceof TermsChangedError) {
           await this.storage.write({ offered: error.offered.content });
-          await this.tell({ offered: error.changes });
+          await this.tell();
         }
         throw error;
       }
@@ -235,13 +237,21 @@ export class Device implements BrowserDevice {
   }
 
   async acceptTerms(): Promise<void> {
-    const { identity } = this.need();
+    const { identity, terms } = this.need();
     const offered = await this.storage.read<Bytes>("offered");
     if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
     const accepted = { ...identity, terms: offered };
-    await this.storage.write({ identity: accepted, offered: undefined });
+    const { method, settings } = (await FederationTerms.decode(offered)).fields;
+    const same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings);
+    const memory = await this.records.memory();
+    // what was learned by another method is of no use
+    await this.storage.write({
+      identity: accepted,
+      offered: undefined,
+      memory: same ? memory : { ...memory, state: null },
+    });
     await this.pin(accepted);
-    await this.tell({ offered: [] });
+    await this.tell();
   }
 
   recommend(k: number, options: RankingOptions = {}): Promise<Ranking> {
@@ -292,6 +302,7 @@ export class Device implements BrowserDevice {
       if (!(error instanceof DeviceError)) throw error;
       why = error.message;
     }
+    this.pinned?.rounds.cancel();
     await this.storage.erase();
     this.pinned = null;
     this.kept = [];
@@ -355,9 +366,11 @@ export class Device implements BrowserDevice {
       : undefined;
     const journal = await this.records.journal();
     const traffic = await this.storage.list<{ bytes: number }>("traffic/");
+    const offered = now && (await this.storage.read<Bytes>("offered"));
     this.announce({
       ...this.now,
       federation: facts,
+      offered: offered ? now.terms.differences(await FederationTerms.decode(offered)) : [],
       permission,
       likes: this.kept.length,
       uploads: journal.length,

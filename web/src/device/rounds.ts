@@ -72,6 +72,7 @@ interface Trained {
 
 export class Rounds {
   private etag = "";
+  private uploading = new AbortController();
   manifest: Manifest | null = null; // the last one seen
 
   constructor(
@@ -96,6 +97,12 @@ export class Rounds {
       throw error;
     }
     return reply.status === 304 ? outcome("idle") : this.takePart(reply);
+  }
+
+  /** What is on its way to an aggregator is stopped: its owner has changed what she allows. */
+  cancel(): void {
+    this.uploading.abort();
+    this.uploading = new AbortController();
   }
 
   private async takePart(reply: HttpReply): Promise<VisitOutcome> {
@@ -364,7 +371,7 @@ export class Rounds {
     for (let unanswered = false; ; await sleep(RETRY)) {
       if (work) await this.requireConsent(work);
       try {
-        return await ask(send, { ...request, headers });
+        return await ask(send, { ...request, headers, ...(work && { signal: this.uploading.signal }) });
       } catch (error) {
         if (error instanceof UnreachableError) {
           unanswered = work !== null;

@@ -17,6 +17,7 @@ export interface HttpRequest {
   headers?: Record<string, string>;
   largest?: number; // bytes of the answer that are read
   round?: number;
+  signal?: AbortSignal; // stops it on its way
 }
 
 export interface HttpReply {
@@ -64,7 +65,10 @@ export const fetchTransport: Transport = async (request) => {
       credentials: "omit",
       cache: "no-store",
       referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(Math.ceil(1000 * limit)),
+      signal: AbortSignal.any([
+        AbortSignal.timeout(Math.ceil(1000 * limit)),
+        ...(request.signal ? [request.signal] : []),
+      ]),
     });
     const encoding = reply.headers.get("content-encoding") ?? "identity";
     if (encoding !== "identity") throw malformed(`the reply of ${url} must not be compressed, but is.`);
