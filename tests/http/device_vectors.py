@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-import zlib
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,24 +21,28 @@ from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.codec import encode_model
-from murmura.core.contract import Algorithm, FederationInfo, History, Phase, RoundContext
-from murmura.core.feature_codec import encode_features
-from murmura.core.features import ItemFeatures
+from murmura.core.contract import Algorithm, FederationInfo, Phase, RoundContext
 from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
-from murmura.engine.reasons import term_reasons
 from murmura.engine.visit import visit
 from murmura.kernels.cooccurrence.packing import PackedPairs
+from tests.http.device_world import (
+    CHANNEL,
+    COHORT,
+    CONSENT,
+    COUNTED,
+    COUNTS,
+    LISTED,
+    OWN,
+    PUBLIC,
+    ROUND,
+    SECRET,
+    TIMES,
+    history_of,
+)
+from tests.http.feature_vectors import feature_vectors, kgflex_vectors
 
-SECRET, ROUND, COHORT = np.array([0x01234567, 0x89ABCDEF], np.uint32), 3, 200
-LISTED = np.array([0, 1, 2, 3, 5, 6, 7, 8, 9], np.int32)
-COUNTS = np.array([9, 1, 4, 30, 0, 8, 2, 15, 4, 120])
-OWN, TIMES = np.array([1, 3, 5, 7, 9], np.int32), np.array([500, 100, 400, 400, 300])
-CONSENT = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
-CHANNEL = ChannelSettings(channel="secure-sum")
-PUBLIC = FederationInfo(10, LISTED, 200, 1000)
-COUNTED = FederationInfo(10, LISTED, 200, 1000, counts=COUNTS)
 DECISIONS = (  # what an owner says, one after the other: pi, what is never shared, which items she has
     (0.0, (), (2, 3, 5, 8, 13, 21, 34)),
     (0.29, (), (2, 3, 5, 8, 13, 21, 34)),
@@ -59,22 +62,6 @@ ENTRIES = (
     JournalEntry("2026-01-02T03:04:05+00:00", 0, "prior", "ab" * 32, 1172, 30, 0.5),
     JournalEntry("2026-01-02T03:05:05+00:00", 1, "train", "cd" * 32, 11_000, 30, 1.0),
     JournalEntry("2026-01-02T03:06:05+00:00", 2, "train", "ef" * 32, 11_000, 30, 1 / 3, "upload", 0.25, 1e-05),
-)
-LABELS = (
-    "director=Mel Brooks",
-    "http://dbpedia.org/ontology/author~http://dbpedia.org/ontology/birthPlace=http://dbpedia.org/resource/Dublin",
-    "http://dbpedia.org/property/musicBy=http://dbpedia.org/resource/AC/DC",
-    "http://dbpedia.org/ontology/musicBy=http://dbpedia.org/resource/AC/DC",
-    "genre=Trag%C3%A9die",
-    "starring=http://example.org/people#Gene_Wilder/",
-    "red",
-    "writer~genre=com\u00e9die",
-)
-HAVING = ((0, 4), (0, 1, 6), (), (1, 2, 7), (3,), (0, 5), (5, 6), (0, 2, 3, 7), (4, 5), (1, 6, 7))
-FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("kgflex", {"factors": 3, "precision": "float64"}),
-    ("ckgflex", {"factors": 3, "first_limit": 3, "second_limit": 1}),
-    ("kgflex", {"factors": 3, "measure": "gini", "optimiser": "per-contributor", "clip_update": 0.05}),
 )
 NOISY = ChannelSettings(channel="secure-sum", clip=1.0)
 MULTIPLIERS = (0.5, 20.0)  # with the second one fewer bits than `bits` travel
@@ -98,8 +85,10 @@ def device_vectors() -> dict[str, Any]:
         "steps": [_step(parts, phase) for parts, phase in ((1, "counts"), (1, "pairs"), (3, "pairs-2"))],
         "ranking": [_ranking(blend) for blend in BLENDS],
         "factors": [_factors(precision) for precision in ("float32", "float64")],
-        "features": _features(),
-        "kgflex": [_kgflex(name, settings) for name, settings in FORMS],
+        "normalised": [_normalised(phase) for phase in ("counts", "pairs")],
+        "low_rank": _low_rank(),
+        "features": feature_vectors(),
+        "kgflex": kgflex_vectors(),
         "journal": _journal(),
         "noisy": [_noisy(multiplier, scale) for multiplier in MULTIPLIERS for scale in (0.001, 1.0)],
         "noise": [_noise(*budget) for budget in BUDGETS],
@@ -136,11 +125,6 @@ def _packing(least: int) -> dict[str, Any]:
     }
 
 
-def _history(consent: Any = None, value: Any = None) -> History:
-    value = np.ones(len(OWN)) if value is None else value
-    return History(OWN, value, np.ones(len(OWN)) if consent is None else consent, time=TIMES)
-
-
 def _phase(method: Algorithm, name: str, info: FederationInfo) -> Phase:
     return next(phase for phase in method.phases(info) if phase.name == name)
 
@@ -149,7 +133,7 @@ def _step(parts: int, name: str) -> dict[str, Any]:
     """A visit of a method of sums: of pairs after all but one of the own items were counted."""
     method = algorithm("fed-item-knn")(least=2, k=3, parts=parts).algorithm()
     info, counted = (PUBLIC, 0) if name == "counts" else (COUNTED, 1)
-    phase, history = _phase(method, name, info), _history(CONSENT)
+    phase, history = _phase(method, name, info), history_of(CONSENT)
     bits = np.zeros(16, np.bool_)
     bits[OWN[1:]] = bool(counted)
     state = {"counted": np.packbits(bits)}
@@ -185,7 +169,7 @@ def _ranking(blend: dict[str, Any]) -> dict[str, Any]:
         }
     model |= {table.name: tables[table.name] for table in publishes.tables[1:]}
     value = np.array([1.0, 3.0, 2.0, 5.0, 1.0])
-    history, context = _history(value=value), RoundContext(COUNTED, "ready", ROUND, model)
+    history, context = history_of(value=value), RoundContext(COUNTED, "ready", ROUND, model)
     return {
         "settings": as_dict(method),
         "publishes": repr((publishes.tables, publishes.scalars)),
@@ -195,11 +179,48 @@ def _ranking(blend: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _private() -> Algorithm:
+    """Of noisy sums; its core is four of the nine items on offer."""
+    settings = {"core_items": 4, "eigenvectors": 3, "recency": 0.5, "discount": 0.05, "epsilon": 4.0}
+    return algorithm("fed-ease")(**settings).algorithm()
+
+
+def _normalised(name: str) -> dict[str, Any]:
+    """A visit of a method whose sums bear noise."""
+    method, info = _private(), PUBLIC if name == "counts" else COUNTED
+    phase = _phase(method, name, info)
+    context, stages = RoundContext(info, name, ROUND, {}), chain(CHANNEL, phase, info, COHORT, 0.5)
+    made = visit(method, phase, context, {}, history_of(CONSENT), Rng(SECRET, ROUND), stages)
+    assert made.vector is not None
+    return {
+        "settings": as_dict(method),
+        "phase": name,
+        "multiplier": 0.5,
+        "sends": repr((phase.sends.tables, phase.sends.scalars)),
+        "vector": made.vector.tolist(),
+        "shown": made.shown.astype(int).tolist(),
+    }
+
+
+def _low_rank() -> dict[str, Any]:
+    """The scores by vectors of the core, which are drawn."""
+    method, publishes = _private(), _private().publishes(COUNTED)
+    factors = 0.3 * np.random.default_rng(7).normal(size=(4, 3)).astype(np.float32)
+    model = {"counts": COUNTS[:, None].astype(np.uint32), "factors": factors.astype(np.float32)}
+    context = RoundContext(COUNTED, "ready", ROUND, model)
+    return {
+        "settings": as_dict(method),
+        "publishes": repr((publishes.tables, publishes.scalars)),
+        "model": encode_model(model, publishes, LISTED).hex(),
+        "scores": method.client_score(context, {}, history_of())[0].tolist(),
+    }
+
+
 def _factors(precision: str) -> dict[str, Any]:
     """The vector and the scores of someone who comes later, and of someone who has trained."""
     method = algorithm("cfpl")(factors=4, precision=precision).algorithm()
     model = method.server_init(PUBLIC, Rng(np.array([5, 6], np.uint32))).model
-    context, history = RoundContext(PUBLIC, "ready", ROUND + 1, model), _history()
+    context, history = RoundContext(PUBLIC, "ready", ROUND + 1, model), history_of()
     rng, first = Rng(SECRET, ROUND + 1), method.client_init(PUBLIC, history, Rng(SECRET))
     folded, ready = (
         method.client_fold_in(context, history, rng),
@@ -211,76 +232,6 @@ def _factors(precision: str) -> dict[str, Any]:
         "fold_in": folded["p"].tolist(),
         "ready": ready["p"].tolist(),
         "scores": method.client_score(context, folded, history)[0].tolist(),
-    }
-
-
-def _known() -> ItemFeatures:
-    item = np.repeat(np.arange(len(HAVING), dtype=np.int32), [len(one) for one in HAVING])
-    return ItemFeatures.of(LABELS, len(HAVING), item, np.array([f for one in HAVING for f in one], np.int32))
-
-
-def _features() -> dict[str, Any]:
-    """As they travel, as a person reads them, and messages that are none."""
-    known, content = _known(), encode_features(_known())
-    raw = zlib.decompress(content[3:])
-    lies = {
-        "of another kind": b"xx" + content[2:],
-        "of another version": content[:2] + b"\2" + content[3:],
-        "cut off": content[:-5],
-        "longer than its stream": content + b"\0",
-        "a feature that is none": _planed(raw, feature=len(known)),
-        "a feature twice": _planed(raw, step=0),
-        "a label too few": content[:3] + zlib.compress(raw.rsplit(b"\n", 1)[0]),
-        "labels that are no text": content[:3] + zlib.compress(raw[:-1] + b"\xff"),
-        "shorter than it says": content[:3] + zlib.compress(raw[:40]),
-    }
-    return {
-        "content": content.hex(),
-        "labels": list(known.labels),
-        "names": list(known.names),
-        "of": [known.of_item(item).tolist() for item in range(known.items)],
-        "tampered": [{"what": what, "bytes": lie.hex()} for what, lie in lies.items()],
-    }
-
-
-def _planed(raw: bytes, feature: int = -1, step: int = -1) -> bytes:
-    """The lowest byte of the first feature, or of the first step within an item, is another one."""
-    changed = bytearray(raw)
-    changed[12 + 4 * len(HAVING) + (feature < 0)] = max(feature, step)
-    return b"mf\1" + zlib.compress(bytes(changed))
-
-
-def _kgflex(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """What a device of KGFlex keeps, sends and says."""
-    method = algorithm(name)(**settings).algorithm()
-    info = replace(PUBLIC, features=_known(), feature_count=len(LABELS))
-    history, phase = _history(CONSENT), method.phases(info)[0]
-    model = method.server_init(info, Rng(np.array([5, 6], np.uint32))).model
-    before = method.client_init(info, history, Rng(SECRET))
-    context, stages = RoundContext(info, "train", ROUND, model), chain(CHANNEL, phase, info, COHORT)
-    made = visit(method, phase, context, before, history, Rng(SECRET, ROUND), stages)
-    folded = method.client_fold_in(context, history, Rng(SECRET, ROUND))
-    terms = method.client_terms(context, folded, history)
-    assert made.vector is not None
-    assert terms is not None
-    offered = np.setdiff1d(LISTED, OWN).astype(np.int32)
-    shown = offered[np.argsort(-terms.scores[offered], kind="stable")[:2]]
-    held = int((before["feature"] >= 0).sum())
-    return {
-        "method": name,
-        "settings": as_dict(method),
-        "sends": repr((phase.sends.tables, phase.sends.scalars)),
-        "model": encode_model(model, method.publishes(info), LISTED).hex(),
-        "feature": before["feature"][:held].tolist(),
-        "gains": before["k"][:held].tolist(),
-        "before": before["P"][:held].ravel().tolist(),
-        "after": made.state["P"][:held].ravel().tolist(),
-        "index": made.update.tables["features"].index.tolist(),
-        "values": made.update.tables["features"].values.ravel().tolist(),
-        "vector": made.vector.tolist(),
-        "scores": terms.scores.tolist(),
-        "shown": shown.tolist(),
-        "reasons": [[asdict(one) for one in parts] for parts in term_reasons(terms, offered, shown, 2)],
     }
 
 

@@ -30,8 +30,13 @@ DIGITS = 1e-5
 def test_the_file_is_what_the_code_does() -> None:
     made, told = device_vectors(), "run python -m tests.http.device_vectors vectors/device.json"
     assert {**made, **dict.fromkeys(ROUNDED)} == {**VECTORS, **dict.fromkeys(ROUNDED)}, told
-    for kind, numbers in (("ranking", ("scores",)), ("factors", ("fold_in", "ready", "scores"))):
-        for one, known in zip(made[kind], VECTORS[kind], strict=True):
+    made["low_rank"], told_of = [made["low_rank"]], {**VECTORS, "low_rank": [VECTORS["low_rank"]]}
+    for kind, numbers in (
+        ("low_rank", ("scores",)),
+        ("ranking", ("scores",)),
+        ("factors", ("fold_in", "ready", "scores")),
+    ):
+        for one, known in zip(made[kind], told_of[kind], strict=True):
             for name in numbers:
                 np.testing.assert_allclose(one.pop(name), known[name], rtol=DIGITS, atol=DIGITS)
             assert one == {name: value for name, value in known.items() if name not in numbers}, told
@@ -41,8 +46,8 @@ def test_the_file_is_what_the_code_does() -> None:
         apart = np.subtract(one.pop("vector"), known["vector"], dtype=np.int64).astype(np.int32)  # in the ring
         assert np.abs(apart).max() <= 1
         one["reasons"] = [[part["name"] for part in parts] for parts in one["reasons"]]
-        told_of = [[part["name"] for part in parts] for parts in known["reasons"]]
-        assert one == {**{name: known[name] for name in one}, "reasons": told_of}, told
+        words = [[part["name"] for part in parts] for parts in known["reasons"]]
+        assert one == {**{name: known[name] for name in one}, "reasons": words}, told
     for one, known in zip(made["noise"], VECTORS["noise"], strict=True):
         for name, multiplier in one["good"].pop("multipliers").items():
             assert multiplier == pytest.approx(known["good"]["multipliers"][name], rel=1e-9)

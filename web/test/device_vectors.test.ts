@@ -10,6 +10,7 @@ import { decodeModel } from "../src/message/codec.ts";
 import { mark, message, spelled, table } from "../src/message/declaration.ts";
 import { Cfpl } from "../src/methods/cfpl.ts";
 import { Cooccurrence } from "../src/methods/cooccurrence.ts";
+import { methodOf } from "../src/methods/registry.ts";
 import type { History } from "../src/methods/method.ts";
 import { PackedPairs } from "../src/methods/packing.ts";
 import { Rng } from "../src/numerics/philox.ts";
@@ -68,6 +69,34 @@ test.each(golden.ranking as Plain[])("scores by weights, %#", async (...[plain]:
   const history = own({ value: Float64Array.from(plain.value) });
   const scores = method.clientScore({ info: counted, phase: "ready", round: golden.round, model }, {}, history);
   plain.scores.forEach((score: number, item: number) => expect(scores[item]).toBeCloseTo(score, 4));
+});
+
+test.each(golden.normalised as Plain[])("a visit of sums that bear noise, $phase", async (...[plain]: Plain[]) => {
+  const { settings, multiplier } = plain;
+  const method = methodOf({ method: "fed-ease", settings });
+  const known = plain.phase === "counts" ? info : counted;
+  const phase = method.phases(known).find(({ name }) => name === plain.phase)!;
+  expect(await spelled(phase.sends)).toBe(plain.sends);
+  const rng = new Rng(golden.secret, golden.round);
+  const history = own({ consent: Float64Array.from(golden.consents) });
+  const context = { info: known, phase: phase.name, round: golden.round, model: {} };
+  const { update } = method.clientStep(context, {}, history, rng);
+  const of = { sends: phase.sends, repeats: false, longest: phase.longest, cohort: golden.cohort, multiplier };
+  const vector = Chain.of(channelSettings(golden.channel), known, of).device(update, rng, golden.round);
+  expect([...vector]).toEqual(plain.vector);
+  expect(method.clientDiscloses(phase, update, history).map(Number)).toEqual(plain.shown);
+});
+
+test("scores by vectors of the most frequent items", async () => {
+  const { settings, publishes, model, scores } = golden.low_rank;
+  const method = methodOf({ method: "fed-ease", settings });
+  expect(await spelled(method.publishes(counted))).toBe(publishes);
+  const tables = await decodeModel(fromHex(model), method.publishes(counted), info.listed);
+  const context = { info: counted, phase: "ready", round: golden.round, model: tables };
+  const found = method.clientScore(context, {}, own());
+  info.listed.forEach((item) => expect(found[item]).toBeCloseTo(scores[item], 4));
+  const alike = method.likeness(context, 9, [3, 1])!;
+  expect([alike[0] === 0, alike[1]]).toEqual([false, 0]); // item 1 is too rare
 });
 
 test.each(golden.factors as Plain[])("who comes later, in $settings.precision", async (...[plain]: Plain[]) => {

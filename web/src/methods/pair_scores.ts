@@ -24,9 +24,19 @@ export function pairScores(
     for (const row of known) weigh(places.get(own[row]!)!, scores, Math.fround(z[row]!));
     return { share, scores: Float32Array.from(scores) };
   });
+  return scoresOfPart(items, counts, found, s.discount);
+}
+
+/** The scores of all items from those of the items that take part, of several kinds, each by its share. */
+export function scoresOfPart(
+  items: readonly number[],
+  counts: Uint32Array,
+  found: readonly { share: number; scores: Float32Array }[],
+  discount: number,
+): Float32Array {
   // one kind without a discount ranks as it is: a change of scale could only make ties
-  const mixed = found.length === 1 && !s.discount ? found[0]!.scores : blended(found);
-  if (s.discount) items.forEach((item, n) => (mixed[n] = mixed[n]! - s.discount * Math.log(counts[item]! + 1)));
+  const mixed = found.length === 1 && !discount ? found[0]!.scores : blended(found);
+  if (discount) items.forEach((item, n) => (mixed[n] = mixed[n]! - discount * Math.log(counts[item]! + 1)));
   return withOthers(mixed, items, counts);
 }
 
