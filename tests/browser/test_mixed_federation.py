@@ -13,6 +13,7 @@ import pytest
 from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
 from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.journal import NAME, Journal
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext
 from murmura.core.interactions import Interactions
@@ -36,6 +37,7 @@ SEED, USERS, PI, PAGE = 11, 10, 0.5, 9  # the page has the last place
 class Trained:
     """A federation that is finished, and its twin in one process."""
 
+    folder: Path
     page: Told
     rounds: list[dict[str, Any]]
     published: bytes
@@ -73,7 +75,7 @@ def trained(folder: Path, method: str, **settings: Any) -> Trained:
         here.processes.wait("fleet")
         rounds = told(here, "/rounds")["rounds"][::-1]
         published = get(f"{here.url}/m/{told(here, '/federation')['model']}")
-    return Trained(page, rounds, published, simulated(data, method, settings), data)
+    return Trained(folder, page, rounds, published, simulated(data, method, settings), data)
 
 
 def simulated(data: Interactions, method: str, settings: dict[str, Any]) -> Any:
@@ -106,6 +108,9 @@ def check_evidence(made: Trained) -> None:
     assert [one["round"] for one in entries] == [one["round"] for one in made.rounds]
     assert all(one["countersigned"] for one in entries)
     assert all(set(one["items"]) <= set(shared(made.data)) for one in entries)
+    for name, content in made.page.ledger["files"].items():
+        (made.folder / name).write_text(content, encoding="utf-8")
+    assert Journal(made.folder / NAME).verify().head == entries[-1]["hash"]
     uploads = sum(one["bytes"] for one in traffic if one["purpose"] in ("seed share", "vector share"))
     assert uploads == sum(one["bytes"] for one in entries)
 

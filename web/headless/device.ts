@@ -87,4 +87,10 @@ const { labels } = device.catalogue();
 const ledger = await device.ledger();
 const ranking = await device.recommend(10);
 tell({ event: "recommended", items: ranking.list.map(({ item }) => labels[item]), model: ranking.model });
-tell({ event: "ledger", entries: ledger.entries, traffic: ledger.traffic, bytesUp: ledger.bytesUp });
+tell({
+  event: "ledger",
+  entries: ledger.entries,
+  traffic: ledger.traffic,
+  bytesUp: ledger.bytesUp,
+  files: await device.journalFiles(),
+});

@@ -5,7 +5,7 @@ import { Chain } from "../src/channel/chain.ts";
 import type { FederationInfo } from "../src/channel/layout.ts";
 import { channelSettings } from "../src/channel/settings.ts";
 import { extendRecord, stickyConsent, stickyLimit } from "../src/device/consent.ts";
-import { entryText, journalFile, type JournalLine, link, START, verifyJournal } from "../src/device/journal.ts";
+import { entryText, journalFiles, type JournalLine, link, START, verifyJournal } from "../src/device/journal.ts";
 import { decodeModel } from "../src/message/codec.ts";
 import { mark, message, spelled, table } from "../src/message/declaration.ts";
 import { Cfpl } from "../src/methods/cfpl.ts";
@@ -124,8 +124,8 @@ test("the journal has the hashes of `murmura ledger`", async () => {
   let head = START;
   for (const { entry, hash } of lines) expect((head = await link(head, entry))).toBe(hash);
   await verifyJournal(lines, 3, head);
-  const read = journalFile(lines)
-    .trim()
+  const read = journalFiles(lines)
+    ["journal.jsonl"]!.trim()
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(read).toEqual(

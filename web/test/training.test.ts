@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { fromHex, toHex } from "../src/bytes.ts";
 import { Chain } from "../src/channel/chain.ts";
-import type { FederationInfo } from "../src/channel/layout.ts";
 import { channelSettings } from "../src/channel/settings.ts";
 import { expand, otherShare } from "../src/channel/shares.ts";
 import { decodeModel, encodeUpdate } from "../src/message/codec.ts";
@@ -13,23 +12,9 @@ import { methodOf } from "../src/methods/registry.ts";
 import { Purpose, Rng } from "../src/numerics/philox.ts";
 import { readDescription } from "../src/protocol/description.ts";
 import { FederationTerms } from "../src/protocol/terms.ts";
+import { golden, history, info } from "./training_world.ts";
 import { type Plain, vectors } from "./vectors.ts";
 
-const golden = vectors("training");
-const info: FederationInfo = {
-  items: golden.items,
-  listed: golden.listed,
-  clients: golden.clients,
-  interactions: golden.interactions,
-  people: 1,
-  counts: null,
-};
-const history: History = {
-  item: Int32Array.from(golden.own),
-  value: new Float64Array(3).fill(1),
-  consent: new Float64Array(3).fill(1),
-  time: null,
-};
 const STEPS = (golden.steps as Plain[]).filter(({ method }) => method === "cfpl");
 
 test.each(STEPS)("a step of $method, $phase in $settings.precision", async (...[plain]: Plain[]) => {

@@ -10,7 +10,7 @@ import { RefusedError, UnreachableError } from "../refusals.ts";
 import { exportedText, readExport } from "./export.ts";
 import { federationFacts } from "./facts.ts";
 import { heldHistory } from "./history.ts";
-import { journalCsv } from "./journal.ts";
+import { journalCsv, journalFiles } from "./journal.ts";
 import { type Identity, NO_CONSENT } from "./memory.ts";
 import { readLedger } from "./ledger.ts";
 import { type Pinned, pinned, refreshModel } from "./pinned.ts";
@@ -268,6 +268,10 @@ export class Device implements BrowserDevice {
 
   async ledgerCsv(): Promise<string> {
     return journalCsv(await this.records.journal());
+  }
+
+  async journalFiles(): Promise<Record<string, string>> {
+    return journalFiles(await this.records.journal());
   }
 
   async exportAll(): Promise<string> {

@@ -64,9 +64,10 @@ export async function verifyJournal(lines: readonly JournalLine[], count: number
   return heads;
 }
 
-/** As `murmura ledger verify` reads it. */
-export function journalFile(lines: readonly JournalLine[]): string {
-  return lines.map(({ entry, hash }) => `{"entry": ${entryText(entry)}, "hash": "${hash}"}\n`).join("");
+/** As `murmura ledger verify` reads it, by the names of its files. */
+export function journalFiles(lines: readonly JournalLine[]): Record<string, string> {
+  const text = lines.map(({ entry, hash }) => `{"entry": ${entryText(entry)}, "hash": "${hash}"}\n`).join("");
+  return { "journal.jsonl": text, "journal.head": `${lines.length} ${lines.at(-1)?.hash ?? START}\n` };
 }
 
 export function journalCsv(lines: readonly JournalLine[]): string {

@@ -218,6 +218,8 @@ export interface BrowserDevice {
 
   ledger(): Promise<Ledger>;
   ledgerCsv(): Promise<string>;
+  /** The journal as files by name, in a folder of which `murmura ledger verify` finds no fault. */
+  journalFiles(): Promise<Record<string, string>>;
   /** Everything the device holds, as a JSON text that `restore` reads on another one. */
   exportAll(): Promise<string>;
   restore(text: string): Promise<void>;

@@ -7,7 +7,7 @@
 import type { FederationInfo } from "../channel/layout.ts";
 import type { Tables } from "../message/codec.ts";
 import { message, type MessageSpec, table, type TableSpec, type Update } from "../message/declaration.ts";
-import { Purpose, type Rng } from "../numerics/philox.ts";
+import type { Rng } from "../numerics/philox.ts";
 import { RefusedError } from "../refusals.ts";
 import {
   type ClientState,
@@ -18,6 +18,7 @@ import {
   phase,
   type RoundContext,
 } from "./method.ts";
+import { countedRows, releasedCounts, sharedItems, takesPart } from "./released_counts.ts";
 import { PackedPairs } from "./packing.ts";
 import { pairScores, weightsTo } from "./pair_scores.ts";
 
@@ -77,8 +78,7 @@ export class Cooccurrence implements Method {
   }
 
   publicCounts(model: Tables): number[] | null {
-    const counts = Array.from(model.counts!);
-    return counts.some((count) => count > 0) ? counts : null;
+    return releasedCounts(model);
   }
 
   /** No item was counted yet: one byte for each. */
@@ -87,9 +87,7 @@ export class Cooccurrence implements Method {
   }
 
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
-    const coins = rng.stream(Purpose.COINS);
-    const open = Array.from(history.consent, (share) => coins.coin(share));
-    const shared = history.item.filter((_, row) => open[row] && this.takesPart(history.value[row]!));
+    const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const counted = new Uint8Array(context.info.items);
       shared.forEach((item) => (counted[item] = 1));
@@ -106,10 +104,8 @@ export class Cooccurrence implements Method {
     return { state, update: { tables: { pairs: { index, values: words.slice(start, end) } }, scalars: {} } };
   }
 
-  /** What is counted; pairs show no other item than that. */
   clientDiscloses(of: Phase, update: Update, history: History): boolean[] {
-    const held = new Set(of.name === "counts" ? update.tables.counts!.index : []);
-    return Array.from(history.item, (item) => held.has(item));
+    return countedRows(of, update, history);
   }
 
   clientReady(_context: RoundContext, state: ClientState): ClientState {
@@ -121,7 +117,7 @@ export class Cooccurrence implements Method {
   }
 
   clientScore(context: RoundContext, _state: ClientState, history: History): Float32Array {
-    const rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row]!));
+    const rows = Array.from(history.value.keys()).filter((row) => takesPart(history.value[row]!, this.s.value_from));
     const own = rows.map((row) => history.item[row]!);
     const time = history.time && rows.map((row) => history.time![row]!);
     return pairScores(this.s, context.model, own, time);
@@ -134,10 +130,6 @@ export class Cooccurrence implements Method {
   /** The weights between them, as the scores use them. */
   likeness(context: RoundContext, item: number, own: readonly number[]): Float64Array | null {
     return weightsTo(this.s, context.model, item, own);
-  }
-
-  private takesPart(value: number): boolean {
-    return this.s.value_from === null || value >= this.s.value_from;
   }
 
   private get pairPhases(): string[] {

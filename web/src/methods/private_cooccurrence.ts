@@ -7,7 +7,7 @@
 import type { FederationInfo } from "../channel/layout.ts";
 import type { Tables } from "../message/codec.ts";
 import { message, type MessageSpec, table, type Update } from "../message/declaration.ts";
-import { Purpose, type Rng } from "../numerics/philox.ts";
+import type { Rng } from "../numerics/philox.ts";
 import { RefusedError } from "../refusals.ts";
 import {
   type ClientState,
@@ -18,6 +18,7 @@ import {
   phase,
   type RoundContext,
 } from "./method.ts";
+import { countedRows, releasedCounts, sharedItems, takesPart } from "./released_counts.ts";
 import { recency, scoresOfPart } from "./pair_scores.ts";
 
 export interface PrivateSettings {
@@ -62,8 +63,7 @@ export class PrivateCooccurrence implements Method {
   }
 
   publicCounts(model: Tables): number[] | null {
-    const counts = Array.from(model.counts!);
-    return counts.some((count) => count > 0) ? counts : null;
+    return releasedCounts(model);
   }
 
   /** Nothing is kept. */
@@ -73,9 +73,7 @@ export class PrivateCooccurrence implements Method {
 
   /** 1 / sqrt(n) for each item she shares; or x x' / n over those of them that are in the core. */
   clientStep(context: RoundContext, state: ClientState, history: History, rng: Rng): ClientStep {
-    const coins = rng.stream(Purpose.COINS);
-    const open = Array.from(history.consent, (share) => coins.coin(share));
-    const shared = history.item.filter((_, row) => open[row] && this.takesPart(history.value[row]!));
+    const shared = sharedItems(history, rng, this.s.value_from);
     if (context.phase === "counts") {
       const values = new Float32Array(shared.length).fill(shared.length ** -0.5);
       return { state, update: { tables: { counts: { index: shared, values } }, scalars: {} } };
@@ -91,10 +89,8 @@ export class PrivateCooccurrence implements Method {
     return { state, update: { tables: { pairs: { index, values } }, scalars: {} } };
   }
 
-  /** What is counted; pairs show no other item than that. */
   clientDiscloses(of: Phase, update: Update, history: History): boolean[] {
-    const held = new Set(of.name === "counts" ? update.tables.counts!.index : []);
-    return Array.from(history.item, (item) => held.has(item));
+    return countedRows(of, update, history);
   }
 
   clientReady(_context: RoundContext, state: ClientState): ClientState {
@@ -110,7 +106,7 @@ export class PrivateCooccurrence implements Method {
     const counts = model.counts as Uint32Array;
     if (!this.s.eigenvectors || info.counts === null) return Float32Array.from(counts);
     const places = this.places(info);
-    const rows = Array.from(history.item.keys()).filter((row) => this.takesPart(history.value[row]!));
+    const rows = Array.from(history.item.keys()).filter((row) => takesPart(history.value[row]!, this.s.value_from));
     const z = recency(history.time ? rows.map((row) => history.time![row]!) : rows.map(() => 0), this.s.recency);
     const known = rows.flatMap((row, n) => {
       const place = places.get(history.item[row]!);
@@ -135,10 +131,6 @@ export class PrivateCooccurrence implements Method {
       if (place === undefined) return 0;
       return lowRankScores(model.factors as Float32Array, this.s.eigenvectors, [{ place, weight: 1 }])[target]!;
     });
-  }
-
-  private takesPart(value: number): boolean {
-    return this.s.value_from === null || value >= this.s.value_from;
   }
 
   /** How many items take part in pairs. */
