@@ -47,7 +47,10 @@ export class Chain {
       const bound = table.exact ? 1 : largest(own, table);
       bounds.fill(bound, start, end);
       limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end);
-      if (table.exact) (exact.fill(1, start, end), checkRoom(table, own.ring, of.cohort));
+      if (table.exact) {
+        exact.fill(1, start, end);
+        checkRoom(table, own.ring, of.cohort);
+      }
     }
     const steps = bounds.map((bound, n) => bound / limits[n]!);
     const sigma = noiseSteps(steps.subarray(1), of.multiplier * clip);
@@ -71,8 +74,12 @@ export class Chain {
     vector[0] = 1;
     const rounded: SparseVector = { place: [], value: [] };
     sent.place.forEach((place, n) => {
-      if (this.exact[place]) vector[place] = sent.value[n]!;
-      else (rounded.place.push(place), rounded.value.push(sent.value[n]!));
+      if (this.exact[place]) {
+        vector[place] = sent.value[n]!;
+        return;
+      }
+      rounded.place.push(place);
+      rounded.value.push(sent.value[n]!);
     });
     this.fixedPoint(this.clipped(rounded), rng).forEach((value, n) => {
       vector[rounded.place[n]!] = this.ring.wrap(value);

@@ -76,7 +76,9 @@ export class VectorLayout {
   device(update: Update, round: number): SparseVector {
     const sent: SparseVector = { place: [], value: [] };
     const put = (place: number, value: number) => {
-      if (value !== 0) (sent.place.push(place), sent.value.push(value));
+      if (value === 0) return;
+      sent.place.push(place);
+      sent.value.push(value);
     };
     this.sends.scalars.forEach((name, n) => put(1 + n, update.scalars[name]!));
     const places = new Map(this.block(round).map((item, place) => [item, place]));

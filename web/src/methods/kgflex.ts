@@ -241,7 +241,9 @@ export class Kgflex implements Method {
       ] as const) {
         for (const at of held) {
           c[at]! += sign * views.k[at]!;
-          if (shared[row]) ((sent[at]! += sign * views.k[at]!), (touched[at] = 1));
+          if (!shared[row]) continue;
+          sent[at]! += sign * views.k[at]!;
+          touched[at] = 1;
         }
       }
     });

@@ -109,7 +109,10 @@ export function recency(time: readonly number[], power: number): number[] {
   return time.map((when) => {
     let newer = 0;
     let same = 0;
-    for (const other of time) ((newer += Number(other > when)), (same += Number(other === when)));
+    for (const other of time) {
+      newer += Number(other > when);
+      same += Number(other === when);
+    }
     return (1 + newer + (same - 1) / 2) ** -power;
   });
 }

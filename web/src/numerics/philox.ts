@@ -198,8 +198,11 @@ function cubic(c: readonly [number, number, number, number], x: number): number 
 function log(x: number): number {
   let e = 0;
   let m = x;
-  while (m < 0.5) ((m *= 2), e--);
-  if (m < 0.7071067811865476) ((m *= 2), e--);
+  for (; m < 0.5; m *= 2) e--;
+  if (m < 0.7071067811865476) {
+    m *= 2;
+    e--;
+  }
   const s = (m - 1) / (m + 1);
   const z = s * s;
   let series = 1 / 13;

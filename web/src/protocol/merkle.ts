@@ -27,11 +27,11 @@ export async function includes(
     if (last === 0) return false;
     if (place % 2 || place === last) {
       found = await nodeHash(step, found);
-      while (place % 2 === 0 && place) ((place = half(place)), (last = half(last)));
+      while (place % 2 === 0 && place) [place, last] = [half(place), half(last)];
     } else {
       found = await nodeHash(found, step);
     }
-    ((place = half(place)), (last = half(last)));
+    [place, last] = [half(place), half(last)];
   }
   return last === 0 && equal(found, root);
 }
@@ -50,7 +50,7 @@ export async function extendsTree(
   if (!steps.length) return false;
   let place = first - 1;
   let last = size - 1;
-  while (place % 2) ((place = half(place)), (last = half(last)));
+  while (place % 2) [place, last] = [half(place), half(last)];
   let old: Uint8Array = steps[0]!;
   let now: Uint8Array = steps[0]!;
   for (const step of steps.slice(1)) {
@@ -58,11 +58,11 @@ export async function extendsTree(
     if (place % 2 || place === last) {
       old = await nodeHash(step, old);
       now = await nodeHash(step, now);
-      while (place % 2 === 0 && place) ((place = half(place)), (last = half(last)));
+      while (place % 2 === 0 && place) [place, last] = [half(place), half(last)];
     } else {
       now = await nodeHash(now, step);
     }
-    ((place = half(place)), (last = half(last)));
+    [place, last] = [half(place), half(last)];
   }
   return last === 0 && equal(old, before) && equal(now, root);
 }
