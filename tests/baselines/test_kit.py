@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,14 +137,35 @@ def test_the_withheld_item_of_the_own_group_comes_first(name: str) -> None:
         assert model.recommend_history(train.by_user.of(u), 1).item[0, 0] == withheld[u]
 
 
+@pytest.mark.parametrize("name", ["ease", "item-knn", "user-knn"])
+@pytest.mark.parametrize("groups", [2, 8], ids=["more users", "more items"])
+@pytest.mark.parametrize("own", [{}, {"values": "raw"}, {"power": 2.0}, {"similarity": "jaccard"}], ids=str)
+def test_the_terms_of_a_score_add_up_to_it(name: str, groups: int, own: dict[str, Any]) -> None:
+    known = {key: value for key, value in own.items() if key in as_dict(quick(name))}
+    train = scattered() if groups == 2 else checkerboard(groups, 6, 9)[0]
+    model = baseline(name)(**as_dict(quick(name)) | known).fit(train)
+    for user in range(0, train.n_users, 5):
+        terms, items = model.terms(user), train.by_user.of(user)
+        assert terms is not None
+        np.testing.assert_allclose(terms.scores, model.score(np.array([user]))[0], rtol=2e-5, atol=1e-5)
+        stranger = model.terms_history(items)
+        assert stranger is not None
+        np.testing.assert_allclose(stranger.scores, model.score_history(items), rtol=2e-5, atol=1e-5)
+    nobody = model.terms_history(np.zeros(0, np.int32))
+    assert nobody is not None
+    assert np.array_equal(nobody.scores, model.score_history(np.zeros(0, np.int32)))
+
+
 class Listener(SilentProgress):
     """Counts what it hears."""
 
     def __init__(self) -> None:
         self.total = self.done = self.ended = 0
+        self.epochs: list[int] = []
 
     def begin(self, task: str, total: int) -> None:
         self.total += total
+        self.epochs += [total] if task == "epochs" else []
 
     def advance(self, steps: int = 1) -> None:
         self.done += steps
@@ -158,6 +180,8 @@ def test_progress_adds_up(name: str) -> None:
     quick(name).fit(scattered(), progress=listener)
     assert listener.done == listener.total
     assert (listener.ended > 0) == (listener.total > 0)
+    asked = as_dict(quick(name)).get("epochs")
+    assert listener.epochs == ([] if asked is None else [asked])  # what has none stays short
 
 
 @pytest.mark.parametrize("name", ["ials", "bpr-mf", "mf", "kahfm", "cnmf", "biased-mf", "svd++"])

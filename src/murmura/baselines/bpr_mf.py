@@ -83,7 +83,7 @@ class PairwiseBaseline(Baseline):
         owned, rates = UserItems.of(self.shared(train, seed)), self.rates()
         P, Q, b = self.first_tables(train, seed)
         able = np.flatnonzero(owned.can_compare(train.n_items))
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             for who, pos, neg in self._draw(owned, train.n_items, seed, epoch, able):
                 train_triples(who, pos, neg, P, Q, b, rates)

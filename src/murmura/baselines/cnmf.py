@@ -98,7 +98,7 @@ class Cnmf(CnmfSettings, Baseline):
         model = CnmfModel(train, random_factors(words, n, m, k), mu, self)
         ratings, piece = Sparse.of_rows(train.by_user), 1 if watch else PIECE
         errors = np.zeros(0)
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for done in range(0, self.epochs, piece):
             passes = min(piece, self.epochs - done)
             factors, met = factorise(ratings, model.factors, mu, self.rates, passes, before=errors)

@@ -14,8 +14,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
-from murmura.core.arrays import Ints, Singles
+from murmura.baselines.base import Baseline, popularity, require_rows
+from murmura.baselines.own_item_terms import OwnItemTerms
+from murmura.core.arrays import Floats, Ints, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
@@ -28,7 +29,7 @@ USERS_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
-class EaseModel(RankingModel):
+class EaseModel(OwnItemTerms):
     """Solved on the items' side `weights` is B; on the users' side it is K, and `diagonal` is diag(P)."""
 
     history: Sparse  # (users, items)
@@ -65,6 +66,20 @@ class EaseModel(RankingModel):
         h[0, own] = 1
         scores: Singles = (h - (h - out) / (np.float32(self.reg) * self.diagonal))[0]
         return scores
+
+    def weights_of(self, own: Ints) -> Floats:
+        """The rows of B that belong to some items; on the users' side they are made for these alone."""
+        if self.diagonal is None:
+            return self.weights[own].astype(np.float64)
+        user = np.repeat(np.arange(self.train.n_users), np.diff(self.history.start))
+        mine = np.flatnonzero(np.isin(self.history.column, own))
+        X = np.zeros((len(own), self.train.n_users))  # of the own items: X'
+        X[np.searchsorted(own, self.history.column[mine]), user[mine]] = self.history.value[mine]
+        B = np.zeros((len(own), self.train.n_items))
+        dense_times_sparse(X @ self.weights.astype(np.float64), self.history, B)
+        B /= self.reg * self.diagonal.astype(np.float64)  # P_ji = -(X'K X)_ji / reg for i != j
+        B[np.arange(len(own)), own] = 0
+        return B
 
     def arrays(self) -> Arrays:
         """The solved side, and x."""

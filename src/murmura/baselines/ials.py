@@ -71,7 +71,7 @@ class Ials(Baseline):
         (first,) = normal_tables(seed, 0.1, (train.n_users, self.factors))
         P: Floats = first.astype(np.float64)
         P[train.user_counts == 0] = 0
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             Q = self.solve(items, P)
             P = self.solve(users, Q)

@@ -110,7 +110,7 @@ class KGFlexCentral(Baseline):
     ) -> KGFlexModel:
         """Epochs of visits, the users in a random order each time."""
         model, at = self.begin(train, seed)
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             self.visit(model, at, _order(train.n_users, seed, epoch), (epoch - 1) * train.n_users)
             progress.advance()

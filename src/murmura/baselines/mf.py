@@ -85,7 +85,7 @@ class Mf(Baseline):
         rows: Longs = np.flatnonzero(able[user_of])
         drawn_from = self.drawn_from(owned)
         alpha, reg = np.float32(self.alpha), np.float32(self.reg)
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             permute(rows, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
             neg = _negatives(drawn_from, server, epoch, user_of[rows], self.negatives)

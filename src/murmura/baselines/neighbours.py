@@ -14,11 +14,13 @@ import numpy as np
 from pydantic import Field
 
 from murmura.baselines.base import Baseline, RankingModel, popularity, require_rows
-from murmura.core.arrays import Ints, Singles
+from murmura.baselines.own_item_terms import OwnItemTerms
+from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
+from murmura.core.score_terms import ScoreTerms
 from murmura.core.settings import Count, Fraction, Positive, settings
 from murmura.kernels.similarity import Measure, similar_rows, with_row
 from murmura.kernels.sparse import Sparse, nearest_rows, product_rows
@@ -101,6 +103,23 @@ class UserKnnModel(NeighbourModel):
         scores: Singles = product_rows(np.zeros(1, np.int32), weighed, self.history, self.train.n_items)[0]
         return scores
 
+    def terms(self, user: int) -> ScoreTerms:
+        """s_uv ^ power * x_vi for each of her neighbours v."""
+        mine = slice(self.votes.start[user], self.votes.start[user + 1])
+        return self._voter_terms(self.votes.column[mine], self.votes.value[mine])
+
+    def terms_history(self, items: Ints, time: Longs | None = None) -> ScoreTerms:
+        """The same for someone new; popularity without items."""
+        own = np.unique(items)
+        if not len(own):
+            return ScoreTerms.of_popularity(popularity(self.train))
+        near = self._nearest_to(own)
+        return self._voter_terms(near.column, near.value**self.method.power)
+
+    def _voter_terms(self, voters: Ints, weights: Floats) -> ScoreTerms:
+        names = tuple(f"user {label}" for label in self.train.users.labels[voters].tolist())
+        return ScoreTerms(names, np.zeros(0), weighted_rows(self.history, voters, weights, self.train.n_items))
+
     def _nearest_to(self, own: Ints) -> Sparse:
         """The k users most similar to someone with these items, each of value 1."""
         method, n_users = self.method, self.train.n_users
@@ -136,7 +155,7 @@ class UserKnn(Neighbours):
 
 
 @dataclass(frozen=True, eq=False)
-class ItemKnnModel(NeighbourModel):
+class ItemKnnModel(NeighbourModel, OwnItemTerms):
     """Votes by source: row j holds the items i that have j among their neighbours."""
 
     def score(self, users: Ints) -> Singles:
@@ -151,6 +170,19 @@ class ItemKnnModel(NeighbourModel):
         history = Sparse.of(np.array([0, len(own)]), own, np.ones(len(own)))
         scores: Singles = product_rows(np.zeros(1, np.int32), history, self.votes, self.train.n_items)[0]
         return scores
+
+    def weights_of(self, own: Ints) -> Floats:
+        """s_ij ^ power of the items i that have j among their neighbours."""
+        return weighted_rows(self.votes, own, np.ones(len(own)), self.train.n_items)
+
+
+def weighted_rows(table: Sparse, rows: Ints, weights: Floats, n_columns: int) -> Floats:
+    """Some rows of a sparse table, each times its weight: (rows, columns)."""
+    found: Floats = np.zeros((len(rows), n_columns))
+    for place, row in enumerate(rows.tolist()):
+        mine = slice(table.start[row], table.start[row + 1])
+        found[place, table.column[mine]] = weights[place] * table.value[mine]
+    return found
 
 
 @settings

@@ -121,7 +121,7 @@ class RatingFactors(Baseline):
         require_rows(train, self.name)
         ratings, server = Sparse.of_rows(train.by_user), server_secret(seed)
         tables, order = self._begin(train, seed), np.arange(train.n_users)
-        progress.begin(self.name, self.epochs)
+        progress.begin("epochs", self.epochs)
         for epoch in range(1, self.epochs + 1):
             permute(order, server, np.uint64(epoch), np.uint64(Purpose.SELECT), np.uint64(0))
             visit_users(order, ratings, tables, self.rates)

@@ -76,40 +76,67 @@ def table(
     Screen(no_color=not CONSOLE.color, width=wide, highlight=False).print(drawn)
 
 
-class _Bar:
-    """`core.progress.Progress`, drawn with the time left."""
+class ProgressBars:
+    """`core.progress.Progress` drawn, a task inside another below it: steps, time left, rate of bytes."""
 
     def __init__(self, bars: Bars) -> None:
-        self.bars = bars
-        self.task: Any = None
+        self.bars, self.tasks, self.latest = bars, list[Any](), 1
 
     def begin(self, task: str, total: int) -> None:
         """A new bar."""
-        self.task = self.bars.add_task(task, total=total)
+        self.tasks.append(self.bars.add_task(task, total=total, carried=0, rate=""))
 
     def advance(self, steps: int = 1) -> None:
         """Move it."""
-        if self.task is not None:
-            self.bars.advance(self.task, steps)
+        self.latest = steps
+        if self.tasks:
+            self.bars.advance(self.tasks[-1], steps)
+
+    def carried(self, length: int) -> None:
+        """Say how many bytes each of the latest steps took, and a second so far."""
+        if not self.tasks:
+            return
+        task = next(one for one in self.bars.tasks if one.id == self.tasks[-1])
+        carried = task.fields["carried"] + length
+        rate = f"{size(length / max(1, self.latest))} each, {size(carried / max(task.elapsed or 0, 1e-3))}/s"
+        self.bars.update(task.id, carried=carried, rate=rate)
 
     def end(self) -> None:
         """Take it away."""
-        if self.task is not None:
-            self.bars.remove_task(self.task)
-            self.task = None
+        if self.tasks:
+            self.bars.remove_task(self.tasks.pop())
+
+
+def size(length: float) -> str:
+    """Bytes for a person: 999 B, 1.2 kB, 34 MB."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if length < 999.5 or unit == "GB":
+            break
+        length /= 1000
+    return f"{length:,.0f} {unit}" if unit == "B" or length >= 9.95 else f"{length:.1f} {unit}"
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A progress bar on stderr while the block runs; silent when quiet or when nobody watches."""
+    """Progress bars on stderr while the block runs; silent when quiet or when nobody watches."""
     if CONSOLE.quiet or not sys.stderr.isatty():
         yield SILENT
         return
     from rich.console import Console as Screen
+
+    with drawn_bars(Screen(stderr=True, no_color=not CONSOLE.color)) as bars:
+        yield ProgressBars(bars)
+
+
+def drawn_bars(screen: Any) -> Bars:
+    """The columns of a bar: what, how far, of how many, time left, bytes; 80 characters hold them."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
+    from rich.table import Column
 
-    screen = Screen(stderr=True, no_color=not CONSOLE.color)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=screen, transient=True) as bars:
-        yield _Bar(bars)
+    what = TextColumn(
+        "{task.description}", table_column=Column(max_width=28, no_wrap=True, overflow="ellipsis")
+    )
+    rate = TextColumn("{task.fields[rate]}", table_column=Column(no_wrap=True))
+    columns = (what, BarColumn(8), MofNCompleteColumn(), TimeRemainingColumn(compact=True), rate)
+    return Bars(*columns, console=screen, transient=True)

@@ -96,10 +96,12 @@ def search(
     )
     folder, found = options.new_folder(out, data, "search", model), []
     with progress() as listener:
+        listener.begin("trials", trials if sampler == "tpe" else len(config.candidates()))
         for trial in search_run(
             config, folder, trials=trials, history=history, workers=workers, progress=listener
         ):
             found.append(trial)
+            listener.advance()
             say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
     _show(config, found, as_json)
     say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.core.arrays import Floats, Ints
 
@@ -17,6 +20,21 @@ class ScoreTerms:
     names: tuple[str, ...]  # (terms,) what a person reads
     gain: Floats  # (features,) how much each tells about what she chooses
     values: Floats  # (terms, items) what each adds to the score of every item; 0 where it says nothing
+    own: Ints | None = None  # (terms,) the own item each term is of; None: they are of something else
+
+    @staticmethod
+    def of_items(own: Ints, labels: NDArray[Any], values: Floats) -> ScoreTerms:
+        """What each own item adds to the scores; until somebody names them, they have their labels."""
+        return ScoreTerms(tuple(map(str, labels[own].tolist())), np.zeros(0), values, own)
+
+    @staticmethod
+    def of_popularity(counts: Floats) -> ScoreTerms:
+        """Of whom nothing is known: how often each item occurs is all there is to say."""
+        return ScoreTerms(("how many have it",), np.zeros(0), np.asarray(counts, np.float64)[None, :])
+
+    def named(self, name: Callable[[int], str]) -> ScoreTerms:
+        """The same with the names of the own items that terms are of."""
+        return self if self.own is None else replace(self, names=tuple(map(name, self.own.tolist())))
 
     @property
     def features(self) -> int:
@@ -32,11 +50,12 @@ class ScoreTerms:
         return total
 
     def of(self, item: int) -> Ints:
-        """The terms of one item, the most informative feature first, then what is not a feature."""
+        """The terms of one item, the most informative feature first, then the largest of what is none."""
         here = np.flatnonzero(self.values[:, item])
-        known = here[here < self.features]
+        known, other = here[here < self.features], here[here >= self.features]
         order = np.lexsort((known, -self.gain[known]))
-        return np.concatenate([known[order], here[here >= self.features]]).astype(np.int32)
+        largest = np.lexsort((other, -np.abs(self.values[other, item])))
+        return np.concatenate([known[order], other[largest]]).astype(np.int32)
 
     def drops(self, item: int, term: int, offered: Ints, k: int) -> bool:
         """Whether an item leaves the first k of what is on offer when a term is taken from every score.

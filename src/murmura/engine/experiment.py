@@ -267,11 +267,11 @@ def record_training(run: Run, model: Model) -> None:
 
 
 def record_reasons(run: Run, model: Model, catalogue: Catalogue) -> None:
-    """Write what the score of the first item of a few people is the sum of, where the model can say so."""
+    """Write what the score of the first item of a few people is the sum of, where that is features of items."""
     train, rows = model.train, []
     for user in np.flatnonzero(train.user_counts)[:EXPLAINED].tolist():
         terms = model.terms(user)
-        if terms is None:
+        if terms is None or not terms.features:
             return
         offered = np.setdiff1d(np.flatnonzero(model.candidates), train.by_user.of(user)).astype(np.int32)
         (first,) = model.recommend(np.array([user], np.int32), 1).item[0].tolist()

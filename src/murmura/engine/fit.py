@@ -55,12 +55,14 @@ def fit(
     if liars is not None:
         require_channel(plan)
     before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
-    progress.begin(f"{plan.algorithm.name}: rounds{_path(plan, runtime, kernel)}", itinerary.rounds)
+    progress.begin(f"rounds{_path(plan, runtime, kernel)}", itinerary.rounds)
     progress.advance(f.rounds)
     try:
         for rounds in itinerary.batches(f.rounds, checkpoint_every):
+            carried = f.tally.bytes_up + f.tally.bytes_down
             runtime.run(f, rounds)
             progress.advance(len(rounds))
+            progress.carried(f.tally.bytes_up + f.tally.bytes_down - carried)
             ended = itinerary.ends_epoch(f.rounds)
             if itinerary.line_per_round or ended:
                 lines.append(write_line(f.tally, plan.people, before, f.rounds, itinerary.epoch(f.rounds)))
@@ -98,4 +100,4 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
 def _path(plan: Plan, runtime: Runtime, kernel: Kernel | None) -> str:
     """Says so when a channel is what keeps a training from its compiled path."""
     slow = plan.chains and kernel is None and runtime.kernel_for(plan.algorithm) is not None
-    return " (plain loop: the compiled path does not know this channel)" if slow else ""
+    return " (plain loop)" if slow else ""

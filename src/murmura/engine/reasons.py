@@ -74,8 +74,8 @@ def item_vectors(model: Model) -> Floats:
     vectors = model.item_vectors
     if vectors is None:
         raise SettingError(
-            "--why needs a model with item vectors (federated, bpr-mf, mf, ials), but this one has none; "
-            "leave --why out."
+            "--why needs a model whose scores are sums (ease, item-knn, user-knn, kgflex) or which has item "
+            "vectors (federated, bpr-mf, mf, ials), but this one has neither; leave --why out."
         )
     return np.asarray(vectors, np.float64)
 

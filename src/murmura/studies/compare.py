@@ -11,7 +11,7 @@ from murmura.core.catalogue import Dataset
 from murmura.core.errors import said_of
 from murmura.core.locks import locked
 from murmura.core.method import Method
-from murmura.core.progress import SILENT, Progress
+from murmura.core.progress import SILENT, NamedProgress, Progress
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
 from murmura.engine.experiment import (
@@ -153,16 +153,19 @@ def run_entries(
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     record_rule(whole, plan.settings_source)
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
+    progress.begin("comparison", sum(len(plan.seeds_of(entry)) for entry in plan.entries))
     with whole.running():
         for entry, each in zip(plan.entries, ready):
-            runs = [
-                one_run(plan, entry, each, seed, folder, workers, progress) for seed in plan.seeds_of(entry)
-            ]
+            runs = []
+            for seed in plan.seeds_of(entry):
+                runs.append(one_run(plan, entry, each, seed, folder, workers, progress))
+                progress.advance()
             yield EntryMeans(
                 entry.label,
                 len(runs) if entry.seeds else plan.seeds,
                 plan.columns(mean([run.read("metrics.json") for run in runs])),
             )
+    progress.end()
 
 
 def checked_method(entry: ComparisonEntry, plan: Comparison, runtime: Runtime | None = None) -> Method:
@@ -188,9 +191,9 @@ def one_run(
     if run.status == "done":
         return run
     with run.running():
-        split = plan.opened(folder)
+        split, told = plan.opened(folder), NamedProgress(progress, entry.label)
         rules, at = plan.prepared.protocol, plan.cutoffs
-        outcome = experiment(ready, split, rules, seed, workers, progress, at, plan.metrics, run)
+        outcome = experiment(ready, split, rules, seed, workers, told, at, plan.metrics, run)
         run.write_json("data.json", plan.prepared.describe())
         run.write_json("environment.json", environment())
         run.write_json("seconds.json", outcome.seconds)

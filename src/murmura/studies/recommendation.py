@@ -123,7 +123,8 @@ def _lines(prepared: PreparedData, model: Model, person: Person, k: int, why: bo
         return _shown(prepared, lists, [])
     terms = person.terms(model)
     if terms is not None:
-        return _explained(_shown(prepared, lists, []), terms, _items(lists), model, own, k)
+        named = terms.named(prepared.catalogue.name)
+        return _explained(_shown(prepared, lists, []), named, _items(lists), model, own, k)
     return _shown(prepared, lists, reasons(item_vectors(model), own, _items(lists)))
 
 

@@ -42,7 +42,8 @@ class Fidelity:
 def fidelity_of(model: Model) -> tuple[Floats, Floats, Ints] | None:
     """(people, reasons) how often the first item leaves the list, and the first place; features shared by each.
 
-    People who share no feature with their first item are left out; None: the model's scores are no sums.
+    People who share no feature with their first item are left out; None: the model's scores are no sums
+    over features of items.
     """
     users = np.flatnonzero(model.train.user_counts).astype(np.int32)
     first = model.recommend(users, 1).item[:, 0]
@@ -54,7 +55,7 @@ def fidelity_of(model: Model) -> tuple[Floats, Floats, Ints] | None:
     )
     for user, item in zip(users.tolist(), first.tolist()):
         terms = model.terms(user)
-        if terms is None:
+        if terms is None or not terms.features:
             return None
         features = terms.of(item) if item >= 0 else np.empty(0, np.int32)
         features = features[features < terms.features]
