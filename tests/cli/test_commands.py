@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from murmura.cli.compare import best_value
 from tests.cli.processes import (
     MURMURA,
     PATIENCE,
@@ -35,14 +34,6 @@ def test_compare_prints_one_json_object_per_model(tmp_path: Path) -> None:
     assert all(line["seeds"] == 2 for line in lines)
     assert lines[1]["P@10"] > lines[0]["P@10"]
     assert "run folder: runs/" in done.stderr
-
-
-def test_the_best_of_a_metric_is_the_lowest_where_lower_is_better() -> None:
-    found = {
-        key: best_value(key, [0.25, 0.5]) for key in ("nDCG@10", "ACLT@1", "PopREO@1", "PopRSP@10", "Gini@10")
-    }
-    assert found == {"nDCG@10": 0.5, "ACLT@1": 0.5, "PopREO@1": 0.25, "PopRSP@10": 0.25, "Gini@10": 0.25}
-    assert best_value("nDCG@10", []) is None
 
 
 def test_the_metrics_of_bias_at_two_cutoffs(tmp_path: Path) -> None:

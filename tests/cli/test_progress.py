@@ -76,8 +76,15 @@ def test_a_task_inside_another_has_a_line_of_its_own_on_80_columns() -> None:
 @pytest.mark.parametrize(
     ("length", "said"),
     [
-        *((0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (9949, "9.9 kB"), (9950, "10 kB"), (999_499, "999 kB")),
-        *((999_500, "1.0 MB"), (34_400_000, "34 MB"), (1_200_000_000, "1.2 GB"), (5e12, "5,000 GB")),
+        *(
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (99_949, "99.9 kB"),
+            (99_950, "100 kB"),
+            (999_499, "999 kB"),
+        ),
+        *((999_500, "1.0 MB"), (34_400_000, "34.4 MB"), (1_200_000_000, "1.2 GB"), (5e12, "5,000 GB")),
     ],
 )
 def test_bytes_are_said_in_the_unit_a_person_reads(length: float, said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from murmura.core.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
+    from rich.table import Table
+
+WIDTH = 160  # of a table that goes into a file or a pipe; COLUMNS says otherwise
 
 
 @dataclass
@@ -59,21 +63,45 @@ def table(
 ) -> None:
     """A table on stdout: the first column is text, the others are numbers unless they are `text` as well.
 
-    `text` says so of all columns, or of those it names; the note stands below.
+    `text` says so of all columns, or of those it names; the note stands below. Where numbers need more than the
+    width there is, their columns go on in a second part below, under the same first column.
     """
-    from rich import box
     from rich.console import Console as Screen
+
+    wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or WIDTH)
+    screen = Screen(no_color=not CONSOLE.color, width=wide, highlight=False)
+    words = set(columns if text is True else text or ()) | set(columns[:1])
+    parts = [range(len(columns))] if text is True else _parts(columns, rows, screen.width)
+    for place, part in enumerate(parts):
+        shown = [[row[at] for at in part] for row in rows]
+        screen.print(_drawn([columns[at] for at in part], shown, words, "" if place else title))
+    if note:
+        screen.print(note, markup=False)
+
+
+def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Sequence[int]]:
+    """Which columns stand side by side: as many as the width holds, the first one in every part."""
+    from rich.text import Text
+
+    each = [max(Text.from_markup(cell).cell_len for cell in column) + 3 for column in zip(columns, *rows)]
+    parts: list[list[int]] = [[0]]
+    for at in range(1, len(columns)):
+        if len(parts[-1]) > 1 and sum(each[one] for one in parts[-1]) + each[at] > width:
+            parts.append([0])
+        parts[-1].append(at)
+    return [*parts]
+
+
+def _drawn(heads: Sequence[str], rows: Sequence[Sequence[str]], words: set[str], title: str) -> Table:
+    from rich import box
     from rich.table import Table
 
-    drawn = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    drawn.caption, drawn.caption_justify, drawn.caption_style = note or None, "left", ""
-    words = set(columns if text is True else text or ()) | set(columns[:1])
-    for place, column in enumerate(columns):
+    drawn = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for place, column in enumerate(heads):
         drawn.add_column(column, justify="left" if column in words else "right", no_wrap=place == 0)
     for row in rows:
         drawn.add_row(*row)
-    wide = None if sys.stdout.isatty() else 160
-    Screen(no_color=not CONSOLE.color, width=wide, highlight=False).print(drawn)
+    return drawn
 
 
 class ProgressBars:
@@ -108,12 +136,12 @@ class ProgressBars:
 
 
 def size(length: float) -> str:
-    """Bytes for a person: 999 B, 1.2 kB, 34 MB."""
+    """Bytes for a person: 999 B, 1.2 kB, 34.4 MB."""
     for unit in ("B", "kB", "MB", "GB"):
         if length < 999.5 or unit == "GB":
             break
         length /= 1000
-    return f"{length:,.0f} {unit}" if unit == "B" or length >= 9.95 else f"{length:.1f} {unit}"
+    return f"{length:,.0f} {unit}" if unit == "B" or length >= 99.95 else f"{length:.1f} {unit}"
 
 
 @contextmanager

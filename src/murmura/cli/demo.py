@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmura.cli import compare, options
+from murmura.cli import compare, comparison_table, options
 from murmura.cli.console import say
 
 DATA = "ml-latest-small-2016"
@@ -28,7 +28,8 @@ def demo(out: options.Out = None, workers: options.Workers = 2) -> None:
 
     folder = options.new_folder(out, "demo")
     chosen = plan(load(DATA), "default", models(), source={"name": DATA})
-    compare.show(chosen, compare.run(chosen, folder, workers))
+    compare.run(chosen, folder, workers)
+    comparison_table.show(chosen, folder)
     page = build(folder)
     say(f"report: {page}")
 

@@ -108,10 +108,13 @@ def search(
 
 
 def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
-    """The winner as JSON, or all trials as a table, best first."""
+    """The winner as JSON, or all trials as a table, best first; whether it is on the edge of what was tried."""
     from murmura.runs.trials import best, ranked
+    from murmura.studies.search.grid_edges import edge_sentence, edges
 
     model, metric, winner = config.search, config.metric, best(found, config.metric)
+    if edge := edge_sentence(edges(model, winner.settings, config.space)):
+        say(edge)
     if as_json:
         typer.echo(json.dumps({"model": model, "settings": winner.settings, metric: winner.value}))
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class ComparisonEntry:
     seeds: int | None = None  # where it is run with fewer than the others
     by_rule: bool = False  # whether settings that nobody gave are those of the rule from sizes
     few: bool = False  # whether its sums are of fewer people than a real federation asks for by default
+    own: Mapping[str, Any] = field(default_factory=dict)  # of the settings, those that were given
+    usual: Mapping[str, Any] = field(default_factory=dict)  # and those kept for the data, or of the rule
 
 
 @dataclass(frozen=True)
@@ -230,9 +232,12 @@ def plan(
     for label, (name, own) in named.items():
         usual, ruled = usual_settings(name, prepared, own)
         fewer = few_people(name, {**usual, **own}, prepared.split.train)
-        whole = whole_settings(name, {**usual, **fewer, **own})
-        by_rule = ruled and bool(usual.keys() - own.keys())
-        entries.append(ComparisonEntry(label, name, whole, by_rule=by_rule, few=bool(fewer)))
+        whole, left = (
+            whole_settings(name, {**usual, **fewer, **own}),
+            {k: v for k, v in usual.items() if k not in own},
+        )
+        by_rule = ruled and bool(left)
+        entries.append(ComparisonEntry(label, name, whole, None, by_rule, bool(fewer), own, left))
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),

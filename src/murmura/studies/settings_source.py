@@ -1,15 +1,18 @@
-"""Where the settings of a comparison came from, where nobody gave or searched them: the rule from sizes."""
+"""Where the settings of a comparison came from: kept for the data, or where none are, the rule from sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from murmura.core.channel import ChannelSettings
 from murmura.engine.run import Run
 from murmura.runs.comparison import RULE
 from murmura.studies.size_rule import Sizes
+
+if TYPE_CHECKING:
+    from murmura.studies.compare import Comparison
 
 
 def source_of_settings(ruled: Sequence[str], few: Sequence[str], sizes: Sizes) -> dict[str, Any]:
@@ -52,3 +55,16 @@ def _ruled(found: dict[str, Any]) -> str:
         f"Settings by rule from sizes ({counts}): {', '.join(labels)}. None are kept for this data; "
         "they were not chosen on it, and murmura search may find better ones."
     )
+
+
+def left_in_place(plan: Comparison) -> list[str]:
+    """A line for each model of which some settings were given: which tuned ones stay beside them."""
+    told = []
+    for entry in plan.entries:
+        if entry.own and entry.usual:
+            given, stay = (
+                ", ".join(f"{key}={value}" for key, value in some.items()) for some in (entry.own, entry.usual)
+            )
+            source = "given by the rule from sizes" if entry.by_rule else "tuned for this data"
+            told.append(f"{entry.label}: {given} is yours; {stay} stay as {source}. -S changes them too.")
+    return told

@@ -121,10 +121,12 @@ def _result(results: Results, line: ModelSummary | None, key: str) -> TableCell:
         return number_cell(estimate.mean if estimate else None, decimals)
     best = results.best(key)
     is_best = best is not None and badness(key, estimate.mean) == badness(key, best)
-    return estimate_cell(estimate, decimals, _mark(results, line, key), is_best and len(results.lines) > 1)
+    return estimate_cell(estimate, decimals, marks(results, line, key), is_best and len(results.lines) > 1)
 
 
-def _mark(results: Results, line: ModelSummary, key: str) -> str:
+def marks(results: Results, line: ModelSummary, key: str) -> str:
+    """Below MostPop, worse than the best, better or worse than the best centralised one: a sign of each."""
+
     def sure(tests: Iterable[PairedDifference]) -> PairedDifference | None:
         return next((t for t in tests if (t.label, t.metric) == (line.label, key) and t.sure), None)
 
