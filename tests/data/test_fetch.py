@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 
 from murmura.core.errors import DataError
+from murmura.core.progress import SilentProgress
 from murmura.data.sources.fetch import fetch
 from murmura.data.sources.movielens import ML_1M, read_1m
 from murmura.data.sources.source import Source, SourceFile, side
@@ -71,7 +72,7 @@ def source(address: str | None, *files: SourceFile, archive: str | None = None) 
     )  # fmt: skip
 
 
-class Heard:
+class Heard(SilentProgress):
     """A progress listener that remembers."""
 
     def __init__(self) -> None:
@@ -82,9 +83,6 @@ class Heard:
 
     def advance(self, steps: int = 1) -> None:
         self.done += steps
-
-    def end(self) -> None:
-        pass
 
 
 def names(folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ from murmura.cli import options
 from murmura.cli.clusters import cluster_at
 from murmura.cli.comparison_table import show
 from murmura.cli.console import progress, say, tell
+from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Dataset
@@ -44,6 +45,7 @@ def compare(
     cluster: options.Cluster = "",
     cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
+    log: options.Log = "",
     as_json: options.Json = False,
 ) -> None:
     """Compare models on one data set. Never searches: without -S it takes documented settings.
@@ -55,8 +57,9 @@ def compare(
     from murmura.studies.compare import plan as planned
     from murmura.studies.order import order_users, parse_orders
     from murmura.studies.settings_source import left_in_place
+    from murmura.tracking import tracker
 
-    orders = parse_orders(order)
+    orders, told = parse_orders(order), tracker(log)
     if config is not None:
         plan_of, protocol, chosen, workers = _from_file(config, settings, reading)
     else:
@@ -83,6 +86,7 @@ def compare(
         hidden = run(days, folder / BESIDE, workers, as_json, carried) if days else []
     if not as_json:
         show(plan, folder, hidden)
+    tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura report {folder})")
 
 

@@ -30,11 +30,12 @@ def show(plan: Comparison, folder: Path, hidden: Sequence[EntryMeans] = ()) -> N
     """
     from murmura.core.method import EVERYTHING
     from murmura.evaluation.registry import is_summary
-    from murmura.report.result_folder import printable, read_folder
     from murmura.report.summary import summarise
+    from murmura.runs.comparison import read_runs
+    from murmura.runs.parts import printable
     from murmura.studies.methods import method
 
-    results = summarise(read_folder(folder))
+    results = summarise(read_runs(folder))
     keys = [key for key in (*results.metrics, *results.costs) if is_summary(key)]
     digits = {key: _decimals(plan, results, key) for key in keys}
     reads = {printable(e.label): method(e.model, e.settings).server_reads for e in plan.entries}

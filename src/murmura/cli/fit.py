@@ -10,6 +10,7 @@ import typer
 from murmura.cli import options
 from murmura.cli.clusters import cluster_at
 from murmura.cli.console import progress, say
+from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
     from murmura.studies.config import FitConfig
@@ -36,6 +37,7 @@ def fit(
     cluster: options.Cluster = "",
     cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
+    log: options.Log = "",
 ) -> None:
     """Fit one model and write its run folder: model and recommendations. The test part stays closed.
 
@@ -44,7 +46,9 @@ def fit(
     from murmura.core.settings import changed
     from murmura.studies.config import FitConfig, load_config
     from murmura.studies.single_run import fit_run
+    from murmura.tracking import tracker
 
+    told = tracker(log)
     if config is not None:
         read = load_config(config)
         read = changed(read, data=changed(read.data, **reading))
@@ -62,6 +66,7 @@ def fit(
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
     with cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
         fit_run(read, folder, listener, checkpoint_every, carried)
+    tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder})")
 
 

@@ -132,6 +132,9 @@ ClusterTls = Annotated[
     typer.Option("--cluster-tls", metavar="FOLDER", help="ca.pem, cert.pem and key.pem for a tls:// cluster."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object per line on stdout.")]
+Log = Annotated[
+    str, typer.Option("--log", metavar="mlflow:URI", help="Tell an MLflow server or database, too.")
+]
 Csv = Annotated[bool, typer.Option("--csv", help="The table as CSV on stdout.")]
 Out = Annotated[Path | None, typer.Option("--out", help="The run folder; default runs/<time>-<what>.")]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="A YAML file; flags given here come on top.")]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from murmura.cli.console import say
+from murmura.core.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from murmura.tracking.mlflow_tracker import MlflowTracker
 
 
 def report(
@@ -27,3 +31,18 @@ def report(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+
+
+def tell_tracker(told: MlflowTracker | None, folder: Path) -> None:
+    """What --log asks for at the end: what the folder holds, and its report where that can be drawn."""
+    if told is None:
+        return
+    from murmura.report import build
+
+    page: Path | None = None
+    try:
+        page = build(folder)
+    except MissingExtraError as error:
+        say(f"no report: {error}")
+    told.tell(folder, page)
+    say(f"told mlflow:{told.uri}")

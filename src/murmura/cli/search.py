@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import progress, say, table
+from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def search(
     reading: options.Reading = {},  # noqa: B006
     workers: Processes = 1,
     out: options.Out = None,
+    log: options.Log = "",
     as_json: options.Json = False,
 ) -> None:
     """Choose settings: fitted on training minus validation, scored on validation. The test part stays closed.
@@ -82,7 +84,9 @@ def search(
         )
     from murmura.studies.config import DataConfig
     from murmura.studies.search.search_folder import SearchConfig, search_run
+    from murmura.tracking import tracker
 
+    told = tracker(log)
     config = SearchConfig(
         data=DataConfig(name=data, dir=str(data_dir) if data_dir else None, **reading),
         protocol=options.one_order(options.changed_protocol(protocol, split, candidates), order),
@@ -104,6 +108,7 @@ def search(
             listener.advance()
             say(f"{metric} {trial.value:.5f} in {trial.seconds:.1f} s with {json.dumps(trial.settings)}")
     _show(config, found, as_json)
+    tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder} opens the test part; murmura report {folder})")
 
 

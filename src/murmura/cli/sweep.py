@@ -12,6 +12,7 @@ from murmura.cli import options
 from murmura.cli.analyse import page, show, swept
 from murmura.cli.compare import collect, load_data
 from murmura.cli.console import say
+from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def sweep(
     reading: options.Reading = {},  # noqa: B006
     workers: options.Workers = 1,
     out: options.Out = None,
+    log: options.Log = "",
     as_json: options.Json = False,
 ) -> None:
     """Sweep a setting: a comparison of every model with every value, and its report with the curves.
@@ -53,7 +55,9 @@ def sweep(
     model's name sets it for every swept model.
     """
     from murmura.studies.sweep import plan_sweep
+    from murmura.tracking import tracker
 
+    told = tracker(log)
     swept = options.parse_models(models)
     others = options.parse_models(beside) if beside.strip() else {}
     for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
@@ -69,6 +73,7 @@ def sweep(
     _run(plan, what, folder, workers, as_json)
     say(f"run folder: {folder}")
     page(folder)
+    tell_tracker(told, folder)
 
 
 def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:

@@ -28,7 +28,7 @@ class ScoreTerms:
         return ScoreTerms(tuple(map(str, labels[own].tolist())), np.zeros(0), values, own)
 
     @staticmethod
-    def of_popularity(counts: Floats) -> ScoreTerms:
+    def of_popularity(counts: NDArray[Any]) -> ScoreTerms:
         """Of whom nothing is known: how often each item occurs is all there is to say."""
         return ScoreTerms(("how many have it",), np.zeros(0), np.asarray(counts, np.float64)[None, :])
 
