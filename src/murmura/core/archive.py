@@ -33,7 +33,7 @@ def write_archive(
         archive.writestr(zipfile.ZipInfo("meta.json", _LONG_AGO), text)
         for name in sorted(arrays):
             with archive.open(zipfile.ZipInfo(f"{name}.npy", _LONG_AGO), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+                np.lib.format.write_array(member, np.asarray(arrays[name], order="C"), allow_pickle=False)
 
 
 def read_archive(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
