@@ -87,16 +87,16 @@ class Baseline(Method):
             )
 
     def save(self, path: Path, model: Model) -> None:
-        """Keep a fitted model as one file, complete or not at all."""
+        """Keep a fitted model as one file, complete or not at all; its training part stays with the data."""
         from murmura.baselines.persistence import save_model
 
-        save_model(path, self, model)
+        save_model(path, self, model, rows=False)
 
     def load(self, path: Path, train: Interactions) -> Model:
         """The model a file keeps, with the training part it was fitted on."""
         from murmura.baselines.persistence import load_model
 
-        return load_model(path)[1]
+        return load_model(path, train)[1]
 
 
 def popularity(train: Interactions) -> Singles:

@@ -19,33 +19,37 @@ FORMAT, VERSION = "murmura-model", 2
 _COLUMNS = ("user", "item", "value", "time")
 
 
-def save_model(path: Path | str, method: Baseline, model: Model) -> None:
-    """Write the method, its settings, the training part and what was learned; whole, or not at all."""
+def save_model(path: Path | str, method: Baseline, model: Model, *, rows: bool = True) -> None:
+    """Write the method, its settings, the training part and what was learned; whole, or not at all.
+
+    Without `rows` the training part is left out: whoever loads it has it.
+    """
     train = model.train
     header = {"format": FORMAT, "version": VERSION, "model": method.name, "settings": as_dict(method)}
-    rows = {name: column for name in _COLUMNS if (column := getattr(train, name)) is not None}
-    arrays: Arrays = prefixed(train=rows, model=model.arrays())
-    named = {"users": train.users.labels, "items": train.items.labels}
-    write_archive(Path(path), {**named, **arrays}, header, DataError)
+    arrays: Arrays = prefixed(model=model.arrays())
+    if rows:
+        columns = {name: column for name in _COLUMNS if (column := getattr(train, name)) is not None}
+        arrays |= prefixed(train=columns) | {"users": train.users.labels, "items": train.items.labels}
+    write_archive(Path(path), arrays, header, DataError)
 
 
-def load_model(path: Path | str) -> tuple[Baseline, Model]:
-    """The method with its settings, and the fitted model, as they were saved."""
+def load_model(path: Path | str, train: Interactions | None = None) -> tuple[Baseline, Model]:
+    """The method with its settings, and the fitted model, as they were saved; `train` where it was left out."""
     header, arrays = _read(Path(path))
     try:
         method = from_dict(baseline(header["model"]), header["settings"])
-        rows = group(arrays, "train")
-        train = Interactions(
-            Vocabulary(arrays["users"]),
-            Vocabulary(arrays["items"]),
-            rows["user"],
-            rows["item"],
-            rows["value"],
-            rows.get("time"),
-        )
+        if train is None:
+            train = _training_part(arrays)
         return method, method.model.restore(train, group(arrays, "model"), method)
     except (MurmuraError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is not a usable model: {error}; fit and save it again.") from None
+
+
+def _training_part(arrays: Arrays) -> Interactions:
+    if "users" not in arrays:
+        raise DataError("it was saved without its training part, which its run folder finds")
+    users, items, rows = Vocabulary(arrays["users"]), Vocabulary(arrays["items"]), group(arrays, "train")
+    return Interactions(users, items, rows["user"], rows["item"], rows["value"], rows.get("time"))
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from murmura.cli import options
 from murmura.cli.clusters import cluster_at
 from murmura.cli.comparison_table import show
-from murmura.cli.console import progress, say, tell
+from murmura.cli.console import progress, say, size, tell
 from murmura.cli.report import tell_tracker
 
 if TYPE_CHECKING:
@@ -45,6 +46,12 @@ def compare(
     cluster: options.Cluster = "",
     cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
+    keep: Annotated[
+        Literal["all", "best", "none"],
+        typer.Option(
+            "--keep", help="Fitted models: of every one, the best centralised and federated, of none."
+        ),
+    ] = "all",
     log: options.Log = "",
     as_json: options.Json = False,
 ) -> None:
@@ -55,6 +62,7 @@ def compare(
     from murmura.engine.protocol_text import with_order
     from murmura.runs.comparison import BESIDE
     from murmura.studies.compare import plan as planned
+    from murmura.studies.kept_models import kept
     from murmura.studies.order import order_users, parse_orders
     from murmura.studies.settings_source import left_in_place
     from murmura.tracking import tracker
@@ -67,6 +75,7 @@ def compare(
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
         source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
+        source |= {"dir": str(data_dir)} if data_dir else {}
         more: dict[str, Any] = {"metrics": named} if (named := options.parse_metrics(metrics)) else {}
         plan_of = partial(
             planned, load_data(source, data_dir),
@@ -82,11 +91,14 @@ def compare(
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     with cluster_at(cluster, cluster_tls, folder) as carried:
-        run(plan, folder, workers, as_json, carried)
+        run(replace(plan, keep=keep), folder, workers, as_json, carried)
         hidden = run(days, folder / BESIDE, workers, as_json, carried) if days else []
     if not as_json:
         show(plan, folder, hidden)
     tell_tracker(told, folder)
+    count, length = kept(folder)
+    if count:
+        say(f"kept {count} fitted models, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
     say(f"run folder: {folder}   (murmura report {folder})")
 
 

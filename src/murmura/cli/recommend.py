@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import say, table
+from murmura.cli.console import progress, say, table
 from murmura.core.errors import SettingError
 
 
 def recommend(
-    run: Annotated[Path, typer.Argument(help="A folder `murmura fit` wrote.")],
+    run: Annotated[Path, typer.Argument(help="A folder fit, compare, sweep, search or reproduce wrote.")],
+    model: Annotated[str, typer.Option("--model", help="Which of its models, by its label in the table.")] = "",
     user: Annotated[str, typer.Option("--user", help="A person the model was trained with, by own id.")] = "",
     likes: Annotated[
         str, typer.Option("--likes", metavar="ID,ID", help="Or someone unknown: the items she likes.")
@@ -35,7 +36,10 @@ def recommend(
     data_dir: options.DataDir = None,
     as_json: options.Json = False,
 ) -> None:
-    """Recommend to one person: nothing about her leaves this machine."""
+    """Recommend to one person: nothing about her leaves this machine.
+
+    A model that the folder does not keep is fitted again, which gives the same.
+    """
     from murmura.studies.recommendation import recommend_one
 
     if bool(likes) == bool(user or history):
@@ -44,7 +48,8 @@ def recommend(
             "--user ID to say whose rows of the file."
         )
     liked = [one.strip() for one in likes.split(",") if one.strip()]
-    lines, person = recommend_one(run, user, liked, k, why, data_dir, history)
+    with progress() as listener:
+        lines, person = recommend_one(run, user, liked, k, why, data_dir, history, model, listener)
     if person.foreign:
         say(f"{person.foreign} rows are of items the model does not know, and count for nothing")
     if as_json:

@@ -15,7 +15,9 @@ from murmura.core.arrays import Bools, Floats, Ids, Ints, Longs
 from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
 from murmura.core.samples import SampleTable
+from murmura.core.spelling import did_you_mean
 
+MEANT = 10_000  # ids among which a mistyped one is looked for
 Attributes = Mapping[str, Floats]  # name -> (users,) in [0, 1]
 
 
@@ -54,7 +56,9 @@ class Vocabulary:
         codes = self.find(wanted)
         if (codes < 0).any():
             missing = wanted[int(np.argmax(codes < 0))]
-            raise DataError(f"{what} {missing!r} is not among the {len(self)} known ones; check its spelling.")
+            some = map(str, self.labels[:MEANT].tolist())
+            hint = did_you_mean(str(missing), some, "check its spelling.", like=0.8)
+            raise DataError(f"{what} {missing!r} is not among the {len(self)} known ones; {hint}")
         return codes
 
     @staticmethod

@@ -4,6 +4,7 @@ runs/<id>/
   config.yaml           the whole configuration
   environment.json      versions, machine, seed, when, how long
   data.json             counts and the fingerprint of the data and of its cut
+  place.json            where files named in config.yaml were looked for on this machine; no report shows it
   rounds.csv            one line per epoch or round: loss, bytes, participants, time (methods that have them)
   metrics.json          the metrics on the held-out part
   per_user.csv          the same per user, own ids
@@ -46,6 +47,8 @@ from murmura.core.locks import is_empty
 from murmura.core.version import __version__
 
 PARTS = ("numpy", "scipy", "numba", "polars", "pydantic")
+MODEL = "model.npz"
+FILES = ("name", "features", "mapping", "labels", "attributes", "item_names")  # of data, what may be a file
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Run:
                 f"{path} must be a new or empty folder, but something else is there; choose another --out."
             )
         path.mkdir(parents=True, exist_ok=True)
+        run.write_json("place.json", _places())
         run.write("config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
         return run
 
@@ -113,6 +117,22 @@ class Run:
             self.mark("interrupted" if stopped else "failed", error=str(error))
             raise
         self.mark(then)
+
+    @property
+    def places(self) -> dict[str, Path]:
+        """Where it was started (`folder`), and where data sets were (`data`), as far as the folder says so."""
+        told = self.read("place.json") if self.has("place.json") else {}
+        found = told.items() if isinstance(told, dict) else ()
+        return {str(key): Path(value) for key, value in found if isinstance(value, str)}
+
+    def write_data(self, about: dict[str, Any]) -> None:
+        """Keep counts and fingerprints of the data; refuses to go on with other data than it began with."""
+        if self.has("data.json") and self.read("data.json").get("fingerprint") != about.get("fingerprint"):
+            raise RunError(
+                f"{self.path} must go on with the data it began with, but their fingerprint differs; give the "
+                "same data, or choose another --out."
+            )
+        self.write_json("data.json", about)
 
     def has(self, name: str) -> bool:
         """Whether a part is there."""
@@ -161,7 +181,16 @@ def _identity(config: dict[str, Any]) -> dict[str, Any]:
     data = config.get("data")
     if not isinstance(data, dict):
         return config
-    return {**config, "data": {key: value for key, value in data.items() if key != "dir"}}
+    named = {key: Path(data[key]).name for key in FILES if isinstance(data.get(key), str)}
+    return {**config, "data": {key: value for key, value in {**data, **named}.items() if key != "dir"}}
+
+
+def _places() -> dict[str, str]:
+    """Where this process looks for files and data sets."""
+    from murmura.data.sources.registry import data_folder
+
+    data = data_folder(None)
+    return {"folder": str(Path.cwd()), **({} if data is None else {"data": str(data.resolve())})}
 
 
 def now() -> str:

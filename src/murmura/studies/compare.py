@@ -24,10 +24,11 @@ from murmura.engine.experiment import (
 )
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
-from murmura.engine.run import Run, environment
+from murmura.engine.run import MODEL, Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.runs.comparison import run_name
 from murmura.runs.sweep import mean
+from murmura.studies.kept_models import Keep, drop_worse
 from murmura.studies.methods import (
     TWINS,
     carried_by,
@@ -82,6 +83,7 @@ class Comparison:
     cutoffs: tuple[int, ...] = (10,)
     metrics: tuple[str, ...] = DEFAULT_METRICS
     source: dict[str, Any]  # how the data was named: what `reproduce` needs
+    keep: Keep = "none"  # which fitted models stay in the folder
 
     def config(self, entries: tuple[ComparisonEntry, ...], seeds: int, seed: int) -> dict[str, Any]:
         """The configuration of the whole, or of one run of it, as kept in its folder."""
@@ -150,7 +152,7 @@ def run_entries(
     """What `compare` does, for whoever holds the folder's lock."""
     ready = [checked_method(entry, plan, runtime) for entry in plan.entries]  # refused before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
-    whole.write_json("data.json", plan.prepared.describe())
+    whole.write_data(plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     record_rule(whole, plan.settings_source)
@@ -162,6 +164,8 @@ def run_entries(
             for seed in plan.seeds_of(entry):
                 runs.append(one_run(plan, entry, each, seed, folder, workers, progress))
                 progress.advance()
+            if plan.keep == "best":
+                drop_worse(plan, folder)
             yield EntryMeans(
                 entry.label,
                 len(runs) if entry.seeds else plan.seeds,
@@ -196,13 +200,15 @@ def one_run(
         split, told = plan.opened(folder), NamedProgress(progress, entry.label)
         rules, at = plan.prepared.protocol, plan.cutoffs
         outcome = experiment(ready, split, rules, seed, workers, told, at, plan.metrics, run)
-        run.write_json("data.json", plan.prepared.describe())
+        run.write_data(plan.prepared.describe())
         run.write_json("environment.json", environment())
         run.write_json("seconds.json", outcome.seconds)
         record_training(run, outcome.model)
         record_reasons(run, outcome.model, plan.prepared.catalogue)
         record_lists(run, outcome.lists, split)
         record_outcome(run, outcome, split)
+        if plan.keep != "none" and seed == plan.seed:
+            ready.save(run.path / MODEL, outcome.model)
     return run
 
 

@@ -16,10 +16,11 @@ from murmura.core.errors import RunError, SettingError
 from murmura.core.setting_meanings import meanings
 from murmura.core.settings import UNKNOWN, as_dict, changed, field_names, from_dict, problem, settings, unknown
 from murmura.data.reading import READING_KEYS, Reading, given_only
-from murmura.data.sources.registry import read_data
+from murmura.data.sources.registry import data_folder, read_data
+from murmura.data.tables.interactions_file import looks_like_a_file
 from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
 from murmura.engine.protocol_text import with_changes
-from murmura.engine.run import Run
+from murmura.engine.run import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.methods import method, method_class, name_and_settings
 
@@ -128,6 +129,29 @@ def named_data(config: dict[str, Any]) -> DataConfig:
     return DataConfig(name=str(data.get("name")), **about)
 
 
+def located(run: Run, data_dir: Path | None = None) -> DataConfig:
+    """The data a folder names, found from any directory: its files in `data_dir`, where they were, or here.
+
+    Data sets known by name are in `data_dir`, else in MURMURA_DATA, else where they were.
+    """
+    data, places = named_data(run.config), run.places
+    begun = places.get("folder", Path())
+    found: dict[str, Any] = {}
+    for key, value in ((key, getattr(data, key, None)) for key in FILES):
+        if value is None or (key == "name" and not looks_like_a_file(value)):
+            continue
+        tried = [*([data_dir / Path(value).name] if data_dir else []), begun / value, Path(value)]
+        found[key] = next((str(path) for path in tried if path.exists()), None)
+        if found[key] is None:
+            raise RunError(
+                f"the data of {run.path} must be found again, but {value} is not in {begun.resolve()}; give "
+                "the folder that holds it with --data-dir."
+            )
+    usual = data_folder(None) or places.get("data")
+    where = data_dir or (begun / data.dir if data.dir else usual)
+    return changed(data, **found, dir=None if where is None else str(where))
+
+
 def data_of(run: Run, data_dir: Path | None = None) -> PreparedData:
     """The data of a run folder made ready; refuses others than those it was made from."""
     config = run.config
@@ -136,7 +160,7 @@ def data_of(run: Run, data_dir: Path | None = None) -> PreparedData:
             f"{run.path} must be a run that has begun, but has no data.json or names no data; run it again "
             "with this --out."
         )
-    prepared = named_data(config).prepare(config.get("protocol", "default"), data_dir)
+    prepared = located(run, data_dir).prepare(config.get("protocol", "default"))
     refuse_other_data(prepared, run)
     return prepared
 

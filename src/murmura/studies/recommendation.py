@@ -12,13 +12,14 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import DataError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
+from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.score_terms import ScoreTerms
 from murmura.data.sources.registry import one_person
 from murmura.data.splits.day_order import begin_of_day
 from murmura.engine.protocol import PreparedData
 from murmura.engine.reasons import Reason, TermReason, item_vectors, reasons, sentence, term_reasons
-from murmura.studies.single_run import open_run
+from murmura.studies.kept_models import open_model
 
 
 @dataclass(frozen=True)
@@ -104,9 +105,14 @@ def recommend_one(
     why: bool,
     data_dir: Path | None = None,
     history: str = "",
+    label: str = "",
+    progress: Progress = SILENT,
 ) -> tuple[list[Recommendation], Person]:
-    """The k best items of a known user, of someone unknown who likes some items, or of a file's one person."""
-    prepared, model = open_run(folder, data_dir)
+    """The k best items of a known user, of someone unknown who likes some items, or of a file's one person.
+
+    `label` says which model of a folder of several.
+    """
+    prepared, model = open_model(folder, label, data_dir, progress)
     if prepared.protocol.classifies:
         raise SettingError(f"the run must be of a method that ranks items, but {folder} classifies samples.")
     train = prepared.split.train

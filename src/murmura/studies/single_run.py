@@ -17,13 +17,13 @@ from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.experiment import record_lists, record_outcome, record_reasons, record_training, score
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData
-from murmura.engine.run import Run, environment
+from murmura.engine.run import MODEL, Run, environment
 from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.config import FitConfig, check_config, refuse_other_data
+from murmura.studies.config import DataConfig, FitConfig, check_config
+from murmura.studies.kept_models import open_model
 from murmura.studies.methods import carried_by, few_people, kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
 
-MODEL = "model.npz"
 LISTED = 100  # items kept per user, enough for every usual cut-off
 
 
@@ -51,7 +51,7 @@ def fit_run(
             return run
         with run.running(then="fitted"):
             run.write_json("environment.json", environment())
-            run.write_json("data.json", prepared.describe())
+            run.write_data(prepared.describe())
             record_order(run, [name] if ready.uses_order else [], prepared.protocol.order)
             model = ready.fit_resumably(prepared.split.train, config.seed, progress, run.path, checkpoint_every)
             record_lists(run, _lists(model, prepared, config.workers), prepared.split)
@@ -76,7 +76,11 @@ def evaluate_run(
 ) -> dict[str, Any]:
     """Score a fitted run on the test part and keep the result."""
     run, config = Run.open(folder), read_config(folder)
-    prepared, model = open_run(folder, data_dir)
+    if not run.has(MODEL):
+        raise RunError(
+            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
+        )
+    prepared, model = open_model(folder, data_dir=data_dir)
     wanted = chosen_metrics(metrics or config.metrics, prepared.protocol.scores)
     with locked(folder):
         split = prepared.open(run, {"model": config.model})
@@ -86,19 +90,6 @@ def evaluate_run(
         run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values
-
-
-def open_run(folder: Path, data_dir: Path | None = None) -> tuple[PreparedData, Model]:
-    """The model a run keeps, with the data it was fitted on; refuses data of another fingerprint."""
-    run, config = Run.open(folder), read_config(folder)
-    if not run.has(MODEL):
-        raise RunError(
-            f"{folder} must hold a fitted model, but has none; run `murmura fit --out {folder}` to its end."
-        )
-    prepared, settings = prepare_run(config, data_dir)
-    refuse_other_data(prepared, run)
-    ready = method(str(config.model["name"]), settings)
-    return prepared, ready.load(run.path / MODEL, prepared.split.train)
 
 
 def read_config(folder: Path) -> FitConfig:
@@ -111,9 +102,9 @@ def read_config(folder: Path) -> FitConfig:
     return read
 
 
-def prepare_run(config: FitConfig, data_dir: Path | None = None) -> tuple[PreparedData, dict[str, Any]]:
-    """The data of a run made ready, and its model's settings made whole."""
-    prepared = config.data.prepare(config.whole_protocol, data_dir)
+def prepare_run(config: FitConfig, data: DataConfig | None = None) -> tuple[PreparedData, dict[str, Any]]:
+    """The data of a run made ready, and its model's settings made whole; `data` where they are found again."""
+    prepared = (data or config.data).prepare(config.whole_protocol)
     name, own = name_and_settings(config.model)
     settings = {**kept_settings(prepared.protocol.name, prepared.data, name, own), **own}
     return prepared, {**few_people(name, settings, prepared.split.train), **settings}

@@ -9,12 +9,13 @@ from typing import Any
 
 from murmura.core.errors import RunError
 from murmura.core.model import Model
+from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import PreparedData
+from murmura.engine.run import MODEL
 from murmura.runs.comparison import ComparisonFolder, read_runs
 from murmura.runs.run import RunFolder
 from murmura.studies.config import data_of
 from murmura.studies.methods import method
-from murmura.studies.single_run import MODEL
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,11 @@ class EntryRun:
     part: RunFolder
     prepared: PreparedData
 
-    def model(self) -> Model:
+    def model(self, progress: Progress = SILENT) -> Model:
         """The model it keeps; trained again where it keeps none, which gives the same."""
         ready, train = method(self.name, self.settings), self.prepared.split.train
         kept = self.part.run.path / MODEL
-        return ready.load(kept, train) if kept.is_file() else ready.fit(train, self.part.seed)
+        return ready.load(kept, train) if kept.is_file() else ready.fit(train, self.part.seed, progress)
 
 
 def entry_runs(folder: Path, data_dir: Path | None = None) -> list[EntryRun]:

@@ -51,7 +51,7 @@ from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.audits.chosen_attacks import all_attacks, attack_fits, chosen_attacks, reads_sums
 from murmura.studies.audits.poisonings import USUAL, PoisoningFinding, PoisoningPlan, poison
 from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON, AttackResult, SumAudit
-from murmura.studies.config import data_of, refuse_other_data
+from murmura.studies.config import data_of, located, refuse_other_data
 from murmura.studies.single_run import prepare_run, read_config
 
 FILE = "audit.json"
@@ -126,7 +126,8 @@ def audit_run(
     config = read_config(folder)
     name = str(config.model["name"])
     require_attackable(name)
-    run, (prepared, settings) = Run.open(folder), prepare_run(config, data_dir)
+    run = Run.open(folder)
+    prepared, settings = prepare_run(config, located(run, data_dir))
     if run.has("data.json"):
         refuse_other_data(prepared, run)
     ready = simulated(name, settings, config.workers)

@@ -37,7 +37,7 @@ from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.run import RunFolder
 from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Trial, side
-from murmura.studies.config import named_data
+from murmura.studies.config import located
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.search.grid import TrialJob, run_job
@@ -109,7 +109,7 @@ class Evidence:
         """Read a folder of fit, compare, sweep, search or reproduce."""
         found = open_folder(folder)
         if isinstance(found, ReproductionFolder):
-            inner = _compared(found.comparison, named_data(found.run.config).place(data_dir))
+            inner = _compared(found.comparison, located(found.run, data_dir).place())
             known = tuple(one for one in found.trials if math.isfinite(one.value))
             return replace(inner, trials=known, chosen=found.winners, metric=found.metric)
         if isinstance(found, SearchFolder):
@@ -134,10 +134,10 @@ class Evidence:
         return [*self.chosen, *spread][:most]
 
 
-def _prepared(config: dict[str, Any], data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
-    data = named_data(config)
-    prepared = data.prepare(config.get("protocol", "default"), data_dir)
-    files, cut = _files(data.name, data.place(data_dir)), prepared.protocol.split
+def _prepared(run: Run, data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
+    data = located(run, data_dir)
+    prepared = data.prepare(run.config.get("protocol", "default"))
+    files, cut = _files(data.name, data.place()), prepared.protocol.split
     if isinstance(cut, GivenSplit):
         files = (*files, Path(cut.path))  # it tells which rows are held out
     return prepared, files
@@ -151,7 +151,7 @@ def _files(name: str, where: Path | None) -> tuple[Path, ...]:
 
 
 def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
-    prepared, files = _prepared(found.config, data_dir)
+    prepared, files = _prepared(found.run, data_dir)
     trained = tuple(
         StoredFit(part, model.name, model.settings)
         for model in found.models
@@ -163,7 +163,7 @@ def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
 
 
 def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
-    prepared, files = _prepared(found.config, data_dir)
+    prepared, files = _prepared(found.run, data_dir)
     about: dict[str, Any] = {"metric": found.metric, "seed": found.seed}
     trials = tuple(replace(one, model=found.model, row=found.model) for one in found.trials)
     if (won := found.choice) is None:

@@ -97,7 +97,7 @@ def search_run(
     with locked(folder):
         refuse_opened(Run(folder))  # somebody may have opened it while the data was read
         run = Run.create(folder, as_dict(config))  # nothing is written before everything has been checked
-        run.write_json("data.json", about)
+        run.write_data(about)
         run.write_json("environment.json", environment())
         found: list[Trial] = []
         with run.running(then="chosen"):

@@ -1,0 +1,95 @@
+"""The fitted models of a comparison: which are kept, and the one of any run folder that somebody asks.
+
+Of several seeds the first one's is kept. A model that was not kept is fitted again from its settings and its
+seed, which gives the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from murmura.core.errors import RunError
+from murmura.core.method import EVERYTHING
+from murmura.core.model import Model
+from murmura.core.progress import SILENT, Progress
+from murmura.core.spelling import did_you_mean
+from murmura.engine.protocol import PreparedData
+from murmura.engine.run import MODEL, Run
+from murmura.evaluation.registry import better
+from murmura.runs.comparison import run_name
+from murmura.runs.folders import open_folder
+from murmura.runs.reproduction import ReproductionFolder
+from murmura.runs.run import RunFolder, is_cost
+from murmura.runs.search import SearchFolder
+from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs
+from murmura.studies.config import data_of
+from murmura.studies.methods import method
+
+if TYPE_CHECKING:
+    from murmura.studies.compare import Comparison
+
+Keep = Literal["all", "best", "none"]
+
+
+def drop_worse(plan: Comparison, folder: Path) -> None:
+    """Delete the kept models that are no longer the best of their kind, centralised or federated."""
+    best: dict[bool, tuple[float, Run]] = {}
+    for entry in plan.entries:
+        run = Run(folder / run_name(entry.label, plan.seed))
+        if not run.has(MODEL):
+            continue
+        kind = method(entry.model, entry.settings).server_reads == EVERYTHING
+        worth = _worth(RunFolder(run, plan.seed))
+        if kind in best and best[kind][0] >= worth:
+            (run.path / MODEL).unlink()
+            continue
+        if kind in best:
+            (best[kind][1].path / MODEL).unlink()
+        best[kind] = worth, run
+
+
+def _worth(part: RunFolder) -> float:
+    """Its first metric, higher for a better one."""
+    key = next((key for key in part.metrics if not is_cost(key)), None)
+    if key is None:
+        return 0.0
+    return part.metrics[key] if better(key) == "higher" else -abs(part.metrics[key])
+
+
+def kept(folder: Path) -> tuple[int, int]:
+    """How many models a comparison keeps, and how many bytes they are."""
+    sizes = [path.stat().st_size for path in folder.glob(f"*/{MODEL}")]
+    return len(sizes), sum(sizes)
+
+
+def open_model(
+    folder: Path, label: str = "", data_dir: Path | None = None, progress: Progress = SILENT
+) -> tuple[PreparedData, Model]:
+    """A fitted model of any run folder, of the first seed, with its data: a fit, comparison, search or paper.
+
+    `label` says which of several; of a search it is the choice, trained on the whole training part.
+    """
+    entries = _entries(folder, data_dir)
+    known = list(dict.fromkeys(one.label for one in entries))
+    if not known:
+        raise RunError(f"{folder} must hold a finished model, but has none; run it to its end.")
+    if not label and len(known) > 1:
+        raise RunError(f"{folder} holds several models; say which with --model: {', '.join(known)}.")
+    found = next((one for one in entries if one.label == (label or known[0])), None)
+    if found is None:
+        hint = did_you_mean(label, known, f"it has {', '.join(known)}.")
+        raise RunError(f"{folder} has no finished model '{label}': {hint}")
+    return found.prepared, found.model(progress)
+
+
+def _entries(folder: Path, data_dir: Path | None) -> Sequence[EntryRun]:
+    found = open_folder(folder)
+    if isinstance(found, SearchFolder):
+        if (won := found.choice) is None:
+            raise RunError(f"{folder} must hold a finished search, but it is not; run it to its end.")
+        prepared = data_of(found.run, data_dir)
+        return [EntryRun(won.model, won.model, won.settings, found.tested, prepared)]
+    compared = found.comparison if isinstance(found, ReproductionFolder) else found
+    return list(comparison_runs(compared, data_of(compared.run, data_dir)))
