@@ -93,8 +93,8 @@ class MlflowTracker:
             return str(known[key])
         tags = {"murmura": __version__, **({"mlflow.parentRunId": parent} if parent else {})}
         identity: str = self.client.create_run(self.experiment, run_name=one.name, tags=tags).info.run_id
-        for part in _pieces([Param(_key(key), str(value)[:5000]) for key, value in one.settings.items()]):
-            self.client.log_batch(identity, params=part)
+        for some in _pieces([Param(_key(key), str(value)[:5000]) for key, value in one.settings.items()]):
+            self.client.log_batch(identity, params=some)
         self._numbers(identity, one)
         if parent:
             self.client.set_terminated(identity)
@@ -114,8 +114,8 @@ class MlflowTracker:
             for key, value in values.items()
             if math.isfinite(value)
         ]
-        for part in _pieces(found):
-            self.client.log_batch(identity, metrics=part)
+        for some in _pieces(found):
+            self.client.log_batch(identity, metrics=some)
 
 
 def _whole(folder: Folder) -> ToldRun:
