@@ -98,7 +98,8 @@ def compare(
     tell_tracker(told, folder)
     count, length = kept(folder)
     if count:
-        say(f"kept {count} fitted models, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
+        models = "1 fitted model" if count == 1 else f"{count} fitted models"
+        say(f"kept {models}, {size(length)} (--keep): murmura recommend {folder} --model LABEL")
     say(f"run folder: {folder}   (murmura report {folder})")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +37,15 @@ CONSOLE = Console()
 def say(text: str, always: bool = False) -> None:
     """A message for the person, not part of the data."""
     if always or not CONSOLE.quiet:
-        sys.stderr.write(f"{text}{' [insecure]' if CONSOLE.insecure else ''}\n")
+        sys.stderr.write(_wrapped(f"{text}{' [insecure]' if CONSOLE.insecure else ''}") + "\n")
+
+
+def _wrapped(text: str) -> str:
+    """On a terminal no word is broken at its edge; a file has the text as it is."""
+    width = shutil.get_terminal_size().columns
+    if not sys.stderr.isatty() or len(text) < width or "\n" in text:
+        return text
+    return textwrap.fill(text, width - 1, break_long_words=False, break_on_hyphens=False)
 
 
 def tell(line: Mapping[str, Any], sentence: str, as_json: bool) -> None:
@@ -86,7 +96,7 @@ def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) ->
     each = [max(Text.from_markup(cell).cell_len for cell in column) + 3 for column in zip(columns, *rows)]
     parts: list[list[int]] = [[0]]
     for at in range(1, len(columns)):
-        if len(parts[-1]) > 1 and sum(each[one] for one in parts[-1]) + each[at] > width:
+        if len(parts[-1]) > 1 and sum(each[one] for one in parts[-1]) + each[at] >= width:
             parts.append([0])
         parts[-1].append(at)
     return [*parts]
