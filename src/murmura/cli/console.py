@@ -81,7 +81,7 @@ def table(
     wide = None if sys.stdout.isatty() else int(os.environ.get("COLUMNS") or WIDTH)
     screen = Screen(no_color=not CONSOLE.color, width=wide, highlight=False)
     words = set(columns if text is True else text or ()) | set(columns[:1])
-    parts = [range(len(columns))] if text is True else _parts(columns, rows, screen.width)
+    parts = [range(len(columns))] if text is True else _parts(columns, rows, words, screen.width)
     for place, part in enumerate(parts):
         shown = [[row[at] for at in part] for row in rows]
         screen.print(_drawn([columns[at] for at in part], shown, words, "" if place else title))
@@ -89,11 +89,19 @@ def table(
         screen.print(note, markup=False)
 
 
-def _parts(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[Sequence[int]]:
-    """Which columns stand side by side: as many as the width holds, the first one in every part."""
+def _parts(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], words: set[str], width: int
+) -> list[Sequence[int]]:
+    """Which columns stand side by side: as many as the width holds, the first one in every part.
+
+    Above a column of words the heading may break.
+    """
     from rich.text import Text
 
-    each = [max(Text.from_markup(cell).cell_len for cell in column) + 3 for column in zip(columns, *rows)]
+    each = [
+        max(Text.from_markup(cell).cell_len for cell in column[column[0] in words and len(column) > 1 :]) + 3
+        for column in zip(columns, *rows)
+    ]
     parts: list[list[int]] = [[0]]
     for at in range(1, len(columns)):
         if len(parts[-1]) > 1 and sum(each[one] for one in parts[-1]) + each[at] >= width:
@@ -108,7 +116,9 @@ def _drawn(heads: Sequence[str], rows: Sequence[Sequence[str]], words: set[str],
 
     drawn = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
     for place, column in enumerate(heads):
-        drawn.add_column(column, justify="left" if column in words else "right", no_wrap=place == 0)
+        drawn.add_column(
+            column, justify="left" if column in words else "right", no_wrap=place == 0 or column not in words
+        )
     for row in rows:
         drawn.add_row(*row)
     return drawn
