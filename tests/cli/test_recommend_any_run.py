@@ -100,6 +100,11 @@ def test_a_damaged_model_is_refused_in_one_sentence(place: Path, tmp_path: Path)
     done = murmura("recommend", str(tmp_path / "c"), "--model", "ease", "--user", "u03", cwd=place)
     assert done.returncode != 0
     assert "damaged or foreign; fit it again" in done.stderr
+    (tmp_path / "c" / "config.yaml").write_text("[1,2", encoding="utf-8")
+    unread = murmura("recommend", str(tmp_path / "c"), "--model", "ease", "--user", "u03", cwd=place)
+    assert unread.returncode == 4
+    assert "config.yaml cannot be read" in unread.stderr
+    assert len(unread.stderr.splitlines()) == 1
     nothing = murmura("recommend", str(tmp_path), "--model", "ease", "--user", "u03", cwd=place)
     assert "no config.yaml" in nothing.stderr
 
@@ -116,7 +121,7 @@ def test_a_folder_finds_its_data_from_any_directory_and_after_a_move(place: Path
 
 def test_a_folder_whose_data_is_gone_says_what_to_give(place: Path, tmp_path: Path) -> None:
     shutil.copytree(place, tmp_path / "all")
-    (tmp_path / "all" / "c" / "place.json").unlink()  # written by an older version
+    (tmp_path / "all" / "c" / "place.json").write_text("damaged", encoding="utf-8")
     words = ("recommend", str(tmp_path / "all" / "c"), "--model", "ease", "--user", "u05", "--json")
     lost = murmura(*words, cwd=tmp_path)
     assert lost.returncode == 4

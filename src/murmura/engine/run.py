@@ -92,7 +92,10 @@ class Run:
         try:
             found = yaml.safe_load((self.path / "config.yaml").read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise RunError(f"{self.path / 'config.yaml'} cannot be read: {error}.") from None
+            why = getattr(error, "problem", None) or error  # YAML's own words are many lines
+            raise RunError(
+                f"{self.path / 'config.yaml'} cannot be read ({why}); give an unchanged folder."
+            ) from None
         if not isinstance(found, dict):
             raise RunError(f"{self.path / 'config.yaml'} must hold settings, but holds {type(found).__name__}.")
         return found
@@ -121,7 +124,10 @@ class Run:
     @property
     def places(self) -> dict[str, Path]:
         """Where it was started (`folder`), and where data sets were (`data`), as far as the folder says so."""
-        told = self.read("place.json") if self.has("place.json") else {}
+        try:
+            told = self.read("place.json")
+        except RunError:  # it is a hint: without it there are other places to look
+            return {}
         found = told.items() if isinstance(told, dict) else ()
         return {str(key): Path(value) for key, value in found if isinstance(value, str)}
 
