@@ -54,3 +54,14 @@ def test_where_the_data_lies_does_not_matter(tmp_path: Path) -> None:
     assert Run.create(tmp_path / "a", {"data": {"name": "ml-1m", "dir": None}}).path == tmp_path / "a"
     with pytest.raises(RunError, match="holds another"):
         Run.create(tmp_path / "a", {"data": {"name": "ml-100k", "dir": "/here"}})
+
+
+def test_where_data_lies_is_remembered_apart_from_what_is_shown(tmp_path: Path) -> None:
+    given = {"data": {"name": "ml-1m", "dir": str(tmp_path / "sets")}, "seed": 1}
+    run = Run.create(tmp_path / "a", given)
+    assert str(tmp_path) not in (tmp_path / "a" / "config.yaml").read_text(encoding="utf-8")
+    assert run.places == {"folder": Path.cwd(), "data": tmp_path / "sets"}
+    again = {"data": {"name": "ml-1m", "dir": "elsewhere"}, "seed": 1}
+    assert Run.create(tmp_path / "a", again).places == run.places  # the same run, found by another way
+    (tmp_path / "a" / "place.json").write_text("[]", encoding="utf-8")
+    assert run.places == {}

@@ -73,8 +73,9 @@ class Run:
                 f"{path} must be a new or empty folder, but something else is there; choose another --out."
             )
         path.mkdir(parents=True, exist_ok=True)
-        run.write_json("place.json", _places())
-        run.write("config.yaml", yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+        shown, places = _apart(config)
+        run.write_json("place.json", places)
+        run.write("config.yaml", yaml.safe_dump(shown, sort_keys=False, allow_unicode=True))
         return run
 
     @staticmethod
@@ -191,12 +192,16 @@ def _identity(config: dict[str, Any]) -> dict[str, Any]:
     return {**config, "data": {key: value for key, value in {**data, **named}.items() if key != "dir"}}
 
 
-def _places() -> dict[str, str]:
-    """Where this process looks for files and data sets."""
+def _apart(config: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """A configuration that can be shown, and apart from it where this machine has files and data sets."""
     from murmura.data.sources.registry import data_folder
 
-    data = data_folder(None)
-    return {"folder": str(Path.cwd()), **({} if data is None else {"data": str(data.resolve())})}
+    data = config.get("data")
+    given = data.get("dir") if isinstance(data, dict) else None
+    folder = data_folder(given)
+    if isinstance(data, dict) and given is not None:
+        config = {**config, "data": {key: value for key, value in data.items() if key != "dir"}}
+    return config, {"folder": str(Path.cwd()), **({} if folder is None else {"data": str(folder.resolve())})}
 
 
 def now() -> str:

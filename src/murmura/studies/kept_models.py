@@ -17,11 +17,11 @@ from murmura.core.progress import SILENT, Progress
 from murmura.core.spelling import did_you_mean
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import MODEL, Run
-from murmura.evaluation.registry import better
+from murmura.evaluation.metric_names import badness, is_cost
 from murmura.runs.comparison import run_name
 from murmura.runs.folders import open_folder
 from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.run import RunFolder, is_cost
+from murmura.runs.run import RunFolder
 from murmura.runs.search import SearchFolder
 from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs
 from murmura.studies.config import data_of
@@ -53,9 +53,7 @@ def drop_worse(plan: Comparison, folder: Path) -> None:
 def _worth(part: RunFolder) -> float:
     """Its first metric, higher for a better one."""
     key = next((key for key in part.metrics if not is_cost(key)), None)
-    if key is None:
-        return 0.0
-    return part.metrics[key] if better(key) == "higher" else -abs(part.metrics[key])
+    return 0.0 if key is None else -badness(key, part.metrics[key])
 
 
 def kept(folder: Path) -> tuple[int, int]:
@@ -91,5 +89,8 @@ def _entries(folder: Path, data_dir: Path | None) -> Sequence[EntryRun]:
             raise RunError(f"{folder} must hold a finished search, but it is not; run it to its end.")
         prepared = data_of(found.run, data_dir)
         return [EntryRun(won.model, won.model, won.settings, found.tested, prepared)]
-    compared = found.comparison if isinstance(found, ReproductionFolder) else found
+    if isinstance(found, ReproductionFolder):
+        compared, data_dir = found.comparison, data_dir or found.run.places.get("data")
+    else:
+        compared = found
     return list(comparison_runs(compared, data_of(compared.run, data_dir)))
