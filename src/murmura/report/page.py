@@ -96,19 +96,24 @@ SectionOf = Callable[[Compared], Section | None]  # None: it does not apply
 
 def document(title: str, sub: str, sections: Iterable[Section | None]) -> str:
     """A whole page; the same sections give the same text. Every text is escaped, drawings are our own."""
+    kept = [one for one in sections if one is not None]
+    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
+    terms = terms_of(_words(kept))
+    return rendered("page.html", title=title, sub=sub, sections=kept, style=style, terms=terms).lstrip()
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A template with these values in their places; in HTML every text is escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     engine = Environment(
         loader=PackageLoader("murmura.report"),
-        autoescape=True,
+        autoescape=template.endswith(".html"),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
     engine.filters |= {"printable": printable, "printable_lines": _lines, "files": _files}
-    kept = [one for one in sections if one is not None]
-    style = resources.files("murmura.report").joinpath("style.css").read_text(encoding="utf-8")
-    page = engine.get_template("page.html")
-    return page.render(title=title, sub=sub, sections=kept, style=style, terms=terms_of(_words(kept))).lstrip()
+    return engine.get_template(template).render(**values)
 
 
 def _lines(text: str) -> str:

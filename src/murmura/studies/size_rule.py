@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any, Self
 
 import numpy as np
+import yaml
 
 from murmura.core.interactions import Interactions
 
@@ -64,39 +66,17 @@ class SizeRule:
         return found
 
 
-def always(*, few: bool = False, **settings: Any) -> SizeRule:
-    """The same whatever the sizes, but for the number of clients."""
-    return SizeRule(settings, settings, few=few)
-
-
 def rung(reg: float) -> float:
     """The rung of LADDER that is nearest by its logarithm."""
     return min(LADDER, key=lambda one: abs(math.log(one / max(reg, 1e-9))))
 
 
-NEWEST = {"recency": 0.6, "least": 5}  # of the methods of two sums, where rows have times
+def _rules() -> dict[str, SizeRule]:
+    text = resources.files("murmura.studies").joinpath("size_rules.yaml").read_text(encoding="utf-8")
+    return {model: SizeRule(**told) for model, told in yaml.safe_load(text).items()}
 
-RULES: dict[str, SizeRule] = {
-    "ease": SizeRule(rows_per_reg=300),
-    "fed-ease": SizeRule(rows_per_reg=200, also=NEWEST),
-    "user-knn": SizeRule(
-        short={"k": 100, "asymmetry": 0.5, "shrink": 0, "power": 1},
-        long={"k": 200, "asymmetry": 0.8, "shrink": 0, "power": 2},
-    ),
-    "item-knn": SizeRule(
-        short={"k": 500, "asymmetry": 0.3, "shrink": 10, "power": 2},
-        long={"k": 500, "asymmetry": 0.5, "shrink": 0, "power": 2},
-    ),
-    "fed-item-knn": SizeRule(
-        short={"k": 200, "asymmetry": 0.3, "shrink": 10, "power": 2},
-        long={"k": 200, "asymmetry": 0.5, "shrink": 0, "power": 2},
-        also=NEWEST,
-    ),
-    "ials": always(factors=64, alpha=1, reg=10, epochs=10),
-    "bpr-mf": always(factors=64, alpha=0.1, epochs=80),
-    "mf": always(factors=64, alpha=0.03, epochs=20),
-    "cfpl": always(clients=100, alpha=0.2, factors=128, epochs=80, few=True),
-}
+
+RULES = _rules()
 
 
 def by_rule(model: str, sizes: Sizes) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from murmura.evaluation.metric_names import title
 from murmura.evaluation.pareto import pareto_front
@@ -74,10 +75,7 @@ def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawin
 
     def paint(figure: drawing.Figure) -> None:
         axes = figure.subplots()
-        _over_values(axes, what, drawn, key)
-        for name, level in beside(what, found, key).items():
-            axes.axhline(level, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
-            drawing.note(axes, max(value_places(what).values()), level, name)
+        _over_values(axes, what, drawn, found, key)
         if disclosed:
             _second_axis(axes, what, drawn)
         drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
@@ -102,8 +100,12 @@ def accuracy_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawin
     )
 
 
-def _over_values(axes: drawing.Axes, what: Sweep, drawn: Curves, key: str) -> None:
+def _over_values(axes: drawing.Axes, what: Sweep, drawn: Curves, found: Sequence[SweepPoint], key: str) -> None:
+    """The curves of a value, and a dotted line for each model beside them."""
     places = value_places(what)
+    for name, level in beside(what, found, key).items():
+        axes.axhline(level, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
+        drawing.note(axes, max(places.values()), level, name)
     for (name, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
         x = [places[value_text(point.value)] for point in points]
         axes.plot(x, [point.found[key] for point in points], label=name, zorder=3, **look.line())
@@ -145,18 +147,13 @@ def coverage_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawin
         return None
 
     def paint(figure: drawing.Figure) -> None:
-        axes = figure.subplots()
-        for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
-            _path(axes, what, points, look, x, y)
+        axes = _paths(figure, what, drawn, x, y)
         for point in found:
             if point.label in what.beside and x in point.found and y in point.found:
                 axes.plot([point.found[x]], [point.found[y]], "x", color=drawing.MUTED)
                 drawing.note(axes, point.found[x], point.found[y], point.label)
         axes.set_xlabel(f"{x}: {title(x)}", labelpad=3)
-        axes.set_ylabel(f"{y}: {title(y)}")
-        axes.margins(x=0.06, y=0.1)
         axes.xaxis.set_major_formatter("{x:,.0f}")
-        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     last = value_text(what.values[-1])
     said = "; ".join(
@@ -184,10 +181,7 @@ def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawin
 
     def paint(figure: drawing.Figure) -> None:
         for axes, key in zip(drawing.panel_grid(figure, len(keys), 1, len(keys)), keys):
-            _over_values(axes, what, drawn[key], key)
-            for name, level in beside(what, found, key).items():
-                axes.axhline(level, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
-                drawing.note(axes, max(value_places(what).values()), level, name)
+            _over_values(axes, what, drawn[key], found, key)
         drawing.curve_legend(figure, drawing.curve_styles(list(what.curves)))
 
     said = "; ".join(
@@ -207,20 +201,22 @@ def evenness_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> drawin
     )
 
 
-def _path(
-    axes: drawing.Axes, what: Sweep, points: Sequence[SweepPoint], look: drawing.CurveStyle, x: str, y: str
-) -> None:
-    if not points:
-        return
-    axes.plot([p.found[x] for p in points], [p.found[y] for p in points], **look.line())
-    first, last = points[0], points[-1]
-    if value_text(last.value) == value_text(what.values[-1]):
-        hollow = look.line(
-            markerfacecolor=drawing.PAPER, markeredgecolor=look.colour, markeredgewidth=1.3, zorder=4
-        )
-        axes.plot([last.found[x]], [last.found[y]], **hollow)
-    for point in {first.label: first, last.label: last}.values():
-        drawing.note(axes, point.found[x], point.found[y], value_text(point.value), colour=look.colour)
+def _paths(figure: drawing.Figure, what: Sweep, drawn: Curves, x: str, y: str) -> drawing.Axes:
+    """A line for each curve through its values, the last one hollow, both ends named."""
+    axes, styles = figure.subplots(), drawing.curve_styles(list(drawn))
+    for look, points in zip(styles.values(), drawn.values()):
+        axes.plot([p.found[x] for p in points], [p.found[y] for p in points], **look.line())
+        for point in points[-1:]:
+            if value_text(point.value) == value_text(what.values[-1]):
+                hollow = {"markerfacecolor": drawing.PAPER, "markeredgecolor": look.colour}
+                end = look.line(markeredgewidth=1.3, zorder=4, **hollow)
+                axes.plot([point.found[x]], [point.found[y]], **end)
+        for point in {point.label: point for point in (*points[:1], *points[-1:])}.values():
+            drawing.note(axes, point.found[x], point.found[y], value_text(point.value), look.colour)
+    axes.set_ylabel(f"{y}: {title(y)}")
+    axes.margins(x=0.06, y=0.1)
+    drawing.curve_legend(figure, styles)
+    return axes
 
 
 def _number(point: SweepPoint, key: str) -> str:
@@ -270,20 +266,10 @@ def reciprocal_picture(what: Sweep, found: Sequence[SweepPoint], k: int) -> draw
         return None
 
     def paint(figure: drawing.Figure) -> None:
-        axes = figure.subplots()
-        axes.plot(
-            [p.found[x] for p in front],
-            [p.found[y] for p in front],
-            color=drawing.MUTED,
-            linewidth=4,
-            alpha=0.4,
-        )
-        for (_, look), points in zip(drawing.curve_styles(list(drawn)).items(), drawn.values()):
-            _path(axes, what, points, look, x, y)
+        axes = _paths(figure, what, drawn, x, y)
+        wide: dict[str, Any] = {"color": drawing.MUTED, "linewidth": 4, "alpha": 0.4, "zorder": 0}
+        axes.plot([p.found[x] for p in front], [p.found[y] for p in front], **wide)
         axes.set_xlabel("1 / CCE: one over the vectors exchanged in an epoch", labelpad=3)
-        axes.set_ylabel(f"{y}: {title(y)}")
-        axes.margins(x=0.06, y=0.1)
-        drawing.curve_legend(figure, drawing.curve_styles(list(drawn)))
 
     last = value_text(what.values[-1])
     return drawing.Picture(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from murmura.algorithms import ALGORITHMS
 from murmura.audit.attack import (
@@ -49,14 +50,13 @@ from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.audits.chosen_attacks import all_attacks, attack_fits, chosen_attacks, reads_sums
-from murmura.studies.audits.poisonings import USUAL, PoisoningFinding, PoisoningPlan, poison
+from murmura.studies.audits.poisonings import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON, AttackResult, SumAudit
 from murmura.studies.config import data_of, located, refuse_other_data
 from murmura.studies.single_run import prepare_run, read_config
 
 FILE = "audit.json"
 ENTRIES = "entries"  # in the file of a comparison: label -> what was found
-LEVEL = 0.95
 HINTS = HintsAlone.name  # the reference of guessed ratings
 OWN = Purpose.OWN + 6  # the stream of guesses and hints
 
@@ -70,7 +70,7 @@ class Finding:
     of: str  # "client" or "person"
     victims: int
     matched: float
-    values: dict[str, Interval]
+    values: Intervals
     roc: tuple[tuple[float, float], ...] = ()  # of the first training: false alarms, and what is found at them
 
 
@@ -81,7 +81,7 @@ class HintFinding:
     attack: str
     kind: str
     share: float
-    values: dict[str, Interval]
+    values: Intervals
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,8 @@ class Audit:
 
     def plain(self) -> dict[str, Any]:
         """As the run folder keeps it."""
-        findings, points = [_flat(one) for one in self.findings], [_flat(one) for one in self.points]
-        poisonings = [_flat(one) for one in self.poisonings]
-        return {**vars(self), "findings": findings, "points": points, "poisonings": poisonings}
+        kept: dict[str, Any] = TypeAdapter(Audit).dump_python(self)
+        return kept
 
 
 def audit_run(
@@ -282,40 +281,11 @@ def read_audits(run: Run) -> dict[str, Audit]:
     kept = run.read(FILE)
     try:
         entries = kept[ENTRIES] if ENTRIES in kept else {str(kept["method"]): kept}
-        return {label: _read(one) for label, one in entries.items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return TypeAdapter(dict[str, Audit]).validate_python(entries)
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise RunError(
-            f"{run.path / FILE} is damaged ({error}); delete it and run `murmura audit {run.path}` again."
+            f"{run.path / FILE} is damaged: it is no audit; delete it and run `murmura audit {run.path}` again."
         ) from None
-
-
-def _read(kept: dict[str, Any]) -> Audit:
-    findings = tuple(
-        Finding(**{**one, "values": _intervals(one["values"]), "roc": tuple(map(tuple, one.get("roc", ())))})
-        for one in kept["findings"]
-    )
-    points = tuple(HintFinding(**{**one, "values": _intervals(one["values"])}) for one in kept["points"])
-    lied = tuple(
-        PoisoningFinding(**{**one, "values": _intervals(one["values"])}) for one in kept.get("poisonings", ())
-    )
-    return Audit(**{**kept, "findings": findings, "points": points, "poisonings": lied})
-
-
-def _flat(one: Finding | HintFinding | PoisoningFinding) -> dict[str, Any]:
-    """Plain values; an interval is mean, low and high, None where it is not defined."""
-    values = {
-        key: [None if math.isnan(x) else x for x in (found.mean, found.low, found.high)]
-        for key, found in one.values.items()
-    }
-    return {**vars(one), "values": values}
-
-
-def _intervals(values: dict[str, list[float | None]]) -> dict[str, Interval]:
-    found = {}
-    for key, three in values.items():
-        mean, low, high = (math.nan if x is None else float(x) for x in three)
-        found[key] = Interval(mean, low, high, LEVEL)
-    return found
 
 
 @dataclass(frozen=True, eq=False)

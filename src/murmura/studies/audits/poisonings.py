@@ -6,10 +6,13 @@ lists of people who do not have it it is (ER@10, the exposure ratio), and its me
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import PlainSerializer, PlainValidator
 
 from murmura.audit.poisoning.attack import OWN, Conspiracy, Kind, PoisoningAttack
 from murmura.core.arrays import Bools, Floats, Ints
@@ -29,6 +32,19 @@ AT = 10  # the length of a list
 COLD = 4  # owners of a cold target, or the next more there are
 BLOCK = 512  # people scored at once
 CLEAN = "clean"
+
+
+def _three(found: Interval) -> list[float | None]:
+    """As a file keeps it: mean, low and high, None where it is not defined."""
+    return [None if math.isnan(x) else x for x in (found.mean, found.low, found.high)]
+
+
+def _interval(kept: Any) -> Interval:
+    mean, low, high = (math.nan if x is None else float(x) for x in kept)
+    return Interval(mean, low, high)
+
+
+Intervals = dict[str, Annotated[Interval, PlainValidator(_interval), PlainSerializer(_three)]]
 
 
 @dataclass(frozen=True)
@@ -58,7 +74,7 @@ class PoisoningFinding:
     clients: int
     target: str  # under its owner's id; "" where the attack has none
     owners: int
-    values: dict[str, Interval]
+    values: Intervals
 
 
 @dataclass(frozen=True, eq=False)
