@@ -22,7 +22,7 @@ def write_trade_offs(results: Path) -> tuple[Path, Path, list[str]]:
 
 def trade_offs_text(tables: tuple[TradeOffs, ...]) -> str:
     """The page."""
-    return rendered("trade-offs.md", tables=tables, heads=_heads, cells=_cells)
+    return rendered("trade-offs.jinja", tables=tables, heads=_heads, cells=_cells)
 
 
 def _heads(table: TradeOffs) -> list[str]:
