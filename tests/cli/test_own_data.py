@@ -251,6 +251,8 @@ def test_the_other_commands_read_a_strangers_file(tmp_path: Path) -> None:
     assert min(values) == 2.5
     fitted = murmura("fit", "--model", "ease", "--data", "dates.csv", *how, "--out", "run", cwd=tmp_path)
     assert fitted.returncode == 0, fitted.stderr
+    assert "the day first" in fitted.stderr
+    assert "values ≥ 2.5 are likes: " in fitted.stderr
     somebody = (tmp_path / "run" / "recommendations.tsv").read_text("utf-8").splitlines()[1].split("\t")[0]
     told = murmura("recommend", "run", "--user", somebody, "--k", "2", cwd=tmp_path)
     assert "Thing " in told.stdout, told.stderr

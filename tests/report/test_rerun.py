@@ -120,3 +120,13 @@ def test_fit_and_evaluate_give_a_single_run_back() -> None:
     assert flags(fit)["--seed"] == ["2"]
     assert evaluate == ["murmura", "evaluate", "again", "--at", "10"]
     assert report == ["murmura", "report", "again"]
+
+
+def test_how_a_file_was_read_comes_back() -> None:
+    said = {"columns": {"user": "a b", "item": "2"}, "header": False, "repeats": "sum", "positive_from": 0.0}
+    config = {"data": {"name": "t.csv", **said}, "models": {"mostpop": {}}, "protocol": {"name": "default"}}
+    command = next(words for words in commands(config) if words[:2] == ["murmura", "compare"])
+    assert "--no-header" in command
+    given = flags([word for word in command if word != "--no-header"])
+    assert given["--columns"] == ["user=a b,item=2"]
+    assert (given["--repeats"], given["--positive-from"]) == (["sum"], ["0.0"])

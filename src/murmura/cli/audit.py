@@ -119,7 +119,7 @@ def _fitted(
     config = from_flags(model, {"name": data, **reading}, data_dir, rules, settings, seed=seed)
     place = options.new_folder(out, data, model, "audit")
     with progress() as listener:
-        fit_run(config, place, listener)
+        fit_run(config, place, listener, heard=say)
     return place
 
 

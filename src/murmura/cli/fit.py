@@ -65,7 +65,7 @@ def fit(
     read = changed(read, protocol=options.one_order(cut, order), split=None, candidates=None)
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))
     with cluster_at(cluster, cluster_tls, folder) as carried, progress() as listener:
-        fit_run(read, folder, listener, checkpoint_every, carried)
+        fit_run(read, folder, listener, checkpoint_every, carried, say)
     tell_tracker(told, folder)
     say(f"run folder: {folder}   (murmura evaluate {folder})")
 

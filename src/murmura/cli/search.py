@@ -102,7 +102,7 @@ def search(
     with progress() as listener:
         listener.begin("trials", trials if sampler == "tpe" else len(config.candidates()))
         for trial in search_run(
-            config, folder, trials=trials, history=history, workers=workers, progress=listener
+            config, folder, trials=trials, history=history, workers=workers, progress=listener, heard=say
         ):
             found.append(trial)
             listener.advance()

@@ -133,6 +133,7 @@ class PreparedData:
     split: Split  # given whole, kept without its test rows
     catalogue: Catalogue
     values: str = ""  # what was made of the values, in one sentence
+    notes: tuple[str, ...] = ()  # how the data was understood, and what was left out of it
     sealed: Sealed = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -151,6 +152,13 @@ class PreparedData:
     def open(self, run: Run | None, choice: Choice) -> Split:
         """The split with its test part, for one choice, which the run folder, if any, keeps from then on."""
         return self.sealed.open(run, choice)
+
+    def tell(self, heard: Callable[[str], None] | None) -> None:
+        """Say how the data was understood and what was made of its values, where somebody listens."""
+        if heard is None:
+            return
+        for sentence in (*self.notes, *([f"{self.values}."] if self.values else [])):
+            heard(sentence)
 
     def describe(self) -> dict[str, Any]:
         """Counts and fingerprints of all parts, and what was made of the values."""
@@ -197,7 +205,8 @@ def prepare(dataset: Dataset, rules: Protocol) -> PreparedData:
     """Filter and cut a data set; the test part is sealed."""
     whole = whole_split(dataset, rules)
     catalogue = dataset.catalogue.restrict(whole.data.items)
-    return PreparedData(dataset.name, rules, whole, catalogue, values_sentence(dataset, rules))
+    said = values_sentence(dataset, rules)
+    return PreparedData(dataset.name, rules, whole, catalogue, said, dataset.notes)
 
 
 def whole_split(dataset: Dataset, rules: Protocol) -> Split:

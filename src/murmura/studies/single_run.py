@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,17 @@ def fit_run(
     progress: Progress = SILENT,
     checkpoint_every: int | None = None,
     runtime: Runtime | None = None,
+    heard: Callable[[str], None] | None = None,
 ) -> Run:
     """Fit, keep the model and the lists. A finished fit in the same folder is not repeated.
 
     A federated training saves itself every `checkpoint_every` rounds (by default after every epoch), goes on
-    from there when the same call is made again, and ends with the same bytes. `runtime` carries its rounds.
+    from there when the same call is made again, and ends with the same bytes. `runtime` carries its rounds;
+    `heard` is told what there is to say about the data.
     """
     config = config.whole()
     prepared, settings = prepare_run(config)
+    prepared.tell(heard)
     name = str(config.model["name"])
     with said_of(name):
         ready = carried_by(runtime, method(name, settings, config.workers))

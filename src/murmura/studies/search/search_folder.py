@@ -12,7 +12,7 @@ runs/<id>/
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -83,15 +83,16 @@ def search_run(
     history: Path | None = None,
     workers: int = 1,
     progress: Progress = SILENT,
+    heard: Callable[[str], None] | None = None,
 ) -> Iterator[Trial]:
     """Search, and keep the choice; the same call goes on where a killed one stopped.
 
     `trials` is how many settings tpe tries in all; a later call with more goes on. A folder whose test part has
-    been opened searches no more.
+    been opened searches no more. `heard` is told what there is to say about the data.
     """
     refuse_opened(Run(folder))
     config.check()
-    selection, about = _load_selection(config)
+    selection, about = _load_selection(config, heard)
     fewer = few_people(config.search, config.fixed, selection.split.train)
     config = changed(config, fixed={**fewer, **config.fixed})
     with locked(folder):
@@ -146,9 +147,12 @@ def _trials(
     )  # fmt: skip
 
 
-def _load_selection(config: SearchConfig) -> tuple[Selection, dict[str, Any]]:
+def _load_selection(
+    config: SearchConfig, heard: Callable[[str], None] | None
+) -> tuple[Selection, dict[str, Any]]:
     """What is chosen on, and counts of all parts. When it returns, no test row is left in this process."""
     prepared = config.data.prepare(config.protocol)
+    prepared.tell(heard)
     return prepared.selection(), prepared.describe()
 
 
