@@ -10,21 +10,23 @@ from html import escape
 from typing import Any
 
 from murmura.cli import console
-from murmura.core.progress import Progress
+from murmura.core.progress import Progress, SilentProgress
 
 APART = 0.2  # seconds between two drawings
 
 
-class NotebookBar:
+class NotebookBar(SilentProgress):
     """`core.progress.Progress` as one element of a notebook's output that is drawn anew."""
 
     def __init__(self, ipython: Any) -> None:
         self.ipython, self.handle = ipython, None
         self.task, self.total, self.done = "", 1, 0
         self.begun = self.drawn = 0.0
+        self.outer: list[tuple[str, int, int, float]] = []  # tasks around the current one
 
     def begin(self, task: str, total: int) -> None:
         """A new bar."""
+        self.outer.append((self.task, self.total, self.done, self.begun))
         self.task, self.total, self.done, self.begun = task, max(1, total), 0, time.monotonic()
         self._draw()
 
@@ -35,8 +37,11 @@ class NotebookBar:
             self._draw()
 
     def end(self) -> None:
-        """The task is over; what it was stays to be read."""
+        """The task is over: back to the one around it; what the last one was stays to be read."""
         self._draw()
+        around = self.outer.pop() if self.outer else ("", 1, 0, 0.0)
+        if around[0]:
+            self.task, self.total, self.done, self.begun = around
 
     def html(self, now: float) -> str:
         """The bar with what is done and the time left."""
