@@ -71,7 +71,12 @@ def test_who_reads_updates_is_not_attacked_as_a_sum_unless_asked(table: Path, tm
     assert found["sum-tracing"]["AUC"] is None  # everyone is in every round
 
 
-def test_readable_sums_of_a_method_without_other_attacks(table: Path, tmp_path: Path) -> None:
-    found = audited(table, tmp_path / "run", "--model", "fcf", "-S", "rounds=4", "-S", "clients=20")
+def test_readable_updates_are_attacked_singly_and_as_sums_where_that_is_asked_for(
+    table: Path, tmp_path: Path
+) -> None:
+    words = "--model", "fcf", "-S", "rounds=4", "-S", "clients=20"
+    found = audited(table, tmp_path / "run", *words)
     assert "canaries" not in found  # there is no channel that could hold them
-    assert "sum-participation" in found
+    assert "fcf-items" in found
+    assert "sum-participation" not in found  # who reads single updates has no use for their sums
+    assert "sum-participation" in audited(table, tmp_path / "sums", *words, "--attack", "sum-participation")
