@@ -9,10 +9,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 pytest.importorskip("distributed")
 
@@ -142,14 +147,14 @@ def test_refuses_workers_that_compile_otherwise(tmp_path: Path) -> None:
         ended(machines)
 
 
-def started(port: int, *environments: dict[str, str]) -> list[subprocess.Popen[bytes]]:
+def started(port: int, *environments: dict[str, str], tls: Sequence[str] = ()) -> list[subprocess.Popen[bytes]]:
     """A scheduler, and a worker for each environment."""
     dask, silent = [sys.executable, "-m", "dask"], {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    address = f"tcp://127.0.0.1:{port}"
-    scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    address = f"{'tls' if tls else 'tcp'}://127.0.0.1:{port}"
+    scheduler = [*dask, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", *tls]
     machines = [subprocess.Popen(scheduler, **silent)]  # type: ignore[call-overload]
     for own in environments or ({}, {}):
-        worker = [*dask, "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
+        worker = [*dask, "worker", address, "--nthreads", "1", "--no-dashboard", "--no-nanny", *tls]
         machines.append(subprocess.Popen(worker, env=os.environ | own, **silent))  # type: ignore[call-overload]
     return machines
 
@@ -158,3 +163,40 @@ def ended(machines: list[subprocess.Popen[bytes]]) -> None:
     for machine in machines:
         machine.kill()
         machine.wait()
+
+
+@pytest.mark.skipif(not ALL, reason="in make test-cluster")
+def test_a_cluster_behind_tls_needs_the_certificates(expected: str, tmp_path: Path) -> None:
+    certificates(tmp_path / "tls")
+    [port] = free_ports(1)
+    files = ("--tls-ca-file", "ca.pem"), ("--tls-cert", "cert.pem"), ("--tls-key", "key.pem")
+    machines = started(
+        port, tls=[word for flag, name in files for word in (flag, str(tmp_path / "tls" / name))]
+    )
+    try:
+        with dask_client(f"tls://127.0.0.1:{port}", tmp_path / "tls") as client:
+            assert finished(DaskTasks(client), tmp_path) == expected
+    finally:
+        ended(machines)
+
+
+def certificates(folder: Path) -> None:
+    """One certificate that is its own authority, and its key."""
+    folder.mkdir()
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")]),
+    )
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    for file in ("ca.pem", "cert.pem"):
+        (folder / file).write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    (folder / "key.pem").write_bytes(pem)
