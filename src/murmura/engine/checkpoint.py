@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,13 @@ from murmura.engine.federation import Federation
 NAME = "checkpoint.npz"
 
 
-def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> None:
-    """Replace the folder's checkpoint by the state after `f.rounds` rounds."""
+def save_checkpoint(
+    folder: Path, f: Federation, lines: list[LedgerLine], beside: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Replace the folder's checkpoint by the state after `f.rounds` rounds.
+
+    `beside` is kept in the same file, so that it is never older or newer; `read_beside` gives it back.
+    """
     tally: dict[str, NDArray[Any]] = {
         "sent": np.packbits(f.tally.sent),
         "disclosed": f.tally.disclosed,
@@ -36,6 +42,7 @@ def save_checkpoint(folder: Path, f: Federation, lines: list[LedgerLine]) -> Non
         answers=answers,
         counted=f.counted,
         held={} if f.held is None else {"fetched": f.held.fetched, **prefixed(last=f.held.versions.last)},
+        beside=beside or {},
     )
     meta = {
         "config": f.full_plan.config(),
@@ -71,6 +78,12 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
         f.held.versions = replace(begun, number=meta["model"], last=group(held, "last"))
     f.refused = {int(client): why for client, why in meta["refused"].items()}
     return f, [LedgerLine(**line) for line in meta["lines"]]
+
+
+def read_beside(folder: Path) -> dict[str, NDArray[Any]]:
+    """What was kept beside a checkpoint; nothing where there is none."""
+    path = folder / NAME
+    return group(read_archive(path)[0], "beside") if path.exists() else {}
 
 
 def _require_same(path: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
