@@ -45,7 +45,7 @@ def save_checkpoint(
         beside=beside or {},
     )
     meta = {
-        "config": f.full_plan.config(),
+        "config": f.plan.config(),
         "rounds": f.rounds,
         "model": 0 if f.held is None else f.held.versions.number,
         "tally": {name: getattr(f.tally, name) for name in TRAFFIC},
@@ -61,7 +61,7 @@ def load_checkpoint(folder: Path, f: Federation) -> tuple[Federation, list[Ledge
     if not path.exists():
         return None
     arrays, meta = read_archive(path)
-    _require_same(path, meta.get("config", {}), f.full_plan.config())
+    _require_same(path, meta.get("config", {}), f.plan.config())
     tally = group(arrays, "tally")
     sent = np.unpackbits(tally["sent"], count=len(f.plan.people.item))
     f.server = ServerState(group(arrays, "model"), group(arrays, "private"))

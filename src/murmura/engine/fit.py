@@ -48,14 +48,35 @@ def fit(
         )
     through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
     kernel = runtime.kernel_for(plan.algorithm, through) if record is None else None
-    f, lines, itinerary = Federation.begin(plan, kernel), list[LedgerLine](), plan.itinerary
+    f, lines = Federation.begin(plan, kernel), list[LedgerLine]()
     if folder is not None:
         f, lines = load_checkpoint(folder, f) or (f, lines)
     f.record, f.record_sums, f.liars = record, record_sums, liars
     if liars is not None:
         require_channel(plan)
+    path = _path(plan, runtime, kernel)
+
+    def go_on(epoch: int) -> bool:
+        return watch is None or watch(epoch, conclude(f, lines))
+
+    run_rounds(f, lines, runtime, folder, checkpoint_every, progress, go_on, path)
+    return conclude(f, lines)
+
+
+def run_rounds(
+    f: Federation,
+    lines: list[LedgerLine],
+    runtime: Runtime,
+    folder: Path | None = None,
+    checkpoint_every: int | None = None,
+    progress: Progress = SILENT,
+    go_on: Callable[[int], bool] = lambda epoch: True,
+    path: str = "",
+) -> None:
+    """Run what is left of a training; its lines grow by those of the rounds. `go_on` is asked after an epoch."""
+    plan, itinerary = f.plan, f.plan.itinerary
     before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
-    progress.begin(f"rounds{_path(plan, runtime, kernel)}", itinerary.rounds)
+    progress.begin(f"rounds{path}", itinerary.rounds)
     progress.advance(f.rounds)
     try:
         for rounds in itinerary.batches(f.rounds, checkpoint_every):
@@ -69,11 +90,10 @@ def fit(
                 before = traffic(f.tally)
             if folder is not None and checkpoint_every and f.rounds % checkpoint_every == 0:
                 save_checkpoint(folder, f, lines)
-            if ended and watch is not None and not watch(itinerary.epoch(f.rounds), conclude(f, lines)):
+            if ended and not go_on(itinerary.epoch(f.rounds)):
                 break
     finally:
         progress.end()
-    return conclude(f, lines)
 
 
 def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:

@@ -50,13 +50,7 @@ class Plan(RoundPlan):
         refuse_unfit(self.algorithm, self.data)
         if not len(self.data):
             raise DataError("a federation must have at least one interaction to train on, but there is none.")
-        rows = self.data.by_user
-        again = (np.diff(rows.index) == 0) & (np.diff(self.data.user[rows.order]) == 0)
-        if again.any():
-            raise DataError(
-                f"a client must hold an item once, but {int(again.sum())} rows repeat one; "
-                "filter with latest-per-pair."
-            )
+        refuse_repeated(self.data)
         least = min((phase.part for phase in self.itinerary.training), default=1.0)
         self.channel.check_cohort(int(self.itinerary.cohort_size * least), int(self.info.clients * least))
         for phase, taking in zip(self.itinerary.opening, self._opening_clients()):
@@ -159,6 +153,17 @@ def _said_digest(attributes: Attributes) -> str:
     """A sha256 over what clients say of themselves."""
     columns = [(name, np.asarray(attributes[name], np.float64)) for name in sorted(attributes)]
     return hashlib.sha256(b"".join(name.encode() + b"\0" + c.tobytes() for name, c in columns)).hexdigest()
+
+
+def refuse_repeated(data: Interactions) -> None:
+    """Refuse a history that holds an item twice."""
+    rows = data.by_user
+    again = (np.diff(rows.index) == 0) & (np.diff(data.user[rows.order]) == 0)
+    if again.any():
+        raise DataError(
+            f"a client must hold an item once, but {int(again.sum())} rows repeat one; "
+            "filter with latest-per-pair."
+        )
 
 
 def refuse_unfit(algorithm: Algorithm, data: Interactions) -> None:

@@ -40,6 +40,10 @@ class RoundPlan:
         """The same training once this public model is known."""
         raise NotImplementedError
 
+    def config(self) -> dict[str, Any]:
+        """What makes two trainings the same one, as plain values."""
+        raise NotImplementedError
+
     @cached_property
     def itinerary(self) -> Itinerary:
         """Phases, rounds and cohorts."""

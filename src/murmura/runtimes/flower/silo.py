@@ -1,0 +1,147 @@
+"""A silo: one organisation's people, and what it does when the server of the federation asks.
+
+Its folder holds the terms, the people and a checkpoint of their states together with the replies of the round
+at work. A request that was answered before gets the same reply, and nothing is trained twice.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from murmura.core.arrays import Ints
+from murmura.core.codec import encode
+from murmura.core.contract import IndividualUpdates, Phase, RoundContext, ServerState
+from murmura.core.errors import FederationError
+from murmura.core.locks import locked
+from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
+from murmura.engine.federation import Federation
+from murmura.engine.itinerary import Position
+from murmura.engine.partial_sum import PartialSum
+from murmura.runtimes.flower.messages import SiloReply, SiloRequest, name_of
+from murmura.runtimes.flower.people import SiloPeople
+from murmura.runtimes.flower.plan import SiloPlan
+from murmura.runtimes.flower.terms import SiloTerms
+from murmura.runtimes.inprocess import InProcess
+
+FINISHED = ""  # the phase of the last request: here is the final model, and nothing is asked
+
+
+@dataclass(frozen=True)
+class SiloIntroduction:
+    """Who a silo is: the server learns how many people it has, and which numbers are theirs."""
+
+    federation: str
+    first: int
+    clients: int
+
+    def encode(self) -> bytes:
+        """As it travels."""
+        return json.dumps(vars(self), sort_keys=True).encode()
+
+    @staticmethod
+    def decode(message: bytes) -> SiloIntroduction:
+        """From what travelled."""
+        return SiloIntroduction(**json.loads(message))
+
+
+class Silo:
+    """One organisation in a federation, as its folder keeps it."""
+
+    def __init__(self, folder: Path, workers: int = 1) -> None:
+        self.folder, self.runtime = folder, InProcess(workers=workers)
+        self.terms = SiloTerms.read(folder)
+        self.held = SiloPeople.read(folder, self.terms)
+
+    def introduce(self) -> bytes:
+        """What the server is told before the first round."""
+        return SiloIntroduction(self.terms.name, self.held.first, self.held.clients).encode()
+
+    def answer(self, message: bytes) -> bytes:
+        """The reply to a request; to one that was answered before, the same."""
+        with locked(self.folder):
+            request, name, kept = SiloRequest.decode(message), name_of(message), read_beside(self.folder)
+            if name in kept:
+                return kept[name].tobytes()
+            last = Position.decode(kept["at"].tobytes()) if "at" in kept else None
+            self._check(request, last)
+            f = self._federation()
+            if last is None:
+                f.server = ServerState(request.model)
+            f.step(ServerState(request.model), request.answers)
+            f.plan, f.rounds = f.plan.after(request.model), request.at.done
+            reply = self._asked(f, request, name).encode()
+            same = {key: one for key, one in kept.items() if last is not None and last.done == request.at.done}
+            same |= {name: _bytes(reply), "at": _bytes(request.at.encode())}
+            save_checkpoint(self.folder, f, [], same)
+            return reply
+
+    def federation(self) -> Federation:
+        """The silo's people with their states, as the last exchange left them."""
+        return self._federation()
+
+    def scores(self, client: int) -> NDArray[Any]:
+        """The scores of all items for one client of the silo, by the latest model it was sent."""
+        f = self._federation()
+        a, people, context = f.plan.algorithm, f.plan.people, RoundContext(f.plan.info, "ready", f.rounds, f.published)
+        history, rng = people.history(client, f.rounds), people.rng(client, f.rounds)
+        return a.client_score(context, a.client_ready(context, f.client(client), history, rng), history)
+
+    def _federation(self) -> Federation:
+        plan = SiloPlan.of(self.terms, self.held.population(self.terms))
+        through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
+        f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, through))
+        found = load_checkpoint(self.folder, f)
+        return f if found is None else found[0]
+
+    def _check(self, request: SiloRequest, last: Position | None) -> None:
+        if request.federation != self.terms.name:
+            raise FederationError(
+                f"a silo of federation {self.terms.name[:16]} must be asked by its server, but was asked by that "
+                f"of {request.federation[:16]}; give both the same terms."
+            )
+        if last is not None and (request.at.done, request.at.step) <= (last.done, last.step):
+            raise FederationError(
+                f"this silo has answered round {last.done}, step {last.step}, and must be asked for what comes "
+                f"after it, but was asked for round {request.at.done}, step {request.at.step}, in another way; "
+                "start the server from its latest checkpoint, or all of it anew."
+            )
+        if len(request.cohort) and not 0 <= request.cohort.min() <= request.cohort.max() < self.held.clients:
+            raise FederationError(f"a silo of {self.held.clients} clients was asked for one it does not have.")
+
+    def _asked(self, f: Federation, request: SiloRequest, name: str) -> SiloReply:
+        if request.phase == FINISHED:
+            return SiloReply(name, 0)
+        phase = f.plan.itinerary.phase(request.at)
+        if phase.name != request.phase:
+            raise FederationError(
+                f"this exchange must be of phase '{phase.name}', but the server asks for '{request.phase}'; "
+                "both sides need the same version of Murmura."
+            )
+        clients = f.takes_part(phase, request.cohort)
+        if phase.combine == "sum" and len(clients) < f.plan.channel.minimum_cohort:
+            f.remember_counted(phase, [])
+            few = f"a sum must be of at least {f.plan.channel.minimum_cohort} people, but is of {len(clients)}"
+            return SiloReply(name, 0, declined=few if len(clients) else "nobody here is called")
+        return self._sent(f, phase, request.at.round, clients, name)
+
+    def _sent(self, f: Federation, phase: Phase, round: int, clients: Ints, name: str) -> SiloReply:
+        chain = f.plan.chains.get(phase.name)
+        kept, before = None if chain is None else PartialSum(chain), dict(f.refused)
+        received = self.runtime.collect(f, phase, round, clients, kept)
+        if isinstance(received, IndividualUpdates):
+            updates = {client: encode(update, phase.sends) for client, update in received.updates.items()}
+            refused = {client: why for client, why in f.refused.items() if client not in before}
+            return SiloReply(name, len(updates), updates=updates, refused=refused)
+        assert chain is not None
+        assert kept is not None
+        return SiloReply(name, received.count, chain.ring.pack(chain.ring.wrap(kept.total)))
+
+
+def _bytes(content: bytes) -> NDArray[Any]:
+    return np.frombuffer(content, np.uint8)
