@@ -166,7 +166,10 @@ def convert_data(
 
 @data_app.command("synth")
 def synth_data(
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write: .parquet, .csv or .tsv.")],
+    out: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="The file: .parquet, .csv or .tsv; the folder of a --population."),
+    ],
     users: Annotated[int, typer.Option("--users")] = 1_000,
     items: Annotated[int, typer.Option("--items")] = 500,
     interactions: Annotated[int, typer.Option("--interactions")] = 20_000,
@@ -174,12 +177,24 @@ def synth_data(
     groups: Annotated[int, typer.Option("--groups", help="How many tastes there are.")] = 8,
     taste: Annotated[float, typer.Option("--taste", help="The share of rows of the own taste.")] = 0.7,
     seed: Annotated[int, typer.Option("--seed", min=0)] = 0,
+    population: Annotated[
+        bool, typer.Option("--population", help="Mapped files for millions of clients, in constant memory.")
+    ] = False,
 ) -> None:
     """Make up a data set with planted tastes and popular items; the same numbers give the same rows."""
-    from murmura.data.sources.synthetic import synth
+    from murmura.data.sources.synthetic import SyntheticSettings, generate
+    from murmura.data.sources.synthetic_population import write_synthetic
     from murmura.data.tables.interactions_file import write_table
 
-    made = synth(users, items, interactions, skew, groups, taste, seed)
+    sizes = {"users": users, "items": items, "interactions": interactions}
+    plan = SyntheticSettings(**sizes, skew=skew, groups=groups, taste=taste, seed=seed)
+    if population:
+        with progress() as bar:
+            files = write_synthetic(out, plan, progress=bar)
+        say(f"made up {files.rows:,} rows of {files.clients:,} clients: fingerprint {files.fingerprint}")
+        typer.echo(str(out))
+        return
+    made = generate(plan)
     write_table(out, made.interactions)
     say(f"made up {len(made.interactions):,} rows: fingerprint {made.interactions.fingerprint}")
     typer.echo(str(out))

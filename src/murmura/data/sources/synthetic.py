@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -62,7 +63,7 @@ def synth(
 
 def generate(plan: SyntheticSettings) -> Dataset:
     """The data set of a plan: rows by user and item; values 1 to 5, higher for the own taste; random times."""
-    _refuse_impossible(plan)
+    refuse_impossible(plan)
     rng = np.random.default_rng(plan.seed)
     group_of_item = (rng.permutation(plan.items) % plan.groups).astype(np.int32)
     group_of_user = (rng.permutation(plan.users) % plan.groups).astype(np.int32)
@@ -107,11 +108,32 @@ def _pairs(
     plan: SyntheticSettings, rng: np.random.Generator, group_of_item: Ints, group_of_user: Ints
 ) -> Longs:
     """Distinct user * items + item, ascending, exactly as many as each user is to have."""
-    wanted = _activity(plan, rng)
-    by_group = np.argsort(group_of_item, kind="stable")
-    popularity = (1.0 + rng.permutation(plan.items)) ** -plan.skew
-    edges = np.concatenate(([0.0], np.cumsum(popularity[by_group] / popularity.sum())))
-    bounds = edges[np.searchsorted(group_of_item[by_group], np.arange(plan.groups + 1))]
+    wanted = activity(plan, rng)
+    return distinct_pairs(plan, rng, wanted, ItemLine.of(plan, rng, group_of_item), group_of_user)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLine:
+    """The items side by side on a line, each as long as it is popular, those of a taste next to each other."""
+
+    item: Longs  # (items,) which one lies where
+    edges: Floats  # (items + 1,) where each begins, and the end
+    bounds: Floats  # (groups + 1,) where each taste begins, and the end
+
+    @staticmethod
+    def of(plan: SyntheticSettings, rng: np.random.Generator, group_of_item: Ints) -> ItemLine:
+        """Popularity is drawn."""
+        by_group = np.argsort(group_of_item, kind="stable")
+        popularity = (1.0 + rng.permutation(plan.items)) ** -plan.skew
+        edges = np.concatenate(([0.0], np.cumsum(popularity[by_group] / popularity.sum())))
+        bounds = edges[np.searchsorted(group_of_item[by_group], np.arange(plan.groups + 1))]
+        return ItemLine(by_group, edges, bounds)
+
+
+def distinct_pairs(
+    plan: SyntheticSettings, rng: np.random.Generator, wanted: Longs, line: ItemLine, group_of_user: Ints
+) -> Longs:
+    """Distinct user * items + item, ascending, `wanted` of each user."""
     done: list[Longs] = []  # the pairs of users who have all of theirs
     pairs: Longs = np.zeros(0, np.int64)
     short = wanted
@@ -122,7 +144,7 @@ def _pairs(
         for block in _blocks(len(user)):
             own = group_of_user[user[block]]
             if attempt < PATIENCE:
-                item = by_group[_draw(plan, rng, own, edges, bounds)]
+                item = line.item[_draw(plan, rng, own, line.edges, line.bounds)]
             else:
                 item = rng.integers(plan.items, size=len(own))
             drawn[block] = user[block] * plan.items + item
@@ -153,7 +175,7 @@ def _draw(plan: SyntheticSettings, rng: np.random.Generator, own: Ints, edges: F
     return np.minimum(place, plan.items - 1)
 
 
-def _activity(plan: SyntheticSettings, rng: np.random.Generator) -> Longs:
+def activity(plan: SyntheticSettings, rng: np.random.Generator) -> Longs:
     """How many rows each user has: one at least, at most half the items, the rest by 1 / sqrt(rank)."""
     most = max(1, plan.items // 2)
     weight = (1.0 + rng.permutation(plan.users)) ** -0.5
@@ -175,7 +197,8 @@ def _blocks(n: int) -> Iterator[slice]:
     return (slice(first, first + BLOCK) for first in range(0, n, BLOCK))
 
 
-def _refuse_impossible(plan: SyntheticSettings) -> None:
+def refuse_impossible(plan: SyntheticSettings) -> None:
+    """Refuse more rows than there are pairs, and fewer than people."""
     most = plan.users * max(1, plan.items // 2)
     if not plan.users <= plan.interactions <= most:
         raise SettingError(

@@ -17,11 +17,11 @@ import numpy as np
 from murmura.channel.ledger import LedgerLine
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
-from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Received
+from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Received, Total
 from murmura.core.errors import FederationError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
-from murmura.core.update import Arrays, Update
+from murmura.core.update import Arrays, RunningSum, Update
 from murmura.engine.archive import prefixed, write_archive
 from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation, server_step
@@ -100,9 +100,9 @@ class SiloRuntime:
         if not told:
             why = next(iter(replies.values())).declined
             raise FederationError(f"phase '{phase.name}' of round {round} needs a sum, but every silo declined: {why}.")
-        if phase.combine == "each":
-            return self._individual(f, phase, told)
-        chain = f.plan.chains[phase.name]
+        chain = f.plan.chains.get(phase.name)
+        if chain is None:
+            return self._added(f, phase, told)
         total = chain.server(chain.ring.add_up(chain.ring.unpack(reply.vector) for reply in told.values()), round)
         if total.count != sum(reply.people for reply in told.values()):
             raise FederationError(
@@ -111,14 +111,21 @@ class SiloRuntime:
             )
         return total
 
-    def _individual(self, f: Federation, phase: Phase, replies: Mapping[int, SiloReply]) -> IndividualUpdates:
+    def _added(self, f: Federation, phase: Phase, replies: Mapping[int, SiloReply]) -> Received:
+        """Each update as it is, or their sum in the order of the clients, as a simulation takes it."""
         updates: dict[int, Update] = {}
         for node, reply in replies.items():
             first = self.ranges[node].start
             f.refused |= {first + client: why for client, why in reply.refused.items()}
-            for client, update in reply.updates.items():
-                updates[first + client] = decode(update, phase.sends)
-        return IndividualUpdates(dict(sorted(updates.items())))
+            updates |= {first + client: decode(one, phase.sends) for client, one in reply.updates.items()}
+        updates = dict(sorted(updates.items()))
+        if phase.combine == "each":
+            return IndividualUpdates(updates)
+        total = RunningSum()
+        for update in updates.values():
+            total.add(update)
+        phase.sends.check_sum(total.update(), total.count)
+        return Total(total.update(), total.count)
 
 
 def ranges_of(terms: SiloTerms, introductions: Mapping[int, bytes]) -> dict[int, range]:

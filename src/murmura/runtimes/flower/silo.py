@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode
-from murmura.core.contract import IndividualUpdates, Phase, RoundContext, ServerState
+from murmura.core.contract import Phase, Received, RoundContext, ServerState, Total
 from murmura.core.errors import FederationError
 from murmura.core.locks import locked
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
@@ -124,23 +124,31 @@ class Silo:
                 "both sides need the same version of Murmura."
             )
         clients = f.takes_part(phase, request.cohort)
-        if phase.combine == "sum" and len(clients) < f.plan.channel.minimum_cohort:
+        if phase.name in f.plan.chains and len(clients) < f.plan.channel.minimum_cohort:
             f.remember_counted(phase, [])
             few = f"a sum must be of at least {f.plan.channel.minimum_cohort} people, but is of {len(clients)}"
-            return SiloReply(name, 0, declined=few if len(clients) else "nobody here is called")
+            return SiloReply(name, 0, declined=few)
+        if not len(clients):
+            return SiloReply(name, 0, declined="nobody here is called")
         return self._sent(f, phase, request.at.round, clients, name)
 
     def _sent(self, f: Federation, phase: Phase, round: int, clients: Ints, name: str) -> SiloReply:
+        """What leaves: one sum through the channel; where there is none, the server adds each update itself."""
         chain = f.plan.chains.get(phase.name)
-        kept, before = None if chain is None else PartialSum(chain), dict(f.refused)
-        received = self.runtime.collect(f, phase, round, clients, kept)
-        if isinstance(received, IndividualUpdates):
-            updates = {client: encode(update, phase.sends) for client, update in received.updates.items()}
-            refused = {client: why for client, why in f.refused.items() if client not in before}
-            return SiloReply(name, len(updates), updates=updates, refused=refused)
-        assert chain is not None
-        assert kept is not None
-        return SiloReply(name, received.count, chain.ring.pack(chain.ring.wrap(kept.total)))
+        if chain is not None:
+            kept = PartialSum(chain)
+            count = _counted(self.runtime.collect(f, phase, round, clients, kept))
+            return SiloReply(name, count, chain.ring.pack(chain.ring.wrap(kept.total)))
+        sent: dict[int, bytes] = {}
+        f.record, f.kernel = lambda one: sent.update({one.client: encode(one.update, phase.sends)}), None
+        received = self.runtime.collect(f, phase, round, clients, None)
+        refused = {client: why for client, why in f.refused.items() if client in clients}
+        taken = {client: update for client, update in sent.items() if client not in refused}
+        return SiloReply(name, _counted(received), updates=taken, refused=refused)
+
+
+def _counted(received: Received) -> int:
+    return received.count if isinstance(received, Total) else len(received.updates)
 
 
 def _bytes(content: bytes) -> NDArray[Any]:

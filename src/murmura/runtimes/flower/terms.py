@@ -15,6 +15,7 @@ from typing import Any
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
+from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import FederationError, RunError, SettingError
 from murmura.core.feature_codec import encode_features
@@ -37,7 +38,7 @@ class SiloTerms:
 
     def __post_init__(self) -> None:
         method, channel = self.preset.algorithm(), self.preset.channel_settings()
-        if channel.channel != "readable" and self._sums:
+        if channel.channel != "readable" and ChannelSettings in self.preset.preset.parts:
             raise SettingError(
                 "organisations add up whole numbers that a SuperLink can read, so channel must be 'readable', "
                 f"but it is '{channel.channel}'; set channel=readable."
@@ -59,14 +60,10 @@ class SiloTerms:
         return self.description.info
 
     @property
-    def _sums(self) -> bool:
-        return any(phase.combine == "sum" for phase in self.preset.algorithm().phases(self.info))
-
-    @property
     def label(self) -> str:
         """What must stand wherever such a federation is shown."""
         phases = self.preset.algorithm().phases(self.info)
-        each = any(phase.combine == "each" for phase in phases)
+        each = not self.preset.channel_settings().on or any(phase.combine == "each" for phase in phases)
         return SUPERLINK_READS_EACH if each else SUPERLINK_READS
 
     @cached_property

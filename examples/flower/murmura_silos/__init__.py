@@ -1,0 +1,1 @@
+"""Murmura's apps, under a name that Flower finds in this folder."""

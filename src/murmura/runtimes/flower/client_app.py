@@ -1,0 +1,30 @@
+"""The ClientApp of a silo: a SuperNode started with --node-config 'silo="FOLDER"' answers for its people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flwr.app import Context, Message
+from flwr.clientapp import ClientApp
+
+from murmura.runtimes.flower.records import content_of, message_of
+from murmura.runtimes.flower.silo import Silo
+
+app = ClientApp()
+
+
+@app.query()
+def introduce(message: Message, context: Context) -> Message:
+    """Say which clients of the federation are here."""
+    return Message(content=content_of(_silo(context).introduce()), reply_to=message)
+
+
+@app.train()
+def answer(message: Message, context: Context) -> Message:
+    """Answer a request of the server; the same request gets the same reply."""
+    return Message(content=content_of(_silo(context).answer(message_of(message))), reply_to=message)
+
+
+def _silo(context: Context) -> Silo:
+    node = context.node_config
+    return Silo(Path(str(node["silo"])), int(node.get("workers", 1)))
