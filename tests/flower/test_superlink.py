@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from murmura.core.errors import RunError
+from murmura.core.locks import locked
 from murmura.engine.archive import read_archive
 from murmura.runtimes.flower.server import model_digest
 from tests.flower.federations import CHANNEL, SEED, cut
@@ -32,7 +34,7 @@ class Flower:
         assert WHERE is not None
         path = f"{Path(WHERE).resolve()}:{os.environ['PATH']}"
         settings = {"FLWR_HOME": str(self.folder), "FLWR_TELEMETRY_ENABLED": "0", "PATH": path}
-        with (self.folder / f"{name}.log").open("ab") as log:
+        with (self.folder / f"{name}.log").open("wb") as log:
             self.running[name] = subprocess.Popen(
                 [str(Path(WHERE).resolve() / command[0]), *command[1:]],
                 env={**os.environ, **settings},
@@ -78,6 +80,15 @@ class Flower:
         process.wait()
 
 
+def free(folder: Path) -> bool:
+    """Whether nobody is at work in a folder."""
+    try:
+        with locked(folder):
+            return True
+    except RunError:
+        return False
+
+
 @pytest.fixture
 def flower(tmp_path: Path) -> Iterator[Flower]:
     made = Flower(tmp_path)
@@ -100,6 +111,7 @@ def test_superlink_is_killed_and_restarted_and_the_digest_is_the_simulations(flo
     done = read_archive(folder / "server" / "checkpoint.npz")[1]["rounds"]
     assert 1 <= done < 3
     flower.superlink()
+    flower.wait(lambda: free(folder / "server"), "the end of the first ServerApp, which loses its SuperLink")
     flower.run("second run")
     flower.wait((folder / "server" / "model.npz").exists, "the model")
     arrays, about = read_archive(folder / "server" / "model.npz")
