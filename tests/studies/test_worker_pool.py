@@ -1,8 +1,15 @@
 """Fits in workers: every one is heard of once, and by one worker before the next begins."""
 
+from concurrent.futures.process import BrokenProcessPool
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
-from murmura.studies.worker_pool import Steps, processes, run_steps
+from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
+from tests.studies import lost_workers
+
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
 
 
 def doubled(task: int) -> int:
@@ -48,3 +55,38 @@ def test_a_task_that_fails_ends_the_work_at_once() -> None:
     with processes(1) as pool, pytest.raises(ValueError, match="1"):
         run_steps(pool, work, [two_steps([1, 2])], lambda *_: None)
     assert begun == [1]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("cluster", ["", pytest.param("local:2", marks=needs_dask)])
+def test_a_worker_killed_at_work_costs_a_line_and_a_repetition(cluster: str, tmp_path: Path) -> None:
+    lines: list[str] = []
+    with processes(Workers(2, cluster, said=lines.append), tmp_path) as pool:
+        assert list(pool.map(lost_workers.die_once, range(6))) == [n * n for n in range(6)]
+    assert len(lines) == 1
+    assert "repeated" in lines[0]
+    assert (tmp_path / "killed").exists()
+
+
+@pytest.mark.process
+def test_a_task_that_always_ends_its_worker_is_given_up() -> None:
+    with processes(2) as pool, pytest.raises(BrokenProcessPool):
+        list(pool.map(lost_workers.die_always, [1]))
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("cluster", ["", pytest.param("local:2", marks=needs_dask)])
+def test_what_tasks_have_in_common_comes_once_to_every_worker(cluster: str) -> None:
+    with processes(Workers(2, cluster), lost_workers.Counted()) as pool:
+        assert set(pool.map(lost_workers.count_arrivals, range(20))) == {1}
+
+
+def test_one_worker_holds_it_too_and_lets_go_of_it() -> None:
+    with processes(1, "common") as pool:
+        assert pool.submit(held).result() == "common"
+    assert held() is None
+
+
+def test_a_cluster_here_has_so_many_workers() -> None:
+    assert [Workers(cluster=where).size for where in ("local:3", "tcp://host:8786", "")] == [3, 1, 1]
+    assert not Workers(cluster="local:1").alone

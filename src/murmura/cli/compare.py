@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from murmura.core.progress import Progress
     from murmura.engine.federation import Runtime
     from murmura.studies.compare import Comparison, EntryMeans
+    from murmura.studies.worker_pool import Workers
 
 Models = dict[str, dict[str, Any]]  # label -> name and settings
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
@@ -42,7 +43,7 @@ def compare(
     config: options.ConfigFile = None,
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
-    workers: options.Workers = 1,
+    workers: options.Processes = 1,
     cluster: options.Cluster = "",
     cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
@@ -90,9 +91,10 @@ def compare(
     for line in left_in_place(plan):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
+    team = options.team(workers)
     with cluster_at(cluster, cluster_tls, folder) as carried:
-        run(replace(plan, keep=keep), folder, workers, as_json, carried)
-        hidden = run(days, folder / BESIDE, workers, as_json, carried) if days else []
+        run(replace(plan, keep=keep), folder, team, as_json, carried)
+        hidden = run(days, folder / BESIDE, team, as_json, carried) if days else []
     if not as_json:
         show(plan, folder, hidden)
     tell_tracker(told, folder)
@@ -139,7 +141,11 @@ def _from_file(
 
 
 def run(
-    plan: Comparison, folder: Path, workers: int, as_json: bool = False, runtime: Runtime | None = None
+    plan: Comparison,
+    folder: Path,
+    workers: int | Workers,
+    as_json: bool = False,
+    runtime: Runtime | None = None,
 ) -> list[EntryMeans]:
     """Run the plan; with --json each line is printed as soon as it is known."""
     from murmura.studies.compare import compare as compare_all

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from murmura.core.errors import SettingError
+
+if TYPE_CHECKING:
+    from murmura.studies.worker_pool import Workers as WorkerTeam
 
 Data = Annotated[str, typer.Option("--data", help="A source's name (see `murmura data list`) or a file.")]
 DataDir = Annotated[
@@ -119,12 +122,13 @@ Set = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Threads; results do not depend on it.")]
+Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")]
 Cluster = Annotated[
     str,
     typer.Option(
         "--cluster",
         metavar="WHERE",
-        help="Rounds of federated methods on Dask workers: local:2, or a scheduler's address (tcp://host:8786).",
+        help="On Dask workers: local:2, or a scheduler's address (tcp://host:8786).",
     ),
 ]
 ClusterTls = Annotated[
@@ -284,3 +288,11 @@ def new_folder(out: Path | None, *what: str) -> Path:
         number += 1
         path = base.with_name(f"{base.name}-{number}")
     return path
+
+
+def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam:
+    """Who does independent fits; that a worker was lost is said in a line."""
+    from murmura.cli.console import say
+    from murmura.studies.worker_pool import Workers
+
+    return Workers(workers, cluster, tls, say)

@@ -97,9 +97,9 @@ def run(
         typer.Option("--quick", help="Its cheap rows on one data set of the paper; without one, a small run."),
     ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="The folder; default runs/reproduce.")] = None,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")
-    ] = 2,
+    workers: options.Processes = 2,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     data_dir: options.DataDir = None,
 ) -> None:
     """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
@@ -115,7 +115,7 @@ def run(
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
             heard = _FitPrinter(listener, place)
-            reproduce(place, workers, heard)
+            reproduce(place, options.team(workers, cluster, cluster_tls), heard)
             heard.end()
     _finish(shown, places, out or HERE)
     if quick:

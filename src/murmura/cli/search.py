@@ -16,6 +16,7 @@ from murmura.core.errors import SettingError
 if TYPE_CHECKING:
     from murmura.runs.trials import Trial
     from murmura.studies.search.search_folder import SearchConfig
+    from murmura.studies.worker_pool import Workers
 
 Grid = Annotated[list[str], typer.Option("--grid", metavar="KEY=V,V", help="Values of a setting; repeatable.")]
 Ranges = Annotated[
@@ -39,7 +40,6 @@ Metric = Annotated[str, typer.Option("--metric", help="What decides; of errors t
 History = Annotated[
     Path | None, typer.Option("--history", help="A CSV of trials that searches share; default: in --out.")
 ]
-Processes = Annotated[int, typer.Option("--workers", min=1, help="Processes; results do not depend on it.")]
 
 
 @options.takes_reading
@@ -63,7 +63,9 @@ def search(
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
-    workers: Processes = 1,
+    workers: options.Processes = 1,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
     log: options.Log = "",
     as_json: options.Json = False,
@@ -73,8 +75,9 @@ def search(
     An interrupted search goes on with the same flags and --out. `murmura evaluate FOLDER` then opens the test
     part for the choice; after that the folder searches no more.
     """
+    team = options.team(workers, cluster, cluster_tls)
     if plan is not None:
-        _run_plan(plan, history, data_dir, workers, rule)
+        _run_plan(plan, history, data_dir, team, rule)
         return
     if rule is not None:
         raise SettingError("--rule needs --plan: the data sets that are left out in turn are those of a plan.")
@@ -102,7 +105,7 @@ def search(
     with progress() as listener:
         listener.begin("trials", trials if sampler == "tpe" else len(config.candidates()))
         for trial in search_run(
-            config, folder, trials=trials, history=history, workers=workers, progress=listener, heard=say
+            config, folder, trials=trials, history=history, workers=team, progress=listener, heard=say
         ):
             found.append(trial)
             listener.advance()
@@ -127,7 +130,9 @@ def _show(config: SearchConfig, found: list[Trial], as_json: bool) -> None:
     table(f"{model} on the validation part of {config.data.name}", ["settings", metric, "seconds"], rows)
 
 
-def _run_plan(plan: Path, history: Path | None, data_dir: Path | None, workers: int, rule: Path | None) -> None:
+def _run_plan(
+    plan: Path, history: Path | None, data_dir: Path | None, workers: Workers, rule: Path | None
+) -> None:
     from murmura.studies.search.plan_file import as_defaults, read_plan, run_plan
 
     if rule is not None and history is None:

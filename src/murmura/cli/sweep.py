@@ -18,6 +18,7 @@ from murmura.core.errors import SettingError
 if TYPE_CHECKING:
     from murmura.runs.sweep import Sweep
     from murmura.studies.compare import Comparison
+    from murmura.studies.worker_pool import Workers
 
 DEFAULT_MODELS = "sfpl,sfpl+,pfpl,pfpl+,cfpl"
 DEFAULT_VALUES = "0,0.1,...,1"
@@ -44,7 +45,9 @@ def sweep(
     metrics: options.Metrics = "",
     data_dir: options.DataDir = None,
     reading: options.Reading = {},  # noqa: B006
-    workers: options.Workers = 1,
+    workers: options.Processes = 1,
+    cluster: options.Cluster = "",
+    cluster_tls: options.ClusterTls = None,
     out: options.Out = None,
     log: options.Log = "",
     as_json: options.Json = False,
@@ -70,13 +73,13 @@ def sweep(
         metrics=options.parse_metrics(metrics), source=source,
     )  # fmt: skip
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
-    _run(plan, what, folder, workers, as_json)
+    _run(plan, what, folder, options.team(workers, cluster, cluster_tls), as_json)
     say(f"run folder: {folder}")
     page(folder)
     tell_tracker(told, folder)
 
 
-def _run(plan: Comparison, what: Sweep, folder: Path, workers: int, as_json: bool) -> None:
+def _run(plan: Comparison, what: Sweep, folder: Path, workers: Workers, as_json: bool) -> None:
     from murmura.studies.sweep import sweep as run
 
     collect(lambda bar: run(plan, what, folder, workers=workers, progress=bar), as_json)

@@ -10,17 +10,31 @@ from murmura.channel.chain import Chain
 from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import Phase, RoundContext, Total
 from murmura.core.errors import SettingError
+from murmura.core.kernel import CompiledChannel, VectorSlice
 from murmura.core.lies import Liars, Lie
 from murmura.core.rng import Rng
-from murmura.engine.partial_sum import OtherSum
 from murmura.engine.round_plan import RoundPlan
 
 
 @dataclass(frozen=True, eq=False)
-class SumWithLies(OtherSum):
+class SumWithLies(CompiledChannel):
     """The channel of one exchange, whose sums have the liars' vectors in them before the server half."""
 
+    chain: Chain
     lies: Longs  # (words,) not yet modulo anything
+
+    @property
+    def words(self) -> int:
+        """The length of a vector."""
+        return self.chain.words
+
+    def block(self, round: int) -> Ints:
+        """The items whose rows travel."""
+        return self.chain.block(round)
+
+    def vector_slice(self, table: str, round: int) -> VectorSlice:
+        """Where and how a table travels."""
+        return self.chain.vector_slice(table, round)
 
     def sum_up(self, sums: Longs, round: int) -> Total:
         """The server half of everybody's sum, with every check of it."""

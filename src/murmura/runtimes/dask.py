@@ -24,7 +24,7 @@ from murmura.runtimes.tasks import Handle, Near, TaskEngine
 
 try:
     import dask
-    from distributed import Client, LocalCluster, Security
+    from distributed import Client, LocalCluster, Security, WorkerPlugin
     from distributed.comm.core import CommClosedError
     from distributed.scheduler import KilledWorker
 except ImportError:
@@ -119,11 +119,40 @@ def dask_client(where: str, tls: Path | None = None) -> Iterator[Client]:
             yield client
 
 
+class BeginWorker(WorkerPlugin):  # type: ignore[misc]
+    """Calls something once in every worker, also in one that comes later or begins anew."""
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.begin = begin
+
+    def setup(self, worker: Any) -> None:
+        """Before its first task."""
+        self.begin()
+
+
 @contextmanager
-def dask_executor(where: str, tls: Path | None = None) -> Iterator[Executor]:
-    """The same cluster as a pool for independent work, such as the fits of a search."""
+def dask_executor(
+    where: str, tls: Path | None = None, begin: Callable[[], None] | None = None, said: Callable[[str], None] = print
+) -> Iterator[Executor]:
+    """The same cluster as a pool for independent work, such as the fits of a search.
+
+    `begin` is called once in every worker. Where a worker is lost at work, Dask has others repeat what it was
+    at, and `said` is told.
+    """
+
+    def heard(event: tuple[float, Any]) -> None:
+        told = event[1]
+        if told.get("action") == "remove-worker" and told.get("processing-tasks"):
+            said(f"worker {told['worker']} was lost; what it was at is repeated")
+
     with dask_client(where, tls) as client:
-        yield client.get_executor(pure=False)
+        if begin is not None:
+            client.register_plugin(BeginWorker(begin), name="murmura")
+        client.subscribe_topic("all", heard)
+        try:
+            yield client.get_executor(pure=False)
+        finally:
+            client.unsubscribe_topic("all")
 
 
 def _local(where: str) -> LocalCluster:

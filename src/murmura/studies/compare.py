@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,10 @@ from murmura.core.method import Method
 from murmura.core.progress import SILENT, NamedProgress, Progress
 from murmura.core.settings import as_dict
 from murmura.core.split import Split
-from murmura.engine.experiment import (
-    experiment,
-    record_items,
-    record_lists,
-    record_outcome,
-    record_reasons,
-    record_training,
-)
+from murmura.engine.experiment import record_items
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
-from murmura.engine.run import MODEL, Run, environment
+from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
 from murmura.runs.comparison import run_name
 from murmura.runs.sweep import mean
@@ -40,7 +33,9 @@ from murmura.studies.methods import (
 )
 from murmura.studies.order import order_users, record_order
 from murmura.studies.settings_source import record_rule, source_of_settings
+from murmura.studies.side_by_side import ComparisonData, RunJob, finish_run, finish_runs
 from murmura.studies.size_rule import Sizes, by_rule
+from murmura.studies.worker_pool import Workers
 
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
 
@@ -125,12 +120,23 @@ class Comparison:
         whole = Run.open(folder)
         return self.prepared.open(whole, {"models": whole.config["models"]})
 
+    def keeps(self, seed: int) -> bool:
+        """Whether the model of a run with this seed is kept beside its results."""
+        return self.keep != "none" and seed == self.seed
+
+    def opened_data(self, folder: Path) -> ComparisonData:
+        """What every run needs of it, its test part opened."""
+        ready = self.prepared
+        return ComparisonData(
+            self.opened(folder), ready.protocol, self.cutoffs, self.metrics, ready.catalogue, ready.describe()
+        )
+
 
 def compare(
     plan: Comparison,
     folder: Path,
     *,
-    workers: int = 1,
+    workers: int | Workers = 1,
     progress: Progress = SILENT,
     runtime: Runtime | None = None,
 ) -> Generator[EntryMeans, None, None]:
@@ -145,7 +151,7 @@ def compare(
 def run_entries(
     plan: Comparison,
     folder: Path,
-    workers: int = 1,
+    workers: int | Workers = 1,
     progress: Progress = SILENT,
     runtime: Runtime | None = None,
 ) -> Generator[EntryMeans, None, None]:
@@ -159,17 +165,20 @@ def run_entries(
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     progress.begin("comparison", sum(len(plan.seeds_of(entry)) for entry in plan.entries))
     with whole.running():
-        for entry, each in zip(plan.entries, ready):
-            runs = []
-            for seed in plan.seeds_of(entry):
-                runs.append(one_run(plan, entry, each, seed, folder, workers, progress))
+        team = Workers.of(workers)
+        in_turn = team.alone or runtime is not None  # which carries one training at a time
+        runs = (_in_turn if in_turn else _side_by_side)(plan, ready, folder, team, progress)
+        for entry in plan.entries:
+            own = []
+            for _ in plan.seeds_of(entry):
+                own.append(next(runs))
                 progress.advance()
             if plan.keep == "best":
                 drop_worse(plan, folder)
             yield EntryMeans(
                 entry.label,
-                len(runs) if entry.seeds else plan.seeds,
-                plan.columns(mean([run.read("metrics.json") for run in runs])),
+                len(own) if entry.seeds else plan.seeds,
+                plan.columns(mean([run.read("metrics.json") for run in own])),
             )
     progress.end()
 
@@ -182,6 +191,48 @@ def checked_method(entry: ComparisonEntry, plan: Comparison, runtime: Runtime | 
     return made
 
 
+Each = tuple[ComparisonEntry, Method, int]  # an entry, ready to be fitted, and a seed
+
+
+def _each(plan: Comparison, ready: Sequence[Method]) -> list[Each]:
+    """What is run, entry by entry and seed by seed."""
+    return [(entry, one, seed) for entry, one in zip(plan.entries, ready) for seed in plan.seeds_of(entry)]
+
+
+def _in_turn(
+    plan: Comparison, ready: Sequence[Method], folder: Path, workers: Workers, progress: Progress
+) -> Iterator[Run]:
+    """Every run after the other, in this process."""
+    for entry, one, seed in _each(plan, ready):
+        yield one_run(plan, entry, one, seed, folder, workers.size, progress)
+
+
+def _side_by_side(
+    plan: Comparison, ready: Sequence[Method], folder: Path, workers: Workers, progress: Progress
+) -> Iterator[Run]:
+    """Every run in the same order, made in processes; one alone is made here."""
+    each = _each(plan, ready)
+    if len(each) < 2:
+        yield from _in_turn(plan, ready, folder, workers, progress)
+        return
+    runs = [create_run(plan, entry, seed, folder) for entry, _, seed in each]
+    new = [run.status != "done" for run in runs]
+    jobs = [
+        RunJob(run.path, entry.model, entry.settings, seed, plan.keeps(seed))
+        for (entry, _, seed), run, untried in zip(each, runs, new)
+        if untried
+    ]
+    done = finish_runs(plan.opened_data(folder), jobs, workers)
+    for run, untried in zip(runs, new):
+        yield next(done) if untried else run
+
+
+def create_run(plan: Comparison, entry: ComparisonEntry, seed: int, folder: Path) -> Run:
+    """The folder of one entry with one seed inside that of the comparison, made or found."""
+    alone = replace(entry, seeds=None)
+    return Run.create(folder / run_name(entry.label, seed), plan.config((alone,), 1, seed))
+
+
 def one_run(
     plan: Comparison,
     entry: ComparisonEntry,
@@ -192,23 +243,10 @@ def one_run(
     progress: Progress,
 ) -> Run:
     """One entry with one seed, in its own folder inside `folder`; a finished one is not repeated."""
-    alone = replace(entry, seeds=None)
-    run = Run.create(folder / run_name(entry.label, seed), plan.config((alone,), 1, seed))
-    if run.status == "done":
-        return run
-    with run.running():
-        split, told = plan.opened(folder), NamedProgress(progress, entry.label)
-        rules, at = plan.prepared.protocol, plan.cutoffs
-        outcome = experiment(ready, split, rules, seed, workers, told, at, plan.metrics, run)
-        run.write_data(plan.prepared.describe())
-        run.write_json("environment.json", environment())
-        run.write_json("seconds.json", outcome.seconds)
-        record_training(run, outcome.model)
-        record_reasons(run, outcome.model, plan.prepared.catalogue)
-        record_lists(run, outcome.lists, split)
-        record_outcome(run, outcome, split)
-        if plan.keep != "none" and seed == plan.seed:
-            ready.save(run.path / MODEL, outcome.model)
+    run = create_run(plan, entry, seed, folder)
+    if run.status != "done":
+        told = NamedProgress(progress, entry.label)
+        finish_run(plan.opened_data(folder), run, ready, seed, workers, told, plan.keeps(seed))
     return run
 
 

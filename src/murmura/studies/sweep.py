@@ -19,6 +19,7 @@ from murmura.engine.run import Run
 from murmura.runs.sweep import Sweep, entry_label, value_text, write_sweep
 from murmura.studies.compare import Comparison, EntryMeans, plan, run_entries
 from murmura.studies.methods import method_class
+from murmura.studies.worker_pool import Workers
 
 
 def plan_sweep(
@@ -48,7 +49,7 @@ def plan_sweep(
 
 
 def sweep(
-    chosen: Comparison, what: Sweep, folder: Path, *, workers: int = 1, progress: Progress = SILENT
+    chosen: Comparison, what: Sweep, folder: Path, *, workers: int | Workers = 1, progress: Progress = SILENT
 ) -> Generator[EntryMeans, None, None]:
     """Run every entry; what is finished in `folder` is not repeated, so a killed sweep goes on."""
     with locked(folder):

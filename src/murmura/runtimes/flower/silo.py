@@ -22,12 +22,12 @@ from murmura.core.locks import locked
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
-from murmura.engine.partial_sum import PartialSum
 from murmura.runtimes.flower.messages import SiloReply, SiloRequest, name_of
 from murmura.runtimes.flower.people import SiloPeople
 from murmura.runtimes.flower.plan import SiloPlan
 from murmura.runtimes.flower.terms import SiloTerms
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.shard_plan import RawSums
 
 FINISHED = ""  # the phase of the last request: here is the final model, and nothing is asked
 
@@ -136,9 +136,10 @@ class Silo:
         """What leaves: one sum through the channel; where there is none, the server adds each update itself."""
         chain = f.plan.chains.get(phase.name)
         if chain is not None:
-            kept = PartialSum(chain)
+            kept = RawSums(chain)
             count = _counted(self.runtime.collect(f, phase, round, clients, kept))
-            return SiloReply(name, count, chain.ring.pack(chain.ring.wrap(kept.total)))
+            assert kept.sums is not None
+            return SiloReply(name, count, chain.ring.pack(chain.ring.wrap(kept.sums)))
         sent: dict[int, bytes] = {}
         f.record, f.kernel = lambda one: sent.update({one.client: encode(one.update, phase.sends)}), None
         received = self.runtime.collect(f, phase, round, clients, None)

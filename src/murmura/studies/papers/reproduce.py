@@ -44,7 +44,7 @@ from murmura.studies.papers.attempt import attempt
 from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
 from murmura.studies.search.grid import TrialJob
 from murmura.studies.search.tpe import proposals, space_of
-from murmura.studies.worker_pool import Steps, processes, run_steps
+from murmura.studies.worker_pool import Steps, Workers, processes, run_steps
 
 FitListener = Callable[
     [str, float, int, int, float], None
@@ -83,11 +83,11 @@ class ExperimentFit:
     seed: int = 0
 
 
-def reproduce(place: ExperimentPlace, workers: int, heard: FitListener) -> Run:
+def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener) -> Run:
     """Choose, then open the test part; returns the comparison on it."""
     with locked(place.folder):
         folder = Run.create(place.folder, _config(place))
-        log = _Log(folder, heard, place.experiment, workers)
+        log = _Log(folder, heard, place.experiment, Workers.of(workers).size)
         with folder.running(), locked(place.runs):
             with processes(workers) as pool:
                 chosen = _choices_of(place, pool, log)

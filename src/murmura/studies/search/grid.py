@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +36,7 @@ from murmura.runs.trials import (
     side,
 )
 from murmura.studies.methods import method, method_class
-from murmura.studies.worker_pool import processes
+from murmura.studies.worker_pool import Workers, held, processes
 
 __all__ = ["Axes", "Trial", "best", "grid", "name_of", "search"]
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]  # a setting -> the values that are tried
@@ -59,14 +58,20 @@ Team = Callable[[Sequence[TrialJob]], Iterator[list[Trial]]]
 
 
 @contextmanager
-def trial_team(selection: Selection, workers: int, progress: Progress = SILENT) -> Iterator[Team]:
-    """Who does the jobs, answers in their order: this process, or some new ones.
+def trial_team(selection: Selection, workers: int | Workers, progress: Progress = SILENT) -> Iterator[Team]:
+    """Who does the jobs, answers in their order: this process, some new ones, or those of a cluster.
 
-    A worker is sent the selection and the job; the test rows are in neither.
+    A worker is sent the selection once, then jobs; the test rows are in neither.
     """
-    told = progress if workers == 1 else SILENT  # a listener stays in its process
-    with processes(workers) as pool:
-        yield lambda jobs: pool.map(partial(run_job, selection, progress=told), jobs)
+    told = progress if Workers.of(workers).alone else SILENT  # a listener stays in its process
+    with processes(workers, (selection, told)) as pool:
+        yield lambda jobs: pool.map(_held_job, jobs)
+
+
+def _held_job(job: TrialJob) -> list[Trial]:
+    """In a worker: the job on the selection it holds."""
+    selection, progress = held()
+    return run_job(selection, job, progress)
 
 
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:
@@ -163,7 +168,7 @@ def search(
     *,
     metric: str = "P@10",
     seed: int = 0,
-    workers: int = 1,
+    workers: int | Workers = 1,
     patience: int | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Trial]:

@@ -18,6 +18,7 @@ from murmura.studies.config import DataConfig, checked
 from murmura.studies.methods import method, model_and_pi
 from murmura.studies.search.grid import Trial, best, grid, search
 from murmura.studies.search.tpe import corners, space_of, tpe
+from murmura.studies.worker_pool import Workers
 
 Axes = dict[str, Annotated[list[Any], Field(min_length=1)] | str]
 
@@ -76,7 +77,11 @@ def candidates(label: str, axes: Axes) -> list[dict[str, Any]]:
 
 
 def run_plan(
-    plan: SearchPlan, history: Path | None, data_dir: Path | None, workers: int = 1, progress: Progress = SILENT
+    plan: SearchPlan,
+    history: Path | None,
+    data_dir: Path | None,
+    workers: int | Workers = 1,
+    progress: Progress = SILENT,
 ) -> Iterator[SearchWinner]:
     """Search after search; what the history holds is not tried again."""
     for rules, by_data in plan.grids.items():
@@ -95,7 +100,7 @@ def _search(
     axes: Axes,
     metric: str,
     history: Path | None,
-    workers: int,
+    workers: int | Workers,
     progress: Progress,
 ) -> Iterator[Trial]:
     model, _ = model_and_pi(label)

@@ -34,6 +34,7 @@ from murmura.studies.config import DataConfig, data_of
 from murmura.studies.methods import few_people, method
 from murmura.studies.search.grid import grid, most_epochs, search
 from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
+from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
 
@@ -81,7 +82,7 @@ def search_run(
     *,
     trials: int = 20,
     history: Path | None = None,
-    workers: int = 1,
+    workers: int | Workers = 1,
     progress: Progress = SILENT,
     heard: Callable[[str], None] | None = None,
 ) -> Iterator[Trial]:
@@ -131,7 +132,7 @@ def _trials(
     run: Run,
     trials: int,
     history: Path | None,
-    workers: int,
+    workers: int | Workers,
     progress: Progress,
 ) -> Iterator[Trial]:
     kept = history or run.path / TRIALS

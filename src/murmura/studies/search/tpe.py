@@ -25,6 +25,7 @@ from murmura.engine.protocol import Selection
 from murmura.runs.trials import Side, Trial, TrialHistory, name_of, side
 from murmura.studies.methods import method
 from murmura.studies.search.grid import run_trials, trial_team
+from murmura.studies.worker_pool import Workers
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -109,7 +110,7 @@ def tpe(
     study: Path | None = None,
     metric: str = "P@10",
     seed: int = 0,
-    workers: int = 1,
+    workers: int | Workers = 1,
     patience: int | None = None,
     progress: Progress = SILENT,
 ) -> Iterator[Trial]:

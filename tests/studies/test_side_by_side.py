@@ -1,0 +1,71 @@
+"""Who does the fits changes nothing: one process, two, or the workers of a cluster."""
+
+import csv
+import pickle
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from murmura.engine.protocol import prepare, protocol
+from murmura.studies.compare import compare, plan
+from murmura.studies.search.grid import grid, search
+from murmura.studies.worker_pool import Workers
+from tests.cli.processes import murmura
+from tests.studies.worlds import small_world
+
+needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
+OTHERS = [Workers(2), pytest.param(Workers(cluster="local:2"), marks=needs_dask)]
+MODELS = {"ease": {}, "fcf": {"epochs": 2, "channel": "readable", "minimum_cohort": 2}, "cfpl": {"epochs": 1}}
+TIMED = {"seconds.json", "status.json", "environment.json"}  # what a clock writes
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*") if path.is_file() and path.name not in TIMED)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", OTHERS)
+def test_runs_side_by_side_have_the_bytes_of_runs_in_turn(workers: Workers, tmp_path: Path) -> None:
+    ready = plan(small_world(), "default", MODELS, seeds=2)
+    in_turn = list(compare(ready, tmp_path / "in turn"))
+    beside = list(compare(ready, tmp_path / "beside", workers=workers))
+    assert beside == in_turn
+    assert files(tmp_path / "beside") == files(tmp_path / "in turn")
+    assert list(compare(ready, tmp_path / "beside", workers=workers)) == in_turn  # what is finished stays
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", OTHERS)
+def test_trials_are_the_same_whoever_fits(workers: Workers, tmp_path: Path) -> None:
+    selection = prepare(small_world(), protocol("default", small_world())).selection()
+    candidates = grid({"factors": [3, 5], "learning_rate": [0.01, 0.1], "epochs": [1, 2]})
+
+    def trials(team: Workers, name: str) -> list[dict[str, str]]:
+        list(search(selection, "bpr-mf", candidates, tmp_path / name, workers=team))
+        with (tmp_path / name).open() as file:
+            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+
+    assert trials(workers, "others.csv") == trials(Workers(1), "one.csv")
+
+
+def test_what_a_worker_is_sent_for_a_search_has_no_test_row() -> None:
+    ready = prepare(small_world(), protocol("default", small_world()))
+    selection = pickle.loads(pickle.dumps(ready.selection()))
+    opened = selection.split.test  # the validation part
+    held = set(zip(selection.split.train.user.tolist(), selection.split.train.item.tolist()))
+    held |= set(zip(opened.user.tolist(), opened.item.tolist()))
+    assert len(held) == ready.describe()["train"]["rows"]
+
+
+def test_without_the_extra_one_sentence_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
+    monkeypatch.delitem(__import__("sys").modules, "murmura.runtimes.dask", raising=False)
+    done = murmura(
+        "search", "--model", "mostpop", "--grid", "k=1", "--data", "checkerboard", "--cluster", "local:2",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode in (2, 5)
