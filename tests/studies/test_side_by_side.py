@@ -2,22 +2,24 @@
 
 import csv
 import pickle
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from murmura.engine.protocol import prepare, protocol
+from murmura.core.interactions import Interactions
+from murmura.engine.protocol import prepare, protocol, whole_split
 from murmura.studies.compare import compare, plan
 from murmura.studies.search.grid import grid, search
 from murmura.studies.worker_pool import Workers
-from tests.cli.processes import murmura
 from tests.studies.worlds import small_world
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
 OTHERS = [Workers(2), pytest.param(Workers(cluster="local:2"), marks=needs_dask)]
-MODELS = {"ease": {}, "fcf": {"epochs": 2, "channel": "readable", "minimum_cohort": 2}, "cfpl": {"epochs": 1}}
-TIMED = {"seconds.json", "status.json", "environment.json"}  # what a clock writes
+MODELS = {"ease": {}, "fcf": {"epochs": 2, "channel": "readable", "minimum_cohort": 2}}
+TIMED = {"seconds.json", "status.json", "environment.json", "opened.json"}  # what a clock writes
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -42,7 +44,7 @@ def test_runs_side_by_side_have_the_bytes_of_runs_in_turn(workers: Workers, tmp_
 @pytest.mark.parametrize("workers", OTHERS)
 def test_trials_are_the_same_whoever_fits(workers: Workers, tmp_path: Path) -> None:
     selection = prepare(small_world(), protocol("default", small_world())).selection()
-    candidates = grid({"factors": [3, 5], "learning_rate": [0.01, 0.1], "epochs": [1, 2]})
+    candidates = grid({"factors": [3, 5], "alpha": [0.01, 0.1], "epochs": [1, 2]})
 
     def trials(team: Workers, name: str) -> list[dict[str, str]]:
         list(search(selection, "bpr-mf", candidates, tmp_path / name, workers=team))
@@ -53,19 +55,21 @@ def test_trials_are_the_same_whoever_fits(workers: Workers, tmp_path: Path) -> N
 
 
 def test_what_a_worker_is_sent_for_a_search_has_no_test_row() -> None:
-    ready = prepare(small_world(), protocol("default", small_world()))
-    selection = pickle.loads(pickle.dumps(ready.selection()))
-    opened = selection.split.test  # the validation part
-    held = set(zip(selection.split.train.user.tolist(), selection.split.train.item.tolist()))
-    held |= set(zip(opened.user.tolist(), opened.item.tolist()))
-    assert len(held) == ready.describe()["train"]["rows"]
+    data, rules = small_world(), protocol("default", small_world())
+    sent = pickle.loads(pickle.dumps(prepare(data, rules).selection())).split
+
+    def pairs(rows: Interactions) -> set[tuple[int, int]]:
+        return set(zip(rows.user.tolist(), rows.item.tolist()))
+
+    test = pairs(whole_split(data, rules).test)
+    assert test
+    assert not test & (pairs(sent.train) | pairs(sent.test) | pairs(sent.data))
 
 
-def test_without_the_extra_one_sentence_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    monkeypatch.delitem(__import__("sys").modules, "murmura.runtimes.dask", raising=False)
-    done = murmura(
-        "search", "--model", "mostpop", "--grid", "k=1", "--data", "checkerboard", "--cluster", "local:2",
-        cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode in (2, 5)
+@pytest.mark.process
+def test_without_the_extra_one_sentence_says_which(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['distributed'] = None; from murmura.cli.app import main; main()"
+    flags = ("search", "--model", "user-knn", "--grid", "k=1,2", "--data", "synth", "--cluster", "local:2")
+    done = subprocess.run([sys.executable, "-c", code, *flags], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert "--cluster needs an optional part that is not installed: run pip install 'murmura[cluster]'." in done.stderr
