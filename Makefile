@@ -7,7 +7,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check -q
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
 
-.PHONY: demo federation quick test test-all test-neural test-web bench-web test-cluster test-faults test-properties check lint types imports bench docs site clean
+.PHONY: demo federation quick test test-all test-neural test-web bench-web test-cluster test-flower test-faults test-properties check lint types imports bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -45,6 +45,10 @@ bench-web: web/node_modules/.installed
 web/node_modules/.installed: web/package-lock.json
 	cd web && npm ci --no-audit --no-fund
 	touch $@
+
+# A real SuperLink with SuperNodes; flwr has an environment of its own, as it asks for older packages.
+test-flower: $(VENV)/.test build/flower/.made
+	MURMURA_FLOWER=build/flower/bin $(BIN)/pytest tests/flower -n 0
 
 # Every kill point of a federation (about 600) instead of some at random: a long run.
 test-faults: $(VENV)/.test
@@ -100,6 +104,11 @@ $(VENV)/.neural: $(VENV)/.test
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
 	$(PIP) install -e '.[docs]'
+	touch $@
+
+build/flower/.made: pyproject.toml
+	$(PYTHON) -m venv build/flower
+	build/flower/bin/pip --disable-pip-version-check -q install -e '.[flower]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test

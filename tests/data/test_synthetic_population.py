@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from murmura.core.arrays import Ints, Longs
 from murmura.core.errors import DataError
 from murmura.data.populations import PopulationFiles
 from murmura.data.sources.synthetic import SyntheticSettings
@@ -14,7 +15,7 @@ from tests.cli.processes import murmura
 PLAN = SyntheticSettings(users=1_000, items=200, interactions=12_345, groups=4, taste=0.8, skew=0.8, seed=5)
 
 
-def rows_of(files: PopulationFiles) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
+def rows_of(files: PopulationFiles) -> tuple[Longs, Ints]:
     rows = files.read(0, files.clients)
     return np.repeat(np.arange(files.clients), np.diff(rows.start)), np.asarray(rows.item)
 

@@ -1,9 +1,11 @@
 """Organisations with their people: any cut gives the simulation's bits, and no message counts twice."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,16 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
+from murmura.core.archive import read_archive
 from murmura.core.errors import DataError, FederationError, RunError, SettingError
 from murmura.core.interactions import Interactions
-from murmura.engine.archive import read_archive
 from murmura.runtimes.flower.messages import SiloReply, SiloRequest
 from murmura.runtimes.flower.people import SiloPeople, own_people
 from murmura.runtimes.flower.server import Ask, model_digest, ranges_of, serve_silos
 from murmura.runtimes.flower.silo import Silo
 from murmura.runtimes.flower.terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
 from murmura.runtimes.http.device.from_dataset import describe_federation
+from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 
 METHODS: dict[str, tuple[dict[str, Any], bool]] = {
@@ -46,7 +49,7 @@ def asked(silos: Mapping[int, Silo], times: int = 1) -> Ask:
 
     def ask(messages: Mapping[int, bytes]) -> dict[int, bytes]:
         for _ in range(times - 1):
-            for node, message in reversed(messages.items()):
+            for node, message in reversed(list(messages.items())):
                 silos[node].answer(message)
         return {node: silos[node].answer(message) for node, message in messages.items()}
 
@@ -65,9 +68,11 @@ def test_model_and_states_are_the_simulations_for_two_silos_and_three(name: str,
     settings, ratings = METHODS[name]
     for count in (2, 3):
         folder = tmp_path / str(count)
-        terms, simulated = cut(name, settings, folder, count, ratings)
+        _, simulated = cut(name, settings, folder, count, ratings)
         silos = silos_of(folder, count)
-        assert served(SiloTerms.read(folder / "terms"), silos, asked(silos), folder) == model_digest(simulated.model)
+        assert served(SiloTerms.read(folder / "terms"), silos, asked(silos), folder) == model_digest(
+            simulated.model
+        )
         parts = [silo.federation() for silo in silos.values()]
         for table, states in simulated.states.items():
             np.testing.assert_array_equal(np.concatenate([part.states[table] for part in parts]), states)
@@ -82,7 +87,7 @@ def test_silo_ranks_with_the_final_model(tmp_path: Path) -> None:
     served(terms, silos, asked(silos), tmp_path)
     second = silos[101]
     np.testing.assert_array_equal(
-        second.scores(3)[0], simulated.score(np.array([second.held.first + 3], np.int32))[0]
+        second.scores(3), simulated.score(np.array([second.held.first + 3], np.int32))[0]
     )
 
 
@@ -95,7 +100,9 @@ def test_repeated_messages_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("killed", range(1, 5))
-def test_server_killed_between_any_two_messages_goes_on_from_its_checkpoint(killed: int, tmp_path: Path) -> None:
+def test_server_killed_between_any_two_messages_goes_on_from_its_checkpoint(
+    killed: int, tmp_path: Path
+) -> None:
     """The replies of the round at work are given again, and nobody trains twice."""
     terms, simulated = cut("fedmf", METHODS["fedmf"][0], tmp_path, ratings=True)
     silos, whole = silos_of(tmp_path), asked(silos_of(tmp_path))
@@ -143,7 +150,9 @@ def test_a_silo_sends_no_sum_of_fewer_people_than_the_minimum(tmp_path: Path) ->
         replies.extend(told.values())
         return told
 
-    with pytest.raises(FederationError, match="every silo declined: a sum must be of at least 25 people, but is"):
+    with pytest.raises(
+        FederationError, match="every silo declined: a sum must be of at least 25 people, but is"
+    ):
         served(terms, silos, listen, tmp_path)
     assert [SiloReply.decode(reply).vector for reply in replies] == [b"", b""]
 
@@ -170,7 +179,9 @@ def test_terms_say_what_the_superlink_reads_and_refuse_what_it_must_not(tmp_path
         preset = algorithm("pfpl+")(channel=channel)
         with pytest.raises(SettingError, match=f"channel must be 'readable', but it is '{channel}'"):
             SiloTerms(preset, describe_federation(data, preset, SEED))
-    with pytest.raises(RunError, match=r"must hold the terms of a federation of organisations \(federation.json\)"):
+    with pytest.raises(
+        RunError, match=r"must hold the terms of a federation of organisations \(federation.json\)"
+    ):
         SiloTerms.read(tmp_path)
 
 
@@ -191,5 +202,41 @@ def test_own_people_draw_secrets_of_their_own_and_keep_their_items(tmp_path: Pat
 
 def test_nothing_but_the_apps_needs_flwr() -> None:
     names = ["terms", "plan", "people", "messages", "silo", "server"]
-    code = f"import sys; sys.modules['flwr'] = None\nfor n in {names}: __import__('murmura.runtimes.flower.' + n)"
+    code = (
+        f"import sys; sys.modules['flwr'] = None\nfor n in {names}: __import__('murmura.runtimes.flower.' + n)"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_commands_cut_join_show_and_recommend(tmp_path: Path) -> None:
+    settings = ("-S", "channel=readable", "-S", "minimum_cohort=2", "-S", "rounds=2", "-S", "clients=all")
+    sizes = ("--data", "checkerboard", "--silos", "2")
+    made = murmura("silos", "cut", "made", *sizes, "-m", "pfpl+", *settings, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert SUPERLINK_READS in made.stderr
+    terms, silos = SiloTerms.read(tmp_path / "made" / "terms"), silos_of(tmp_path / "made")
+    served(terms, silos, asked(silos), tmp_path)
+    shown = murmura("silos", "show", "server", cwd=tmp_path)
+    assert f"read: {SUPERLINK_READS}" in shown.stderr
+    listed = murmura("silos", "recommend", "made/silo-1", "7", "--top", "1", "--json", cwd=tmp_path)
+    assert json.loads(listed.stdout)["items"][0] % 2 == 1  # an odd person likes odd items
+    (tmp_path / "items.txt").write_text("a\nb\nc\n")
+    offer = ("--items", "items.txt", "--clients", "4", "--interactions", "9")
+    assert murmura("silos", "terms", "terms", *offer, *settings, cwd=tmp_path).returncode == 0
+    (tmp_path / "rows.csv").write_text("user,item\nann,a\nann,b\nbob,c\n")
+    joined = murmura("silos", "join", "terms", "rows.csv", "--first", "2", "--out", "own", cwd=tmp_path)
+    assert "clients 2 to 3 of 4" in joined.stderr
+    assert Silo(tmp_path / "own").held.clients == 2
+    assert murmura("silos", "cut", "other", "-m", "ease", cwd=tmp_path).returncode == 2
+
+
+def test_without_flower_one_sentence_says_what_to_install(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['flwr'] = None\nimport murmura.runtimes.flower.server_app"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    sentence = "a federation on Flower needs an optional part that is not installed: run pip install 'murmura["
+    sentence += "flower]'."
+    assert sentence in done.stderr
+    if find_spec("flwr") is None:
+        made = murmura("silos", "app", "app", cwd=tmp_path)
+        assert made.returncode == 5
+        assert sentence in made.stderr

@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from murmura.core.archive import read_archive
 from murmura.core.errors import RunError
 from murmura.core.locks import locked
-from murmura.engine.archive import read_archive
 from murmura.runtimes.flower.server import model_digest
 from tests.flower.federations import CHANNEL, SEED, cut
 from tests.ports import free_ports
 
 WHERE = os.environ.get("MURMURA_FLOWER")  # the bin folder of that environment
-APP = Path(__file__).parents[2] / "examples" / "flower"
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.skipif(not WHERE, reason="make test-flower")]
 
 
@@ -46,7 +45,8 @@ class Flower:
 
     def superlink(self) -> None:
         (self.folder / "config.toml").write_text(
-            f'[superlink]\ndefault = "here"\n[superlink.here]\naddress = "127.0.0.1:{self.port}"\ninsecure = true\n'
+            f'[superlink]\ndefault = "here"\n'
+            f'[superlink.here]\naddress = "127.0.0.1:{self.port}"\ninsecure = true\n'
         )
         database = ("--database", str(self.folder / "superlink.db"))
         self.start(
@@ -62,7 +62,9 @@ class Flower:
 
     def run(self, name: str) -> subprocess.Popen[bytes]:
         own = f'federation="{self.folder}/terms" folder="{self.folder}/server" seed={SEED} patience=300.0'
-        return self.start(name, "flwr", "run", str(APP), "here", "--stream", "--run-config", own)
+        return self.start(
+            name, "flwr", "run", str(self.folder / "app"), "here", "--stream", "--run-config", own
+        )
 
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
@@ -101,6 +103,8 @@ def test_superlink_is_killed_and_restarted_and_the_digest_is_the_simulations(flo
     folder = flower.folder
     _, simulated = cut("pfpl+", {**CHANNEL, "rounds": 3, "clients": "all"}, folder)
     assert simulated.rounds == 3
+    murmura = Path(str(WHERE)).resolve() / "murmura"
+    subprocess.run([murmura, "silos", "app", folder / "app"], check=True, capture_output=True)
     flower.superlink()
     for number in range(2):
         flower.supernode(folder / f"silo-{number}")
@@ -117,4 +121,6 @@ def test_superlink_is_killed_and_restarted_and_the_digest_is_the_simulations(flo
     arrays, about = read_archive(folder / "server" / "model.npz")
     assert about["digest"] == model_digest(simulated.model)
     assert about["read"].startswith("the SuperLink can read each organisation's sum")
-    assert model_digest({name.removeprefix("model."): array for name, array in arrays.items()}) == about["digest"]
+    assert (
+        model_digest({name.removeprefix("model."): array for name, array in arrays.items()}) == about["digest"]
+    )

@@ -49,7 +49,9 @@ def test_trials_are_the_same_whoever_fits(workers: Workers, tmp_path: Path) -> N
     def trials(team: Workers, name: str) -> list[dict[str, str]]:
         list(search(selection, "bpr-mf", candidates, tmp_path / name, workers=team))
         with (tmp_path / name).open() as file:
-            return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)]
+            return [
+                {key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(file)
+            ]
 
     assert trials(workers, "others.csv") == trials(Workers(1), "one.csv")
 
@@ -70,6 +72,11 @@ def test_what_a_worker_is_sent_for_a_search_has_no_test_row() -> None:
 def test_without_the_extra_one_sentence_says_which(tmp_path: Path) -> None:
     code = "import sys; sys.modules['distributed'] = None; from murmura.cli.app import main; main()"
     flags = ("search", "--model", "user-knn", "--grid", "k=1,2", "--data", "synth", "--cluster", "local:2")
-    done = subprocess.run([sys.executable, "-c", code, *flags], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *flags], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 5
-    assert "--cluster needs an optional part that is not installed: run pip install 'murmura[cluster]'." in done.stderr
+    assert (
+        "--cluster needs an optional part that is not installed: run pip install 'murmura[cluster]'."
+        in done.stderr
+    )

@@ -37,6 +37,7 @@ from murmura.cli import (
     rounds,
     search,
     serve,
+    silos,
     simulate,
     sweep,
 )
@@ -73,6 +74,7 @@ app.add_typer(invite.invite_app, name="invite", help="Invite devices to a federa
 app.add_typer(log.log_app, name="log", help="Check the public log of a federation.")
 app.add_typer(privacy.privacy_app, name="privacy", help="What noise will cost, before anybody is asked.")
 app.add_typer(rounds.rounds_app, name="rounds", help="Watch and order a federation that is served.")
+app.add_typer(silos.silos_app, name="silos", help="A federation of organisations, carried by Flower.")
 STUDIES = (
     fit,
     check_leaks,

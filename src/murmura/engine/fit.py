@@ -73,7 +73,7 @@ def run_rounds(
     go_on: Callable[[int], bool] = lambda epoch: True,
     path: str = "",
 ) -> None:
-    """Run what is left of a training; its lines grow by those of the rounds. `go_on` is asked after an epoch."""
+    """Run what is left of a training; its lines grow with the rounds. `go_on` is asked after an epoch."""
     plan, itinerary = f.plan, f.plan.itinerary
     before = {name: sum(getattr(line, name) for line in lines) for name in TRAFFIC}
     progress.begin(f"rounds{path}", itinerary.rounds)

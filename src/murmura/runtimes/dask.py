@@ -132,7 +132,10 @@ class BeginWorker(WorkerPlugin):  # type: ignore[misc]
 
 @contextmanager
 def dask_executor(
-    where: str, tls: Path | None = None, begin: Callable[[], None] | None = None, said: Callable[[str], None] = print
+    where: str,
+    tls: Path | None = None,
+    begin: Callable[[], None] | None = None,
+    said: Callable[[str], None] = print,
 ) -> Iterator[Executor]:
     """The same cluster as a pool for independent work, such as the fits of a search.
 

@@ -1,4 +1,4 @@
-"""The runs of a comparison side by side, in processes of this machine or of a cluster; no byte of a result changes.
+"""The runs of a comparison side by side, in processes here or of a cluster; no byte of a result changes.
 
 A worker is sent the data once, and for each run its folder, model and seed; it writes the run's files itself,
 so on a cluster the folder must be one that all workers see.

@@ -1,4 +1,4 @@
-"""Independent fits in worker processes, here or on a cluster: one thread each, gone when their parent is gone."""
+"""Independent fits in worker processes, here or on a cluster: one thread each, gone with their parent."""
 
 from __future__ import annotations
 

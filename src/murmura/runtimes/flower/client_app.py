@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flwr.app import Context, Message
-from flwr.clientapp import ClientApp
-
 from murmura.runtimes.flower.records import content_of, message_of
 from murmura.runtimes.flower.silo import Silo
 
-app = ClientApp()
+from flwr.app import Context, Message  # isort: skip -- records says in a sentence where it is not installed
+from flwr.clientapp import ClientApp  # isort: skip
 
 
-@app.query()
 def introduce(message: Message, context: Context) -> Message:
     """Say which clients of the federation are here."""
     return Message(content=content_of(_silo(context).introduce()), reply_to=message)
 
 
-@app.train()
 def answer(message: Message, context: Context) -> Message:
     """Answer a request of the server; the same request gets the same reply."""
     return Message(content=content_of(_silo(context).answer(message_of(message))), reply_to=message)
@@ -28,3 +24,8 @@ def answer(message: Message, context: Context) -> Message:
 def _silo(context: Context) -> Silo:
     node = context.node_config
     return Silo(Path(str(node["silo"])), int(node.get("workers", 1)))
+
+
+app = ClientApp()
+app.query()(introduce)
+app.train()(answer)

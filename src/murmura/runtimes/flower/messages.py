@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from murmura.core.archive import answers_of, flat_answers, group, prefixed
 from murmura.core.arrays import Ints
 from murmura.core.errors import FederationError
 from murmura.core.update import Arrays
-from murmura.engine.archive import answers_of, flat_answers, group, prefixed
 from murmura.engine.itinerary import Position
 from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True, eq=False)
 class SiloRequest:
-    """One exchange, as the server asks a silo for it; `cohort` are the numbers of its clients that are called."""
+    """One exchange, as the server asks a silo for it; `cohort` are those of its clients that are called."""
 
     federation: str  # the name of the terms
     at: Position
@@ -56,7 +56,7 @@ class SiloRequest:
 
 @dataclass(frozen=True, eq=False)
 class SiloReply:
-    """What a silo answers: the packed sum of its people's vectors, or each update where the phase needs that."""
+    """What a silo answers: the packed sum of its people's vectors, or each update where there is no channel."""
 
     request: str  # the SHA-256 of the request it answers
     people: int  # whose updates are in it
@@ -74,9 +74,7 @@ class SiloReply:
             "declined": self.declined,
         }
         updates = {str(client): _bytes(update) for client, update in self.updates.items()}
-        return pack_arrays(
-            {**prefixed(updates=updates), "vector": _bytes(self.vector), "about": _plain(about)}
-        )
+        return pack_arrays({**prefixed(updates=updates), "vector": _bytes(self.vector), "about": _plain(about)})
 
     @staticmethod
     def decode(message: bytes) -> SiloReply:

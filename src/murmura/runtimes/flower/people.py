@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmura.channel.consent import ConsentChoices
+from murmura.core.archive import group, prefixed, read_archive, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.errors import DataError, RunError
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.population import Population
 from murmura.core.rng import Words, client_secrets
-from murmura.engine.archive import group, prefixed, read_archive, write_archive
 from murmura.engine.plan import refuse_repeated
 from murmura.runtimes.flower.terms import SiloTerms
 
@@ -47,7 +49,11 @@ class SiloPeople:
     def write(self, folder: Path, terms: SiloTerms) -> None:
         """Keep them in the silo's folder, with the terms they take part on."""
         terms.write(folder)
-        rows = {"user": self.data.user, "item": self.data.item, "value": self.data.value}
+        rows: dict[str, NDArray[Any]] = {
+            "user": self.data.user,
+            "item": self.data.item,
+            "value": self.data.value,
+        }
         if self.data.time is not None:
             rows["time"] = self.data.time
         arrays = prefixed(rows=rows, attributes=dict(self.data.attributes))
@@ -91,9 +97,7 @@ def own_people(rows: Interactions, terms: SiloTerms, first: int) -> SiloPeople:
             "the silos from one data set."
         )
     codes = terms.description.items.index(rows.items.labels.tolist(), "item")
-    data = Interactions(
-        rows.users, terms.description.items, rows.user, codes[rows.item], rows.value, rows.time
-    )
+    data = Interactions(rows.users, terms.description.items, rows.user, codes[rows.item], rows.value, rows.time)
     refuse_repeated(data)
     last = first + data.n_users
     if last > terms.info.clients:

@@ -1,4 +1,4 @@
-"""The plan of one machine in a federation of organisations: a silo's with its people, the server's with none."""
+"""The plan of one machine in a federation of organisations: a silo with its people, or the server."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class SiloPlan(RoundPlan):
     def config(self) -> dict[str, Any]:
         """What makes two trainings the same one, as plain values."""
         own = self.people
-        held = b"".join(column.tobytes() for column in (own.start, own.item, own.value, own.consent, own.secrets))
+        held = b"".join(
+            column.tobytes() for column in (own.start, own.item, own.value, own.consent, own.secrets)
+        )
         return {"federation": self.terms.name, "seed": self.seed, "people": hashlib.sha256(held).hexdigest()}
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, Message, RecordDict
+
+from murmura.core.errors import MissingExtraError
+
+try:
+    from flwr.app import Array, ArrayRecord, Message, RecordDict
+except ImportError:
+    raise MissingExtraError("a federation on Flower", "flower") from None
 
 NAME = "murmura"
 

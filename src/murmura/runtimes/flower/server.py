@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from murmura.channel.ledger import LedgerLine
+from murmura.core.archive import prefixed, write_archive
 from murmura.core.arrays import Ints
 from murmura.core.codec import decode
 from murmura.core.contract import Algorithm, IndividualUpdates, Phase, Received, Total
@@ -22,7 +23,6 @@ from murmura.core.errors import FederationError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.core.update import Arrays, RunningSum, Update
-from murmura.engine.archive import prefixed, write_archive
 from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation, server_step
 from murmura.engine.fit import run_rounds
@@ -90,8 +90,8 @@ class SiloRuntime:
         for node, own in self.ranges.items():
             if node not in read or read[node].request != name_of(requests[node]):
                 raise FederationError(
-                    f"every silo must answer, but that of clients {own.start} to {own.stop - 1} has not answered "
-                    f"round {at.done}; start it, and then the server again: it goes on from here."
+                    f"every silo must answer, but that of clients {own.start} to {own.stop - 1} has not "
+                    f"answered round {at.done}; start it, and then the server again: it goes on from here."
                 )
         return read
 
@@ -99,11 +99,15 @@ class SiloRuntime:
         told = {node: reply for node, reply in replies.items() if not reply.declined}
         if not told:
             why = next(iter(replies.values())).declined
-            raise FederationError(f"phase '{phase.name}' of round {round} needs a sum, but every silo declined: {why}.")
+            raise FederationError(
+                f"phase '{phase.name}' of round {round} needs a sum, but every silo declined: {why}."
+            )
         chain = f.plan.chains.get(phase.name)
         if chain is None:
             return self._added(f, phase, told)
-        total = chain.server(chain.ring.add_up(chain.ring.unpack(reply.vector) for reply in told.values()), round)
+        total = chain.server(
+            chain.ring.add_up(chain.ring.unpack(reply.vector) for reply in told.values()), round
+        )
         if total.count != sum(reply.people for reply in told.values()):
             raise FederationError(
                 f"the sums of all silos must count the people they say, but count {total.count}; one is not of "
@@ -134,8 +138,8 @@ def ranges_of(terms: SiloTerms, introductions: Mapping[int, bytes]) -> dict[int,
     for node, silo in found.items():
         if silo.federation != terms.name:
             raise FederationError(
-                f"every silo must have the terms {terms.name[:16]}, but node {node} has {silo.federation[:16]}; "
-                "give all of them the same federation.json."
+                f"every silo must have the terms {terms.name[:16]}, but node {node} has "
+                f"{silo.federation[:16]}; give all of them the same federation.json."
             )
     ranges = {node: range(silo.first, silo.first + silo.clients) for node, silo in found.items()}
     place = 0
@@ -156,7 +160,12 @@ def ranges_of(terms: SiloTerms, introductions: Mapping[int, bytes]) -> dict[int,
 
 
 def serve_silos(
-    terms: SiloTerms, ranges: Mapping[int, range], ask: Ask, folder: Path, seed: int = 0, progress: Progress = SILENT
+    terms: SiloTerms,
+    ranges: Mapping[int, range],
+    ask: Ask,
+    folder: Path,
+    seed: int = 0,
+    progress: Progress = SILENT,
 ) -> Federation:
     """Train a federation of organisations, or go on with it from the folder's checkpoint.
 

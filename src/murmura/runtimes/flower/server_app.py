@@ -1,10 +1,10 @@
 """The ServerApp of a federation of organisations, run by a SuperLink; its settings are those of the run.
 
-    federation   the folder with the terms, where the server runs
-    folder       where it keeps its checkpoint and the model
-    silos        how many SuperNodes it waits for
-    seed         of what the server draws
-    patience     seconds it waits for a reply before it gives up; the next run goes on from the checkpoint
+federation   the folder with the terms, where the server runs
+folder       where it keeps its checkpoint and the model
+silos        how many SuperNodes it waits for
+seed         of what the server draws
+patience     seconds it waits for a reply before it gives up; the next run goes on from the checkpoint
 """
 
 from __future__ import annotations
@@ -13,18 +13,15 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from flwr.app import Context, Message, MessageType
-from flwr.serverapp import Grid, ServerApp
-
 from murmura.core.errors import FederationError
 from murmura.runtimes.flower.records import content_of, message_of
 from murmura.runtimes.flower.server import model_digest, ranges_of, serve_silos
 from murmura.runtimes.flower.terms import SiloTerms
 
-app = ServerApp()
+from flwr.app import Context, Message, MessageType  # isort: skip -- records says where it is not installed
+from flwr.serverapp import Grid, ServerApp  # isort: skip
 
 
-@app.main()
 def main(grid: Grid, context: Context) -> None:
     """Train, or go on from the checkpoint."""
     run = context.run_config
@@ -45,8 +42,8 @@ def _nodes(grid: Grid, silos: int, patience: float) -> list[int]:
     while len(nodes := sorted(grid.get_node_ids())) < silos:
         if time.monotonic() > end:
             raise FederationError(
-                f"the federation has {silos} silos, but {len(nodes)} SuperNodes came; start the others, and run "
-                "it again."
+                f"the federation has {silos} silos, but {len(nodes)} SuperNodes came; start the others, and "
+                "run it again."
             )
         time.sleep(0.5)
     return nodes
@@ -62,3 +59,7 @@ def _asked(grid: Grid, messages: Mapping[int, bytes], kind: str, patience: float
             raise FederationError(f"the silo at node {node} failed: {reply.error.reason}")
         replies[node] = message_of(reply)
     return replies
+
+
+app = ServerApp()
+app.main()(main)

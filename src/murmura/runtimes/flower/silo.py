@@ -19,6 +19,7 @@ from murmura.core.codec import encode
 from murmura.core.contract import Phase, Received, RoundContext, ServerState, Total
 from murmura.core.errors import FederationError
 from murmura.core.locks import locked
+from murmura.core.population import member_places
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
@@ -85,12 +86,26 @@ class Silo:
         """The silo's people with their states, as the last exchange left them."""
         return self._federation()
 
-    def scores(self, client: int) -> NDArray[Any]:
-        """The scores of all items for one client of the silo, by the latest model it was sent."""
-        f = self._federation()
-        a, people, context = f.plan.algorithm, f.plan.people, RoundContext(f.plan.info, "ready", f.rounds, f.published)
+    def scores(self, user: int) -> NDArray[Any]:
+        """The scores of all items for one of the silo's people, by the latest model it was sent."""
+        f, groups = self._federation(), self.held.groups
+        client = user if groups is None else int(groups[user])
+        place = 0 if groups is None else int(member_places(groups)[user])
+        a, people = f.plan.algorithm, f.plan.people
+        context = RoundContext(f.plan.info, "ready", f.rounds, f.published, f.answers.get(client))
         history, rng = people.history(client, f.rounds), people.rng(client, f.rounds)
-        return a.client_score(context, a.client_ready(context, f.client(client), history, rng), history)
+        own = a.client_ready(context, f.client(client), history, rng)
+        ranked: NDArray[Any] = a.client_score(context, own, history)[place]
+        return ranked
+
+    def recommend(self, user: str, top: int) -> list[tuple[Any, float]]:
+        """The best items a person has not met, with their scores; ties go to the lower item."""
+        data = self.held.data
+        (code,) = data.users.index([user if data.users.is_text else _number(user)], "user")
+        scores, items = self.scores(int(code)).astype(np.float64), self.terms.description.items.labels
+        offered = np.setdiff1d(self.terms.info.listed, data.by_user.of(int(code)))
+        best = offered[np.argsort(-scores[offered], kind="stable")[:top]]
+        return [(items[item].item(), float(scores[item])) for item in best.tolist()]
 
     def _federation(self) -> Federation:
         plan = SiloPlan.of(self.terms, self.held.population(self.terms))
@@ -102,8 +117,8 @@ class Silo:
     def _check(self, request: SiloRequest, last: Position | None) -> None:
         if request.federation != self.terms.name:
             raise FederationError(
-                f"a silo of federation {self.terms.name[:16]} must be asked by its server, but was asked by that "
-                f"of {request.federation[:16]}; give both the same terms."
+                f"a silo of federation {self.terms.name[:16]} must be asked by its server, but was asked by "
+                f"that of {request.federation[:16]}; give both the same terms."
             )
         if last is not None and (request.at.done, request.at.step) <= (last.done, last.step):
             raise FederationError(
@@ -154,3 +169,7 @@ def _counted(received: Received) -> int:
 
 def _bytes(content: bytes) -> NDArray[Any]:
     return np.frombuffer(content, np.uint8)
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.lstrip("-").isdigit() else text

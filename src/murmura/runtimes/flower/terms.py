@@ -1,4 +1,4 @@
-"""What the organisations of a federation agree on beforehand: the method with its settings, the items, the size.
+"""What the organisations of a federation agree on beforehand: the method, its settings, the items, the size.
 
 A folder with `federation.json`, in one canonical spelling and named by its SHA-256, and the features of the
 items beside it where the method uses them. Nothing in it is private.

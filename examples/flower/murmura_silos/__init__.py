@@ -1,1 +1,0 @@
-"""Murmura's apps, under a name that Flower finds in this folder."""

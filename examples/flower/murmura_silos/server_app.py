@@ -1,5 +1,0 @@
-"""Murmura's own."""
-
-from murmura.runtimes.flower.server_app import app
-
-__all__ = ["app"]
