@@ -26,6 +26,8 @@ NAMES = (
     "fedsplit:table3",
     *(f"federated:{part}" for part in FEDERATED),
     *(f"fedavg:{part}" for part in ("round", "sums", "values", "vmap", "flower", "flower-2")),
+    "per_client:flower",
+    "per_client:pfl",
     "kgflex:train",
     "kgflex:gain",
     "channel:upload",
