@@ -30,7 +30,7 @@ class ItemVectors:
         self.server = world.first()
 
 
-class Recommender(FederatedAlgorithm):
+class Recommender(FederatedAlgorithm):  # type: ignore[misc]
     """A user's own step, and the server's."""
 
     def __init__(self, world: World) -> None:

@@ -1,8 +1,8 @@
 """Hierarchies in simulation: sums of sums, and groups whose members have several devices.
 
 A region adds up its people, the federation adds up the regions. Sums are whole numbers of a ring, so the bits
-are those of one flat sum. What is gained is where people's connections end; `region_levels` says what each level
-can read.
+are those of one flat sum. What is gained is where people's connections end; `region_levels` says what each
+level can read.
 
 FedSPLIT, section 3.4.2, names two ways for a group whose members do not share a device: every member's device
 becomes the client and holds the ratings of all, or an intermediate server does. Both train what a household's
@@ -31,6 +31,7 @@ from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.shard_plan import RawSums
 
 Arrangement = Literal["household", "members", "intermediate"]
+COLUMNS = ("item", "value", "consent", "person")  # of a member's rows
 
 
 @settings
@@ -111,16 +112,13 @@ def gather_members(people: Population, arrangement: Arrangement) -> GatheredGrou
         copies = {"household": 0, "members": len(letters) - 1, "intermediate": 1}[arrangement]
         moved[group] = copies * sum(map(len, letters))
         columns += [unpack_arrays(letter) for letter in letters]
-    names = ("item", "value", "consent", "person")
-    read = {name: np.concatenate([one[name] for one in columns]) for name in names}
-    return GatheredGroups(replace(people, **read), moved)
+    item, value, consent, person = (np.concatenate([one[name] for one in columns]) for name in COLUMNS)
+    return GatheredGroups(replace(people, item=item, value=value, consent=consent, person=person), moved)
 
 
 def _letter(people: Population, rows: slice, own: Bools) -> bytes:
     """What one member's device sends: its rows with its owner's consent."""
-    assert people.person is not None
-    columns = {"item": people.item, "value": people.value, "consent": people.consent, "person": people.person}
-    return pack_arrays({name: column[rows][own] for name, column in columns.items()})
+    return pack_arrays({name: getattr(people, name)[rows][own] for name in COLUMNS})
 
 
 def group_levels(arrangement: Arrangement) -> dict[str, str]:
