@@ -9,7 +9,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.console import say, table, tell
-from murmura.core.errors import SettingError
+from murmura.core.errors import RunError, SettingError
 
 if TYPE_CHECKING:
     from murmura.algorithms.preset import ConfiguredPreset
@@ -104,6 +104,8 @@ def show_model(folder: Folder, as_json: options.Json = False) -> None:
     from murmura.core.archive import read_archive
     from murmura.runtimes.flower.server import MODEL
 
+    if not (folder / MODEL).exists():
+        raise RunError(f"{folder} must be the folder of a server that has finished, but has no {MODEL} yet.")
     about = read_archive(folder / MODEL)[1]
     tell(about, "\n".join(f"{key}: {value}" for key, value in about.items()), as_json)
 

@@ -36,11 +36,13 @@ silos = 2
 seed = 0
 patience = 3600.0  # seconds it waits for a reply
 """
+# Flower reads the text for the name `app`, before it imports anything
+APP = 'from murmura.runtimes.flower.{side}_app import app\n\n__all__ = ["app"]\n'
 FILES = {
     "pyproject.toml": PROJECT,
     "murmura_silos/__init__.py": '"""Murmura\'s apps, under a name that Flower finds in this folder."""\n',
-    "murmura_silos/server_app.py": "from murmura.runtimes.flower.server_app import app as app\n",
-    "murmura_silos/client_app.py": "from murmura.runtimes.flower.client_app import app as app\n",
+    "murmura_silos/server_app.py": APP.format(side="server"),
+    "murmura_silos/client_app.py": APP.format(side="client"),
 }
 
 
