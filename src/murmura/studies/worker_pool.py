@@ -91,8 +91,12 @@ class ProcessWorkers(Executor):
 
     def _send(self, wanted: Future[Any], call: Callable[[], Any], left: int) -> None:
         with self._lock:
+            try:
+                running = self._pool.submit(call)
+            except BrokenProcessPool:  # a moment before those at work hear of it
+                self._renew()
+                running = self._pool.submit(call)
             pool = self._pool
-            running = pool.submit(call)
         running.add_done_callback(partial(self._ended, wanted, call, left, pool))
 
     def _ended(
@@ -105,11 +109,14 @@ class ProcessWorkers(Executor):
         elif isinstance(error, BrokenProcessPool) and left:
             with self._lock:
                 if self._pool is pool:  # the first to hear of it
-                    self._pool = self._new()
-                    self._said("a worker process was killed; what the workers were at is repeated")
+                    self._renew()
             self._send(wanted, call, left - 1)
         else:
             wanted.set_exception(error)
+
+    def _renew(self) -> None:
+        self._pool = self._new()
+        self._said("a worker process was killed; what the workers were at is repeated")
 
     def _new(self) -> ProcessPoolExecutor:
         spawn = multiprocessing.get_context("spawn")
