@@ -21,7 +21,7 @@ Folder = Annotated[Path, typer.Argument(metavar="FOLDER")]
 
 
 @silos_app.command("terms")
-@options.takes_features
+@options.takes_reading
 def make_terms(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder of the terms.")],
     items: Annotated[Path, typer.Option("--items", help="The items, one id per line.")],
@@ -29,26 +29,28 @@ def make_terms(
     interactions: Annotated[int, typer.Option("--interactions", min=1, help="About how many rows they have.")],
     model: Model = "pfpl+",
     settings: options.Set = [],  # noqa: B006
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
     from murmura.runtimes.flower.terms import SiloTerms
     from murmura.runtimes.http.device.from_dataset import describe_items
 
     preset = _preset(model, settings)
-    terms = SiloTerms(preset, describe_items(items, preset, clients, interactions, features))
+    terms = SiloTerms(preset, describe_items(items, preset, clients, interactions, reading))
     terms.write(out)
     say(f"terms {terms.name}: {terms.label}")
     typer.echo(str(out))
 
 
 @silos_app.command("join")
+@options.takes_reading
 def join_silo(
     terms: Annotated[Path, typer.Argument(metavar="TERMS", help="The folder all organisations have.")],
     rows: Annotated[str, typer.Argument(metavar="ROWS", help="Your people's rows: a file, or a data set.")],
     out: Annotated[Path, typer.Option("--out", help="The new folder of the silo; it never leaves you.")],
     first: Annotated[int, typer.Option("--first", min=0, help="The number of your first person.")],
     data_dir: options.DataDir = None,
+    reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
     from murmura.runtimes.flower.people import own_people
@@ -56,14 +58,14 @@ def join_silo(
     from murmura.runtimes.http.device.from_dataset import training_rows
 
     agreed = SiloTerms.read(terms)
-    people = own_people(training_rows(rows, "", data_dir), agreed, first)
+    people = own_people(training_rows(rows, "", data_dir, reading), agreed, first)
     people.write(out, agreed)
     say(f"clients {first} to {first + people.clients - 1} of {agreed.info.clients}: {agreed.label}")
     typer.echo(str(out))
 
 
 @silos_app.command("cut")
-@options.takes_features
+@options.takes_reading
 def cut_data(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The new folder of terms, silo-0, silo-1, ...")],
     silos: Annotated[int, typer.Option("--silos", min=1, help="How many organisations there are.")] = 2,
@@ -73,14 +75,14 @@ def cut_data(
     settings: options.Set = [],  # noqa: B006
     seed: options.Seed = 0,
     data_dir: options.DataDir = None,
-    features: options.Features = {},  # noqa: B006
+    reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
     from murmura.runtimes.flower.people import cut_silos
     from murmura.runtimes.flower.terms import SiloTerms
     from murmura.runtimes.http.device.from_dataset import describe_federation, groups_of, training_rows
 
-    rows, preset = training_rows(data, protocol, data_dir, features), _preset(model, settings)
+    rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)
     terms = SiloTerms(preset, describe_federation(rows, preset, seed))
     terms.write(out / "terms")
     for number, people in enumerate(cut_silos(rows, groups_of(rows, preset, seed), terms, silos, seed)):
