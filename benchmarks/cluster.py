@@ -28,7 +28,7 @@ from benchmarks.sides import Benchmark, Skipped, Work
 from murmura.algorithms import algorithm
 from murmura.data.populations import RANGE, PopulationFiles, PopulationWriter, Rows
 from murmura.runtimes.shard_plan import ShardPlan, population_info
-from murmura.runtimes.sharded_training import ShardedTraining
+from murmura.runtimes.sharded_training import SHARD, ShardedTraining
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
 CLIENTS, ITEMS, ROWS_EACH = 1_000_000, 50_000, 20
@@ -61,7 +61,7 @@ def make(folder: Path, clients: int, items: int) -> PopulationFiles:
     return writer.close("made up for a benchmark")
 
 
-def train(tasks: TaskEngine, population: PopulationFiles, work: Path) -> str:
+def train(tasks: TaskEngine, population: PopulationFiles, work: Path, shard: int = SHARD) -> str:
     """One round with everyone: a hash of what it led to."""
     preset = algorithm("pfpl+")(**SETTINGS)
     method = preset.algorithm()
@@ -69,7 +69,7 @@ def train(tasks: TaskEngine, population: PopulationFiles, work: Path) -> str:
         method, population_info(method, population), preset.schedule(), channel=preset.channel_settings()
     )
     shutil.rmtree(work, ignore_errors=True)
-    training = ShardedTraining(tasks, plan, population, work)
+    training = ShardedTraining(tasks, plan, population, work, shard)
     training.run(1)
     server, [line] = training.server(), training.lines
     assert line.visits == population.clients, "every client took part"
@@ -86,7 +86,7 @@ def measure(where: str, clients: int, items: int, root: Path) -> Round:
         small = root / "small"
         if not small.exists():
             make(small, 4 * 64, items)
-        train(tasks, PopulationFiles.open(small), root / "warm")  # compiled before anything is timed
+        train(tasks, PopulationFiles.open(small), root / "warm", 64)  # compiled by every worker
         before, begun = _cpu(), time.perf_counter()
         if where:
             time.sleep(IDLE)
