@@ -22,6 +22,7 @@ load_profile()
 # Compiled once for all workers, processes and runs. The compiler looks only at the file of a loop itself, so
 # that the folder must be another one when a loop or a constant that it takes from elsewhere is edited.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / "build" / "kernels" / compiled_sources()))
+os.environ.pop("COLUMNS", None)  # the runner's own screen, by which tables of commands would be laid out
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
