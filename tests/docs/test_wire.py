@@ -48,7 +48,7 @@ def test_every_field_is_documented(record: type) -> None:
 )
 def test_every_address_is_documented_and_no_other(table: tuple[object, ...], title: str) -> None:
     there = {f"{one.method} {one.path}" for one in table}  # type: ignore[attr-defined]
-    assert set(re.findall(r"`((?:GET|POST|DELETE) [^`]*)`", section(title))) == there
+    assert set(re.findall(r"`((?:GET|POST|DELETE|OPTIONS) [^`]*)`", section(title))) == there
 
 
 def test_every_refusal_is_documented_with_its_status() -> None:

@@ -270,8 +270,8 @@ async def test_metrics_are_prometheus_text(
     assert "murmura_devices 1\n" in (await client.get("/metrics")).text
 
 
-async def test_the_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
-    reply = await client.get("/")
+async def test_the_operators_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
+    reply = await client.get("/operator")
     assert reply.status_code == 200
     assert "default-src 'none'" in reply.headers["content-security-policy"]
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", reply.text)

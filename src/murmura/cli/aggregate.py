@@ -27,6 +27,12 @@ def aggregate(
         bool | None,
         typer.Option("--admit/--no-admit", help="Invite devices from this folder; default: the seed's."),
     ] = None,
+    page_origin: Annotated[
+        str,
+        typer.Option(
+            "--page-origin", metavar="URL", help="Whose page may send shares; default: the coordinator's."
+        ),
+    ] = "",
     accept_terms: Annotated[
         str, typer.Option("--accept-terms", help="Agree to other terms than before: their hash.")
     ] = "",
@@ -53,10 +59,14 @@ def aggregate(
     from murmura.runtimes.http.endpoints import AGGREGATOR
     from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
     from murmura.web.app import App
+    from murmura.web.origins import PageOrigin
     from murmura.web.serving import serve
 
     coordinator = coordinator.rstrip("/")
-    transport = serving.Others(authority, insecure).way_to(coordinator)
+    transport, allowed = (
+        serving.Others(authority, insecure).way_to(coordinator),
+        PageOrigin.of(page_origin or coordinator),
+    )
     with locked(state):
         admits = admit if admit is not None else role == "seed"
         admitter = Admitter(ServerDatabase(state / FILE, "admitter")) if admits else None
@@ -84,4 +94,5 @@ def aggregate(
             return None if agreed is None else QUIET
 
         limits = serving.request_limits(rate, rate)
-        serve(App(aggregator, AGGREGATOR, limits, look_around, serving.TICK), place)
+        app = App(aggregator, AGGREGATOR, limits, look_around, serving.TICK, allowed=allowed)
+        serve(app, place)

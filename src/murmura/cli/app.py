@@ -40,6 +40,7 @@ from murmura.cli import (
     silos,
     simulate,
     sweep,
+    verify,
 )
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
@@ -91,7 +92,7 @@ STUDIES = (
     demo,
     doctor,
 )
-FEDERATION = (serve, aggregate, join, consent, leave, devices)
+FEDERATION = (serve, aggregate, join, consent, leave, devices, verify)
 for module in (*STUDIES, *FEDERATION):  # each has the command of its name
     command = getattr(module, module.__name__.rpartition(".")[2])
     app.command(command.__name__.replace("_", "-"))(command)

@@ -37,6 +37,9 @@ def create(
     days: Annotated[float, typer.Option("--days", min=0, help="Valid for so many days; 0: always.")] = 0,
     federation: Federation = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the links to a new file.")] = None,
+    browser: Annotated[
+        bool, typer.Option("--browser", help="Links to the page, for browsers as devices.")
+    ] = False,
     qr: Picture = None,
     authority: serving.Authority = None,
     insecure: serving.Insecure = False,
@@ -50,7 +53,8 @@ def create(
 
     with _admitter(state) as admitter:
         _find_federation(admitter, federation, serving.Others(authority, insecure, proxy))
-        links = [one.link() for one in admitter.invite(n, label, days)]
+        signed = admitter.invite(n, label, days)
+        links = [one.page() if browser else one.link() for one in signed]
     if out is None:
         for link in links:
             typer.echo(link)

@@ -16,6 +16,7 @@ from murmura.core.errors import SettingError
 from murmura.core.locks import locked
 
 if TYPE_CHECKING:
+    from murmura.core.catalogue import Catalogue
     from murmura.runtimes.http.coordinator.setup import FederationSetup
     from murmura.runtimes.http.protocol.terms import FederationTerms
 
@@ -81,8 +82,10 @@ def serve(
 
     By default updates travel as shares to two aggregators (`murmura aggregate`); this server never sees one.
     """
+    from murmura.core.catalogue import Catalogue
+    from murmura.data.sources.registry import load
     from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming, configured
-    from murmura.runtimes.http.device.from_dataset import describe_federation, describe_items, training_rows
+    from murmura.runtimes.http.device.from_dataset import describe_federation, describe_items, held_rows
 
     if (items is None) == (not like):
         raise SettingError("the items must come from --items FILE or from --like DATA, and not from both.")
@@ -96,11 +99,13 @@ def serve(
     others, limits = serving.Others(authority, insecure), serving.request_limits(rate, registrations)
     with locked(state):
         kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
-        described = (
-            describe_items(items, preset, clients, interactions, reading)
-            if items is not None
-            else describe_federation(training_rows(like, protocol, data_dir, reading), preset, kept_seed)
-        )
+        if items is not None:
+            described = describe_items(items, preset, clients, interactions, reading)
+            known = Catalogue(described.items)
+        else:
+            dataset = load(like, data_dir, **reading)
+            described = describe_federation(held_rows(dataset, protocol), preset, kept_seed)
+            known = dataset.catalogue.restrict(described.items)
         setup = FederationSetup(
             preset,
             described,
@@ -114,19 +119,27 @@ def serve(
             expire,
             keep,
         )
-        _coordinate(setup, state, place, limits, others, start)
+        _coordinate(setup, known, state, place, limits, others, start)
 
 
 def _coordinate(
-    setup: FederationSetup, state: Path, place: Any, limits: Any, others: serving.Others, start: bool
+    setup: FederationSetup,
+    known: Catalogue,
+    state: Path,
+    place: Any,
+    limits: Any,
+    others: serving.Others,
+    start: bool,
 ) -> None:
-    """Serve until interrupted."""
+    """Serve until interrupted; `known` is what people call the items."""
     from murmura.core.files import write_whole
     from murmura.runtimes.http.coordinator.coordinator import Coordinator
     from murmura.runtimes.http.coordinator.pace import CollectingPace
     from murmura.runtimes.http.database import ServerDatabase
-    from murmura.runtimes.http.endpoints import COORDINATOR
+    from murmura.runtimes.http.device.from_dataset import item_titles
+    from murmura.runtimes.http.endpoints import COORDINATOR, UPLOADS
     from murmura.web.app import App
+    from murmura.web.page import VisitorPage
     from murmura.web.serving import serve as listen
 
     _warn(setup)
@@ -165,7 +178,9 @@ def _coordinate(
         if rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
 
-    app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK)
+    page = VisitorPage.of(item_titles(known), [url + UPLOADS for url in setup.aggregators])
+    say("this installation has no page for browsers" if page is None else f"page for browsers at {place.url}")
+    app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK, page)
     listen(app, place)
 
 
@@ -175,8 +190,10 @@ def _invite(terms: FederationTerms, url: str) -> None:
 
     say(f"agreed on terms {terms.hash.hex()}")
     if terms.admission == "open":
+        open_to_all = Invitation(url, terms.hash)
         say("everyone may join with this link, in which the host must be as others know it:")
-        say(Invitation(url, terms.hash).link())
+        say(open_to_all.link())
+        say(f"in a browser: {open_to_all.page()}")
     else:
         say("devices join with invitations: `murmura invite create` in the folder of whoever admits")
 

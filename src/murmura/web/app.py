@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from murmura.runtimes.http import dispatch
 from murmura.runtimes.http.dispatch import Table
@@ -23,9 +23,12 @@ from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.web.events import EventStream
 from murmura.web.limits import BodyBudget, BodyReader, First, Places, RateLimiter, RequestLimits
 from murmura.web.openapi import describe
+from murmura.web.origins import PageOrigin
+from murmura.web.page import VisitorPage
 
 M = TypeVar("M")
 Background = Callable[[], Awaitable[float | None]]  # how long it need not be called again, if it knows
+FILE: Endpoint[Any] = Endpoint("file", "GET", "", "A part of the visitor's page.", None, HTML)
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
@@ -43,8 +46,17 @@ class App(Generic[M]):
     """What a machine says to requests; `background` runs again and again beside it."""
 
     def __init__(
-        self, machine: M, table: Table[M], limits: RequestLimits, background: Background, tick: float
+        self,
+        machine: M,
+        table: Table[M],
+        limits: RequestLimits,
+        background: Background,
+        tick: float,
+        page: VisitorPage | None = None,
+        allowed: PageOrigin | None = None,
     ) -> None:
+        self._page, self._allowed = page, allowed
+        self.always = {} if allowed is None else allowed.headers  # what every reply says
         self._machine, self._table, self._background, self._tick = machine, table, background, tick
         self._fixed: dict[tuple[str, str], Endpoint[M]] = {
             (one.method, one.path): one for one in table if "{" not in one.path
@@ -69,7 +81,10 @@ class App(Generic[M]):
     ) -> AdmittedRequest[M]:
         """A request whose header has come; refuses one that is too much, or has no row."""
         found = self._fixed.get((method, path))
-        endpoint, params = (found, {}) if found else dispatch.match(self._table, method, path)
+        if found is None and method == "GET" and self._page is not None and path in self._page.parts:
+            endpoint, params = FILE, {"path": path}
+        else:
+            endpoint, params = (found, {}) if found else dispatch.match(self._table, method, path)
         head = HttpRequest(b"", params, headers)
         self._rates["requests"].take(address)
         if endpoint.rate != "requests":
@@ -92,10 +107,24 @@ class App(Generic[M]):
             self._bulletins[endpoint.name].enter(request.address)
             return self._bulletins[endpoint.name]
         if endpoint.call is None:
-            return page() if endpoint.answers == HTML else dispatch.reply(endpoint, describe(self._table))
+            return self._own_answer(endpoint, head)
         if request.body is not None:
             head = HttpRequest(request.body.content(), head.params, head.headers)
         return dispatch.answer(self._machine, endpoint, head)
+
+    def _own_answer(self, endpoint: Endpoint[M], head: HttpRequest) -> HttpReply:
+        """What is asked of the web server and not of the machine."""
+        if endpoint is FILE and self._page is not None:
+            return self._page.reply(head.params["path"], head)
+        if endpoint.answers == HTML:
+            return operator_page()
+        if endpoint.method == "OPTIONS":
+            return (
+                dispatch.refusal(dispatch.unrouted("method"))
+                if self._allowed is None
+                else self._allowed.preflight()
+            )
+        return dispatch.reply(endpoint, describe(self._table))
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -121,7 +150,7 @@ class App(Generic[M]):
 
 
 @cache
-def page() -> HttpReply:
+def operator_page() -> HttpReply:
     """One HTML file without outside parts."""
     content = (files("murmura.web") / "status.html").read_bytes()
     headers = {"content-security-policy": POLICY, "referrer-policy": "no-referrer", "cache-control": "no-cache"}

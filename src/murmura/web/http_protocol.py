@@ -320,7 +320,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
             assert exchange.request is not None
             self._begin_stream(found, exchange, exchange.request.address)
             return
-        head = replies.head(found, not self._last)
+        head = replies.head(found, not self._last, always=self._app.always)
         content = b"" if exchange.bare or found.status == replies.NOT_MODIFIED else found.body
         if len(content) <= PIECE:
             self._transport.write(head + content)
@@ -345,7 +345,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
 
     def _begin_stream(self, events: EventStream, exchange: Exchange, address: str) -> None:
         chunked, self._last = exchange.chunked, True
-        head = replies.head(events.reply, False, replies.CHUNKED if chunked else "")
+        head = replies.head(events.reply, False, replies.CHUNKED if chunked else "", self._app.always)
         self._stream = self._loop.create_task(self._tell(events, head, chunked, exchange.bare))
         self._stream.add_done_callback(lambda _: events.leave(address))
 

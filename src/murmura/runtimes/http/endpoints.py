@@ -14,7 +14,7 @@ from murmura.runtimes.http.coordinator.coordinator import Coordinator
 from murmura.runtimes.http.protocol.refusals import RefusedError, json_object
 from murmura.runtimes.http.protocol.wire import HASH_BYTES, REPORT_HEADER, SHARE_PRELUDE
 
-Method = Literal["GET", "POST", "DELETE"]
+Method = Literal["GET", "POST", "DELETE", "OPTIONS"]
 Guard = Literal["none", "device", "operator", "coordinator", "admitter"]
 Rate = Literal["requests", "registrations"]  # which requests of an address are counted together
 BINARY, JSON, TEXT, HTML, EVENTS = (
@@ -28,6 +28,7 @@ SMALL = 4096  # bytes of a body that has no exact length
 MANIFEST_BYTES = 1 << 17  # of a signed manifest or of signed terms
 LOG_BYTES = 1 << 20  # of entries of the log that come at once
 REVOKED_BYTES = 1 << 16
+UPLOADS = "/reports"  # where an aggregator takes shares
 ASK_AGAIN, IMMUTABLE = "no-cache", "public, max-age=31536000, immutable"  # how long an answer may be kept
 
 
@@ -280,7 +281,7 @@ COORDINATOR: tuple[Endpoint[Coordinator], ...] = (
         "start, pause, stop or renew.",
         lambda c, r: c.order(r.params["what"]),
     ),
-    Endpoint("page", "GET", "/", "The operator's page; it asks for the token.", None, HTML),
+    Endpoint("operator", "GET", "/operator", "The operator's page; it asks for the token.", None, HTML),
     *SHARED,
 )
 AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
@@ -377,13 +378,16 @@ AGGREGATOR: tuple[Endpoint[Aggregator], ...] = (
     Endpoint(
         "report",
         "POST",
-        "/reports",
+        UPLOADS,
         "One share of a report.",
         lambda a, r: a.report(r.content),
         BINARY,
         takes=BINARY,
         largest=lambda a: a.share_bytes,
         prelude=(SHARE_PRELUDE, lambda a, r: a.admit(r.body)),
+    ),
+    Endpoint(
+        "preflight", "OPTIONS", UPLOADS, "A browser asks whether its page may send shares here.", None, TEXT
     ),
     *SHARED,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.core.arrays import Ints
-from murmura.core.catalogue import Catalogue
+from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions, Vocabulary
@@ -31,7 +32,11 @@ def training_rows(
 
     `reading` are the arguments of `load` about how the data is read.
     """
-    dataset = load(name, data_dir, **(reading or {}))
+    return held_rows(load(name, data_dir, **(reading or {})), rules)
+
+
+def held_rows(dataset: Dataset, rules: str) -> Interactions:
+    """The same of a data set that is loaded."""
     if not rules and dataset.interactions.samples is None:
         return with_item_features(dataset, LatestPerPair().apply(liked_rows(dataset)))
     return prepare(dataset, protocol(rules or "default", dataset)).split.train
@@ -77,3 +82,19 @@ def describe_items(
     count = 0 if known is None else len(known)
     info = FederationInfo(len(vocabulary), listed, clients, interactions, known, people, feature_count=count)
     return FederationDescription.of(vocabulary, with_used_features(preset.algorithm(), info))
+
+
+def item_titles(catalogue: Catalogue) -> bytes:
+    """What people call the items, and which kinds they are of, in the order of their numbers: for the page."""
+    kinds: list[list[int]] = [[] for _ in range(len(catalogue.items))]
+    relation = catalogue.categories
+    for item, label in zip(
+        *(([], []) if relation is None else (relation.item.tolist(), relation.label.tolist()))
+    ):
+        kinds[item].append(label)
+    told = {
+        "titles": [catalogue.name(code) for code in range(len(catalogue.items))],
+        "kinds": [] if relation is None else list(relation.labels),
+        "of": [] if relation is None else kinds,
+    }
+    return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()

@@ -97,12 +97,15 @@ class Invitation:
         """`murmura://host#2.terms.admission`: HTTPS, or HTTP on this machine; the other one is said."""
         scheme, _, place = self.url.partition("://")
         said = "" if scheme == _usual(self.url) else f"+{scheme}"
-        parts = [
-            "2",
-            _base64(self.terms),
-            *([] if self.admission is None else [_base64(self.admission.encode())]),
-        ]
-        return f"murmura{said}://{place}#{'.'.join(parts)}"
+        return f"murmura{said}://{place}#{self._fragment()}"
+
+    def page(self) -> str:
+        """The same for a browser: what follows the # is sent to nobody."""
+        return f"{self.url}/#{self._fragment()}"
+
+    def _fragment(self) -> str:
+        own = [] if self.admission is None else [_base64(self.admission.encode())]
+        return ".".join(["2", _base64(self.terms), *own])
 
     @staticmethod
     def read(link: str) -> Invitation:
