@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from murmura.runtimes.http.endpoints import ASK_AGAIN, COORDINATOR, HTML, IMMUTABLE, JSON, SHARED, HttpRequest
+from murmura.runtimes.http.endpoints import ASK_AGAIN, COORDINATOR, HTML, JSON, SHARED, HttpRequest
 from murmura.runtimes.http.protocol.transport import HttpReply
 
 BUILD = "build.json"  # beside the files: their hashes, and that of the sources they were built from
@@ -77,7 +77,7 @@ class VisitorPage:
             "vary": "accept-encoding",
             **({"content-encoding": "gzip"} if packs else {}),
             "content-type": part.kind,
-            "cache-control": IMMUTABLE if path.startswith("/assets/") else ASK_AGAIN,
+            "cache-control": ASK_AGAIN,  # names stay when files change; the service worker keeps them
             "referrer-policy": "no-referrer",
             "cross-origin-opener-policy": "same-origin",
             "cross-origin-resource-policy": "same-origin",

@@ -1,0 +1,1055 @@
+// src/bytes.ts
+var UTF8 = new TextEncoder();
+function utf8(text) {
+	return UTF8.encode(text);
+}
+function text(bytes) {
+	return new TextDecoder("utf-8", { fatal: !0 }).decode(bytes);
+}
+function concat(...parts) {
+	let whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0)), at = 0;
+	for (let part of parts) whole.set(part, at), at += part.length;
+	return whole;
+}
+function equal(one, other) {
+	return one.length === other.length && one.every((byte, place) => byte === other[place]);
+}
+function toHex(bytes) {
+	return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+function fromHex(digits) {
+	if (!/^([0-9a-f]{2})*$/.test(digits)) throw TypeError("not hexadecimal");
+	let bytes = new Uint8Array(digits.length / 2);
+	for (let place = 0; place < bytes.length; place++) bytes[place] = parseInt(digits.slice(2 * place, 2 * place + 2), 16);
+	return bytes;
+}
+function fromBase64Url(digits) {
+	if (!/^[\w-]*$/.test(digits) || digits.length % 4 == 1) return null;
+	let plain = atob(digits.replaceAll("-", "+").replaceAll("_", "/"));
+	return Uint8Array.from(plain, (sign) => sign.charCodeAt(0));
+}
+function u32(value) {
+	let bytes = new Uint8Array(4);
+	return new DataView(bytes.buffer).setUint32(0, value, !0), bytes;
+}
+function u64(value) {
+	let bytes = new Uint8Array(8);
+	return new DataView(bytes.buffer).setBigUint64(0, BigInt(value), !0), bytes;
+}
+function view(bytes) {
+	return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+// src/device/types.ts
+var DeviceError = class extends Error {
+	name = "DeviceError";
+}, CODES = new Set([
+	"malformed",
+	"unauthorised",
+	"forged",
+	"not-called",
+	"unknown",
+	"method",
+	"duplicate",
+	"replay",
+	"left-out",
+	"released",
+	"too-few",
+	"no-twin",
+	"late",
+	"finished",
+	"lost",
+	"oversize",
+	"version",
+	"rate",
+	"paused",
+	"full"
+]), LONGEST = 1e3, RefusedError = class RefusedError extends DeviceError {
+	name = "RefusedError";
+	code;
+	constructor(code, message) {
+		super(printable(message)), this.code = code;
+	}
+	static read(status, body) {
+		try {
+			let { error, message } = JSON.parse(new TextDecoder().decode(body));
+			if (typeof error == "string" && typeof message == "string") return new RefusedError(CODES.has(error) ? error : "malformed", message.slice(0, LONGEST));
+		} catch {}
+		return new RefusedError("malformed", `the other side answered ${status} without saying why.`);
+	}
+}, UnreachableError = class extends DeviceError {
+	name = "UnreachableError";
+}, NoReceiptError = class extends RefusedError {
+	name = "NoReceiptError";
+};
+function malformed(message) {
+	return new RefusedError("malformed", message);
+}
+function forged(message) {
+	return new RefusedError("forged", message);
+}
+function printable(said) {
+	return said.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (sign) => /\s/.test(sign) ? " " : "�");
+}
+// src/crypto/hashing.ts
+async function sha256(...parts) {
+	return new Uint8Array(await crypto.subtle.digest("SHA-256", concat(...parts)));
+}
+async function sha256Hex(...parts) {
+	return toHex(await sha256(...parts));
+}
+// src/spelling.ts
+function spelledDouble(value) {
+	if (!Number.isFinite(value)) throw RangeError("JSON has no spelling for it");
+	let sign = value < 0 || Object.is(value, -0) ? "-" : "", [mantissa, power] = Math.abs(value).toExponential().split("e"), digits = mantissa.replace(".", ""), e = Number(power);
+	if (e < -4 || e >= 16) {
+		let fraction = digits.length > 1 ? `.${digits.slice(1)}` : "";
+		return `${sign}${digits[0]}${fraction}e${e < 0 ? "-" : "+"}${String(Math.abs(e)).padStart(2, "0")}`;
+	}
+	return e < 0 ? `${sign}0.${"0".repeat(-e - 1)}${digits}` : `${sign}${digits.slice(0, e + 1).padEnd(e + 1, "0")}.${digits.slice(e + 1) || "0"}`;
+}
+// src/message/crc32.ts
+var TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+	let rest = byte;
+	for (let bit = 0; bit < 8; bit++) rest = rest & 1 ? rest >>> 1 ^ 3988292384 : rest >>> 1;
+	return rest >>> 0;
+});
+function crc32(bytes) {
+	let rest = 4294967295;
+	for (let byte of bytes) rest = rest >>> 8 ^ TABLE[(rest ^ byte) & 255];
+	return (rest ^ 4294967295) >>> 0;
+}
+// src/message/declaration.ts
+var BYTES = {
+	int8: 1,
+	float16: 2,
+	float32: 4,
+	float64: 8,
+	uint32: 4
+};
+function table(name, space, rows, width, dtype = "float32", more = {}) {
+	return {
+		name,
+		space,
+		rows,
+		width,
+		dtype,
+		bound: more.bound ?? null,
+		exact: more.exact ?? null
+	};
+}
+function message(tables, scalars = []) {
+	return {
+		tables,
+		scalars
+	};
+}
+function rowBytes(one) {
+	return one.width * BYTES[one.dtype];
+}
+async function spelled(spec) {
+	return `(${tuple(await Promise.all(spec.tables.map(spelledTable)))}, ${tuple(spec.scalars.map((name) => `'${name}'`))})`;
+}
+async function mark(spec) {
+	return crc32(utf8(await spelled(spec)));
+}
+function modelBytes(spec, listed) {
+	return spec.tables.map((one) => 4 + Number(one.dtype === "int8") + (one.space === "item" ? listed : one.rows) * rowBytes(one)).reduce((sum, length) => sum + length, 8);
+}
+function narrowed(spec, download) {
+	if (download === "exact") return spec;
+	let kind = (one) => one.space === "dense" ? "float16" : download, tables = spec.tables.map((one) => one.dtype === "uint32" ? one : {
+		...one,
+		dtype: kind(one)
+	});
+	return {
+		...spec,
+		tables
+	};
+}
+function emptyValues(dtype, length) {
+	return dtype === "uint32" ? new Uint32Array(length) : dtype === "float64" ? new Float64Array(length) : new Float32Array(length);
+}
+function boundOf(exact, row) {
+	return typeof exact.most == "number" ? exact.most : exact.most[row];
+}
+function checkUpdate(spec, update) {
+	let names = (list) => [...list].sort().join(", "), tables = spec.tables.map((one) => one.name);
+	if (names(Object.keys(update.tables)) !== names(tables) || names(Object.keys(update.scalars)) !== names(spec.scalars)) throw new DeviceError(`an update must hold the tables ${names(tables)}, but holds others.`);
+	for (let one of spec.tables) checkRows(one, update.tables[one.name]);
+	if (!Object.values(update.scalars).every(Number.isFinite)) throw new DeviceError("the scalars of an update must be finite, but one is not.");
+}
+function checkRows(one, { index, values }) {
+	if (values.length !== index.length * one.width || values.constructor !== emptyValues(one.dtype, 0).constructor) throw new DeviceError(`the table '${one.name}' must hold ${one.dtype} rows of ${one.width}, but holds others.`);
+	if (one.space === "dense" && index.length !== 0 && index.length !== one.rows) throw new DeviceError(`the dense table '${one.name}' must hold all of its rows or none, but holds some.`);
+	if (index.some((row, place) => row >= one.rows || row <= (place ? index[place - 1] : -1))) throw new DeviceError(`the row numbers of '${one.name}' must ascend and stay below ${one.rows}, but do not.`);
+	if (!values.every(Number.isFinite)) throw new DeviceError(`the values of '${one.name}' must be finite, but one is not.`);
+	let { exact } = one;
+	if (exact ? values.some((value, place) => value > boundOf(exact, index[Math.floor(place / one.width)])) : one.bound !== null && values.some((value) => Math.abs(value) > one.bound)) throw new DeviceError(`the values of '${one.name}' must keep their bounds, but one does not.`);
+}
+async function spelledTable(one) {
+	let bound = one.bound === null ? "None" : spelledDouble(one.bound), exact = one.exact ? `, exact=${await spelledBounds(one.exact)}` : "";
+	return `Table(name='${one.name}', space='${one.space}', rows=${one.rows}, width=${one.width}, dtype='${one.dtype}', bound=${bound}${exact})`;
+}
+async function spelledBounds({ most, of }) {
+	return `Rows(most=${typeof most == "number" ? String(most) : `sha256:${await sha256Hex(words(most))}`}, of='${of}')`;
+}
+function words(values) {
+	let bytes = new Uint8Array(4 * values.length), seen = new DataView(bytes.buffer);
+	for (let place = 0; place < values.length; place++) seen.setUint32(4 * place, values[place], !0);
+	return bytes;
+}
+function tuple(parts) {
+	return `(${parts.join(", ")}${parts.length === 1 ? "," : ""})`;
+}
+// src/numerics/philox.ts
+var Purpose = {
+	SECRET: 0,
+	INIT: 1,
+	TRIPLES: 3,
+	COINS: 4,
+	CONSENT: 5,
+	CHOICE: 6,
+	WARM: 7,
+	REFRESH: 8,
+	FOLD_IN: 9,
+	ROUNDING: 10,
+	BLOCK: 11,
+	GAIN: 12,
+	WORK: 14,
+	PART: 16,
+	SKETCH: 17
+}, TWO32 = 2 ** 32;
+function high(a, b) {
+	let low = a & 65535, up = a >>> 16, first = low * b, second = up * b + Math.floor(first / 65536);
+	return Math.floor(second / 65536) >>> 0;
+}
+function block(c0, c1, c2, c3, secret, out, at) {
+	let [k0, k1] = secret;
+	for (let round = 0; round < 10; round++) {
+		let h0 = high(3528531795, c0), l0 = Math.imul(3528531795, c0) >>> 0, h1 = high(3449720151, c2), l1 = Math.imul(3449720151, c2) >>> 0;
+		c0 = (h1 ^ c1 ^ k0) >>> 0, c1 = l1, c2 = (h0 ^ c3 ^ k1) >>> 0, c3 = l0, k0 = k0 + 2654435769 >>> 0, k1 = k1 + 3144134277 >>> 0;
+	}
+	out[at] = c0, out[at + 1] = c1, out[at + 2] = c2, out[at + 3] = c3;
+}
+var Stream = class {
+	secret;
+	round;
+	purpose;
+	ahead = new Uint32Array(4);
+	next = 4;
+	blocks = 0;
+	constructor(secret, round, purpose) {
+		this.secret = secret, this.round = round, this.purpose = purpose;
+	}
+	word() {
+		return this.next === 4 && (block(this.blocks++, this.round, this.purpose, 0, this.secret, this.ahead, 0), this.next = 0), this.ahead[this.next++];
+	}
+	wordsAt(places) {
+		let found = new Uint32Array(4), words = new Uint32Array(places.length), known = -1;
+		return places.forEach((place, n) => {
+			let here = Math.floor(place / 4);
+			here !== known && block(known = here, this.round, this.purpose, 0, this.secret, found, 0), words[n] = found[place % 4];
+		}), words;
+	}
+	below(n) {
+		let unfair = TWO32 % n;
+		for (;;) {
+			let word = this.word();
+			if (Math.imul(word, n) >>> 0 >= unfair) return high(word, n);
+		}
+	}
+	coin(share) {
+		return this.word() < Math.floor(share * TWO32);
+	}
+	normals(n) {
+		return Float64Array.from({ length: n }, () => standardNormal(this.word()));
+	}
+	choose(n, m) {
+		let chosen = new Set();
+		for (let last = n - m; last < n; last++) {
+			let drawn = this.below(last + 1);
+			chosen.add(chosen.has(drawn) ? last : drawn);
+		}
+		return [...chosen].sort((a, b) => a - b);
+	}
+}, Rng = class {
+	secret;
+	round;
+	constructor(secret, round = 0) {
+		this.secret = secret, this.round = round;
+	}
+	stream(purpose) {
+		return new Stream(this.secret, this.round, purpose);
+	}
+};
+function inPublicPart(seed, place, part) {
+	let words = new Uint32Array(4), seen = new DataView(seed.buffer, seed.byteOffset, 16), [k0, k1, low, up] = [
+		0,
+		4,
+		8,
+		12
+	].map((at) => seen.getUint32(at, !0));
+	return block(Math.floor(place / 4), low, Purpose.PART, up, [k0, k1], words, 0), words[place % 4] < Math.floor(part * TWO32);
+}
+var CENTRE = [[
+	3.3871327179,
+	50.434271938,
+	159.29113202,
+	59.10937472
+], [
+	1,
+	17.895169469,
+	78.757757664,
+	67.1875636
+]], TAIL = [[
+	1.4234372777,
+	2.75681539,
+	1.3067284816,
+	.17023821103
+], [
+	1,
+	.7370016425,
+	.12021132975,
+	0
+]];
+function standardNormal(word) {
+	let u = (word + .5) * 2 ** -32, q = u - .5;
+	if (Math.abs(q) <= .425) {
+		let r = .180625 - q * q;
+		return q * (cubic(CENTRE[0], r) / cubic(CENTRE[1], r));
+	}
+	let t = Math.sqrt(-log(Math.min(u, 1 - u))) - 1.6, tail = cubic(TAIL[0], t) / cubic(TAIL[1], t);
+	return q < 0 ? -tail : tail;
+}
+function cubic(c, x) {
+	return ((c[3] * x + c[2]) * x + c[1]) * x + c[0];
+}
+function log(x) {
+	let e = 0, m = x;
+	for (; m < .5;) m *= 2, e--;
+	m < .7071067811865476 && (m *= 2, e--);
+	let s = (m - 1) / (m + 1), z = s * s, series = 1 / 13;
+	for (let k of [
+		11,
+		9,
+		7,
+		5,
+		3,
+		1
+	]) series = series * z + 1 / k;
+	return e * .6931471805599453 + 2 * s * series;
+}
+// src/methods/method.ts
+function phase(name, sends, more = {}) {
+	return {
+		name,
+		sends,
+		repeat: null,
+		fetchesModel: !0,
+		asks: "training",
+		part: 1,
+		follows: "",
+		longest: null,
+		...more
+	};
+}
+function heldRows(of, update, history) {
+	let held = new Set();
+	for (let one of of.sends.tables) one.space === "item" && update.tables[one.name].index.forEach((row) => held.add(row));
+	return Array.from(history.item, (item) => held.has(item));
+}
+function checkConsent(of, update, history) {
+	let unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
+	for (let one of of.sends.tables) if (one.space === "item" && update.tables[one.name].index.some((row) => unshared.has(row))) throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
+}
+// src/methods/cfpl.ts
+var SPREAD = .1, Cfpl = class Cfpl {
+	s;
+	releasesCounts = !1;
+	round;
+	constructor(s) {
+		this.s = s, this.round = s.precision === "float32" ? Math.fround : (x) => x;
+	}
+	static of(settings) {
+		let s = settings;
+		if (!(Number.isInteger(s.factors) && s.factors > 0 && s.alpha > 0 && settings.sampling === "clients" && (s.triples === "own" || s.triples === "mean" || Number.isInteger(s.triples)) && s.rate_decay >= 0 && ["B", "equations"].includes(s.version) && ["float32", "float64"].includes(s.precision) && [
+			s.warm,
+			s.refresh,
+			s.fold_in
+		].every((n) => Number.isInteger(n) && n >= 0))) throw new RefusedError("version", "the terms ask for a form of cFPL that this page does not know.");
+		return new Cfpl(s);
+	}
+	phases(info) {
+		let width = this.s.factors + 1 + Number(this.counted), train = phase("train", message([table("items", "item", info.items, width, this.s.precision)])), prior = phase("prior", message([table("counts", "item", info.items, 1, this.s.precision, { bound: 1 })]), {
+			repeat: 1,
+			fetchesModel: !1,
+			asks: "statistics"
+		});
+		return this.s.prior ? [prior, train] : [train];
+	}
+	publishes(info) {
+		let { factors, precision } = this.s;
+		return message([table("Q", "item", info.items, factors, precision), table("b", "item", info.items, 1, precision)]);
+	}
+	publicCounts() {
+		return null;
+	}
+	clientInit(_info, _history, rng) {
+		let normals = rng.stream(Purpose.INIT).normals(this.s.factors);
+		return { p: this.vector(normals.map((x) => SPREAD * x)) };
+	}
+	clientStep(context, state, history, rng) {
+		if (context.phase === "prior") return {
+			state,
+			update: this.ones(history, rng)
+		};
+		let p = this.vector(state.p);
+		this.passes(context, p, history, rng.stream(Purpose.WARM), this.s.warm);
+		let triples = drawTriples(context.info, history, this.visits(context.info, history), rng.stream(Purpose.TRIPLES)), coins = rng.stream(Purpose.COINS), shared = triples.own.map((row) => coins.coin(history.consent[row])), update = this.climb(context.model, this.s.alpha / (1 + this.s.rate_decay * context.round), p, triples, shared, history);
+		return {
+			state: { p },
+			update
+		};
+	}
+	clientDiscloses(of, update, history) {
+		return heldRows(of, update, history);
+	}
+	clientReady(context, state, history, rng) {
+		let p = this.vector(state.p);
+		return this.passes(context, p, history, rng.stream(Purpose.REFRESH), this.s.refresh), { p };
+	}
+	clientFoldIn(context, history, rng) {
+		if (!history.item.length) return { p: this.vector(new Float64Array(this.s.factors)) };
+		let p = this.clientInit(context.info, history, rng).p;
+		return this.passes(context, p, history, rng.stream(Purpose.FOLD_IN), this.s.fold_in), { p };
+	}
+	clientScore(context, state) {
+		let { Q, b } = context.model, p = state.p, F = this.s.factors, scores = emptyValues(this.s.precision, context.info.items);
+		for (let item = 0; item < scores.length; item++) {
+			let sum = 0;
+			for (let f = 0, at = item * F; f < F; f++) sum += p[f] * Q[at + f];
+			scores[item] = sum + b[item];
+		}
+		return scores;
+	}
+	likeness(context, item, own) {
+		let Q = context.model.Q, F = this.s.factors, dot = (i, j) => {
+			let sum = 0;
+			for (let f = 0; f < F; f++) sum += Q[i * F + f] * Q[j * F + f];
+			return sum;
+		};
+		return Float64Array.from(own, (i) => dot(i, item) / (Math.sqrt(dot(i, i) * dot(item, item)) || 1));
+	}
+	get counted() {
+		return this.s.optimiser === "per-contributor";
+	}
+	vector(values) {
+		return this.s.precision === "float32" ? Float32Array.from(values) : Float64Array.from(values);
+	}
+	visits(info, history) {
+		return this.s.triples === "own" ? history.item.length : this.s.triples === "mean" ? Math.max(1, Math.floor(info.interactions / info.clients)) : this.s.triples;
+	}
+	ones(history, rng) {
+		let coins = rng.stream(Purpose.COINS), shared = history.item.filter((_, row) => coins.coin(history.consent[row]));
+		return {
+			tables: { counts: {
+				index: shared,
+				values: emptyValues(this.s.precision, shared.length).fill(1)
+			} },
+			scalars: {}
+		};
+	}
+	passes(context, p, history, stream, times) {
+		let { own, other } = drawTriples(context.info, history, times * history.item.length, stream), { Q } = context.model, r = this.round, alpha = r(this.s.alpha), lambda = r(this.s.alpha / 20), F = this.s.factors;
+		own.forEach((row, t) => {
+			let i = history.item[row] * F, j = other[t] * F, g = this.slope(context.model, p, history.item[row], other[t]);
+			for (let f = 0; f < F; f++) {
+				let step = r(r(g * r(Q[i + f] - Q[j + f])) - r(lambda * p[f]));
+				p[f] = r(p[f] + r(alpha * step));
+			}
+		});
+	}
+	climb(model, rate, p, triples, shared, history) {
+		let r = this.round, F = this.s.factors, Q = model.Q, sum = new RowSum(F + 1 + Number(this.counted), this.s.precision), alpha = r(rate), own = r(this.s.alpha / 20), negative = r(this.s.alpha / 200), before = this.s.version === "equations" ? this.vector(p) : p, row = new Float64Array(F + 1);
+		return triples.own.forEach((place, t) => {
+			let i = history.item[place], j = triples.other[t], g = this.slope(model, before, i, j);
+			if (shared[t]) {
+				for (let f = 0; f < F; f++) row[f] = r(r(g * before[f]) - r(own * Q[i * F + f]));
+				row[F] = g, sum.add(i, row, r);
+			}
+			for (let f = 0; f < F; f++) row[f] = r(r(-g * before[f]) - r(negative * Q[j * F + f]));
+			row[F] = -g, sum.add(j, row, r);
+			let held = before === p ? null : before;
+			for (let f = 0; f < F; f++) {
+				let step = r(r(g * r(Q[i * F + f] - Q[j * F + f])) - r(own * (held ?? p)[f]));
+				p[f] = r(p[f] + r(alpha * step));
+			}
+		}), {
+			tables: { items: sum.rows() },
+			scalars: {}
+		};
+	}
+	slope(model, p, i, j) {
+		let Q = model.Q, b = model.b, r = this.round, F = this.s.factors, first = 0, second = 0;
+		for (let f = 0; f < F; f++) first = r(first + r(p[f] * Q[i * F + f])), second = r(second + r(p[f] * Q[j * F + f]));
+		let x = r(r(r(b[i] + first) - b[j]) - second);
+		return r(1 / r(1 + r(Math.exp(x))));
+	}
+};
+function drawTriples(info, history, n, stream) {
+	let mine = new Set(history.item), drawn = {
+		own: [],
+		other: []
+	};
+	if (!mine.size || info.listed.every((item) => mine.has(item))) return drawn;
+	for (let t = 0; t < n; t++) {
+		drawn.own.push(stream.below(history.item.length));
+		let other;
+		do
+			other = info.listed[stream.below(info.listed.length)];
+		while (mine.has(other));
+		drawn.other.push(other);
+	}
+	return drawn;
+}
+var RowSum = class {
+	width;
+	precision;
+	sums = new Map();
+	constructor(width, precision) {
+		this.width = width, this.precision = precision;
+	}
+	add(item, row, r) {
+		let sum = this.sums.get(item);
+		sum || this.sums.set(item, sum = new Float64Array(this.width).fill(1, row.length));
+		for (let f = 0; f < row.length; f++) sum[f] = r(sum[f] + row[f]);
+	}
+	rows() {
+		let index = Int32Array.from(this.sums.keys()).sort(), values = emptyValues(this.precision, index.length * this.width);
+		return index.forEach((item, n) => values.set(this.sums.get(item), n * this.width)), {
+			index,
+			values
+		};
+	}
+}, WORD = 32, PackedPairs = class {
+	counts;
+	items;
+	words;
+	ranks = new Map();
+	bits;
+	place;
+	base;
+	constructor(counts, least) {
+		this.counts = counts;
+		let there = counts.flatMap((count, item) => count >= Math.max(1, least) ? [item] : []);
+		this.items = there.sort((a, b) => counts[a] - counts[b] || a - b), this.items.forEach((item, rank) => this.ranks.set(item, rank)), this.bits = this.items.map((item) => counts[item].toString(2).length);
+		let n = this.items.length;
+		this.place = [], this.base = [];
+		let word = 0, inBlock = 0;
+		for (let a = 0; a < n; a++) a && this.bits[a] !== this.bits[a - 1] && (word += Math.ceil(inBlock / this.each(a - 1)), inBlock = 0), this.place.push(inBlock - a - 1), this.base.push(word), inBlock += n - 1 - a;
+		this.words = n < 2 ? 0 : word + Math.ceil(inBlock / this.each(n - 1));
+	}
+	pack(own) {
+		let words = new Uint32Array(this.words), mine = [];
+		for (let item of own) this.ranks.has(item) && mine.push(this.ranks.get(item));
+		return mine.sort((a, b) => a - b), mine.forEach((a, at) => {
+			for (let b of mine.slice(at + 1)) this.add(words, a, b, 1);
+		}), words;
+	}
+	bounds() {
+		let most = new Uint32Array(this.words), n = this.items.length;
+		for (let a = 0; a < n - 1; a++) for (let b = a + 1; b < n; b++) this.add(most, a, b, this.counts[this.items[a]]);
+		return most;
+	}
+	add(words, a, b, times) {
+		let counter = this.place[a] + b, each = this.each(a), word = this.base[a] + Math.floor(counter / each);
+		words[word] = words[word] + times * 2 ** (this.bits[a] * (counter % each));
+	}
+	each(rank) {
+		return Math.floor(WORD / this.bits[rank]);
+	}
+};
+// src/methods/pair_scores.ts
+function pairScores(s, model, own, time) {
+	let counts = model.counts, items = weighed(s, counts), parts = weights(s, model, items.length), places = new Map(items.map((item, place) => [item, place])), known = parts.length ? own.flatMap((item, row) => places.has(item) ? [row] : []) : [];
+	if (!known.length) return Float32Array.from(counts);
+	let z = recency(time ?? own.map(() => 0), s.recency), found = parts.map(({ share, weigh }) => {
+		let scores = new Float64Array(items.length);
+		for (let row of known) weigh(places.get(own[row]), scores, Math.fround(z[row]));
+		return {
+			share,
+			scores: Float32Array.from(scores)
+		};
+	}), mixed = found.length === 1 && !s.discount ? found[0].scores : blended(found);
+	return s.discount && items.forEach((item, n) => mixed[n] = mixed[n] - s.discount * Math.log(counts[item] + 1)), withOthers(mixed, items, counts);
+}
+function weightsTo(s, model, item, own) {
+	let items = weighed(s, model.counts), parts = weights(s, model, items.length), target = items.indexOf(item);
+	if (target < 0 || parts.length !== 1) return null;
+	let places = new Map(items.map((one, place) => [one, place])), scores = new Float64Array(items.length);
+	return Float64Array.from(own, (one) => {
+		let place = places.get(one);
+		return place === void 0 ? 0 : (scores.fill(0), parts[0].weigh(place, scores, 1), scores[target]);
+	});
+}
+function weights(s, model, n) {
+	let parts = [], { ease, neighbours, similarity } = model;
+	return ease && parts.push({
+		share: s.ease,
+		weigh: (source, into, z) => {
+			for (let target = 0; target < n; target++) into[target] += z * ease[source * n + target];
+		}
+	}), neighbours && similarity && parts.push({
+		share: s.knn,
+		weigh: nearest(neighbours, similarity, n)
+	}), parts;
+}
+function nearest(neighbours, similarity, n) {
+	let k = neighbours.length / n, sources = Array.from({ length: n }, () => []);
+	for (let target = 0; target < n; target++) for (let at = target * k; at < (target + 1) * k; at++) similarity[at] > 0 && sources[neighbours[at]].push([target, similarity[at]]);
+	return (source, into, z) => {
+		for (let [target, weight] of sources[source]) into[target] += z * weight;
+	};
+}
+function blended(found) {
+	let total = new Float32Array(found[0].scores.length);
+	for (let { share, scores } of found) {
+		let mean = scores.reduce((a, b) => a + b, 0) / scores.length, spread = Math.sqrt(scores.reduce((a, b) => a + (b - mean) ** 2, 0) / scores.length) || 1;
+		scores.forEach((score, n) => total[n] = total[n] + share * (score - mean) / spread);
+	}
+	return total;
+}
+function withOthers(scores, items, counts) {
+	let least = scores.reduce((a, b) => Math.min(a, b), Infinity), every = Float32Array.from(counts, (count) => least - 1 / (1 + count));
+	return items.forEach((item, n) => every[item] = scores[n]), every;
+}
+function recency(time, power) {
+	return power ? time.map((when) => {
+		let newer = 0, same = 0;
+		for (let other of time) newer += Number(other > when), same += Number(other === when);
+		return (1 + newer + (same - 1) / 2) ** -power;
+	}) : time.map(() => 1);
+}
+// src/methods/cooccurrence.ts
+var Cooccurrence = class Cooccurrence {
+	s;
+	releasesCounts = !0;
+	packed = null;
+	constructor(s) {
+		this.s = s;
+	}
+	static of(settings) {
+		let s = settings, whole = [
+			s.k,
+			s.least,
+			s.parts
+		].every((n) => Number.isInteger(n) && n > 0), shares = [
+			s.ease,
+			s.knn,
+			s.order,
+			s.features,
+			s.recency,
+			s.discount
+		].every((x) => x >= 0);
+		if (!whole || !shares || s.order !== 0 || !(s.ease || s.knn)) throw new RefusedError("version", "the terms ask for sums of co-occurrences that this page does not know.");
+		return new Cooccurrence(s);
+	}
+	phases(info) {
+		let exact = { exact: {
+			most: info.people,
+			of: "device"
+		} }, counts = message([table("counts", "item", info.items, 1, "uint32", exact)]), pairs = this.pairPhases.map((name) => phase(name, message(this.pairTables(info, name)), {
+			repeat: 1,
+			fetchesModel: !1,
+			part: 1 / this.s.parts,
+			follows: "counts"
+		}));
+		return [phase("counts", counts, {
+			repeat: 1,
+			fetchesModel: !1
+		}), ...pairs];
+	}
+	publishes(info) {
+		let n = info.counts === null ? 0 : weighed(this.s, info.counts).length, k = Math.min(this.s.k, n - 1), counts = table("counts", "item", info.items, 1, "uint32");
+		if (n < 2) return message([counts]);
+		let ease = this.s.ease ? [table("ease", "dense", n, n)] : [], knn = this.s.knn ? [table("neighbours", "dense", n, k, "uint32"), table("similarity", "dense", n, k)] : [];
+		return message([
+			counts,
+			...ease,
+			...knn,
+			table("exposed", "dense", 1, 1, "uint32")
+		]);
+	}
+	publicCounts(model) {
+		let counts = Array.from(model.counts);
+		return counts.some((count) => count > 0) ? counts : null;
+	}
+	clientInit(info) {
+		return { counted: new Uint8Array(info.items) };
+	}
+	clientStep(context, state, history, rng) {
+		let coins = rng.stream(Purpose.COINS), open = Array.from(history.consent, (share) => coins.coin(share)), shared = history.item.filter((_, row) => open[row] && this.takesPart(history.value[row]));
+		if (context.phase === "counts") {
+			let counted = new Uint8Array(context.info.items);
+			shared.forEach((item) => counted[item] = 1);
+			let rows = {
+				index: shared,
+				values: new Uint32Array(shared.length).fill(1)
+			};
+			return {
+				state: { counted },
+				update: {
+					tables: { counts: rows },
+					scalars: {}
+				}
+			};
+		}
+		let layout = this.layout(context.info);
+		if (!layout || !this.words(layout.pairs, context.phase).length) return {
+			state,
+			update: {
+				tables: {},
+				scalars: {}
+			}
+		};
+		let counted = state.counted, words = layout.pairs.pack(shared.filter((item) => counted[item])), [start, end] = this.words(layout.pairs, context.phase).range;
+		return {
+			state,
+			update: {
+				tables: { pairs: {
+					index: Int32Array.from({ length: end - start }, (_, n) => n),
+					values: words.slice(start, end)
+				} },
+				scalars: {}
+			}
+		};
+	}
+	clientDiscloses(of, update, history) {
+		let held = new Set(of.name === "counts" ? update.tables.counts.index : []);
+		return Array.from(history.item, (item) => held.has(item));
+	}
+	clientReady(_context, state) {
+		return state;
+	}
+	clientFoldIn(context) {
+		return this.clientInit(context.info);
+	}
+	clientScore(context, _state, history) {
+		let rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row])), own = rows.map((row) => history.item[row]), time = history.time && rows.map((row) => history.time[row]);
+		return pairScores(this.s, context.model, own, time);
+	}
+	likeness(context, item, own) {
+		return weightsTo(this.s, context.model, item, own);
+	}
+	takesPart(value) {
+		return this.s.value_from === null || value >= this.s.value_from;
+	}
+	get pairPhases() {
+		return this.s.parts > 1 ? Array.from({ length: this.s.parts }, (_, n) => `pairs-${n + 1}`) : ["pairs"];
+	}
+	pairTables(info, name) {
+		let layout = this.layout(info);
+		if (!layout) return [];
+		let { range: [start, end], length } = this.words(layout.pairs, name), most = layout.bounds.slice(start, end);
+		return length ? [table("pairs", "dense", length, 1, "uint32", { exact: {
+			most,
+			of: "sum"
+		} })] : [];
+	}
+	words(pairs, name) {
+		let part = this.pairPhases.indexOf(name), at = (n) => Math.floor(pairs.words * n / this.s.parts);
+		return {
+			range: [at(part), at(part + 1)],
+			length: at(part + 1) - at(part)
+		};
+	}
+	layout(info) {
+		if (info.counts === null) return null;
+		if (this.packed?.counts !== info.counts) {
+			let pairs = new PackedPairs(info.counts, this.s.least);
+			this.packed = {
+				counts: info.counts,
+				pairs,
+				bounds: pairs.bounds()
+			};
+		}
+		return this.packed;
+	}
+};
+function weighed(s, counts) {
+	let every = Array.from(counts), least = s.features ? 0 : s.least;
+	return every.some((count) => count > 0) ? every.flatMap((count, item) => count >= least ? [item] : []) : [];
+}
+// src/methods/registry.ts
+var METHODS = {
+	...Object.fromEntries([
+		"cfpl",
+		"dp-cfpl",
+		"sfpl",
+		"sfpl+",
+		"pfpl",
+		"pfpl+"
+	].map((name) => [name, Cfpl.of])),
+	...Object.fromEntries([
+		"fed-ease",
+		"fed-item-knn",
+		"fed-order"
+	].map((name) => [name, Cooccurrence.of]))
+};
+function methodOf({ method, settings }) {
+	let made = Object.hasOwn(METHODS, method) ? METHODS[method] : void 0;
+	if (!made || "criteria" in settings) throw new RefusedError("version", `the terms ask for the method '${method.slice(0, 40)}', unknown to this page.`);
+	return made(settings);
+}
+// src/channel/ring.ts
+var Ring = class {
+	bits;
+	words;
+	constructor(bits, words) {
+		this.bits = bits, this.words = words;
+	}
+	get messageBytes() {
+		return this.words * this.bits / 8;
+	}
+	wrap(value) {
+		let whole = 2 ** this.bits;
+		return (value % whole + whole) % whole;
+	}
+	pack(vector) {
+		let each = this.bits / 8, bytes = new Uint8Array(this.messageBytes);
+		for (let n = 0; n < this.words; n++) for (let k = 0; k < each; k++) bytes[n * each + k] = vector[n] >>> 8 * k;
+		return bytes;
+	}
+	unpack(bytes) {
+		if (bytes.length !== this.messageBytes) throw RangeError("a packed vector of another length");
+		let each = this.bits / 8, vector = new Uint32Array(this.words);
+		for (let n = 0; n < this.words; n++) {
+			let word = 0;
+			for (let k = 0; k < each; k++) word |= bytes[n * each + k] << 8 * k;
+			vector[n] = word;
+		}
+		return vector;
+	}
+	less(one, other) {
+		return one.map((word, n) => this.wrap(word - other[n]));
+	}
+	sum(one, other) {
+		return one.map((word, n) => this.wrap(word + other[n]));
+	}
+}, VectorLayout = class VectorLayout {
+	sends;
+	items;
+	half;
+	words;
+	constructor(sends, items, half) {
+		this.sends = sends, this.items = items, this.half = half;
+		let tables = sends.tables.reduce((sum, one) => sum + this.rows(one) * one.width, 0);
+		this.words = 1 + sends.scalars.length + tables;
+	}
+	static of(settings, sends, repeats, info) {
+		let items = info.listed;
+		if (settings.block === "core" && repeats) {
+			let { counts } = info;
+			if (counts === null) throw new DeviceError("block 'core' needs public counts of the items, but has none.");
+			items = items.filter((item) => counts[item] >= settings.core);
+		}
+		return new VectorLayout(sends, items, settings.block === "half" && repeats);
+	}
+	rows(one) {
+		return one.space === "item" ? this.half ? this.items.length + 1 >> 1 : this.items.length : one.rows;
+	}
+	slices() {
+		let at = 1 + this.sends.scalars.length;
+		return this.sends.tables.map((table) => ({
+			table,
+			start: at,
+			end: at += this.rows(table) * table.width
+		}));
+	}
+	block(round) {
+		if (!this.half) return this.items;
+		let n = this.items.length;
+		return new Rng([0, 0], round).stream(Purpose.BLOCK).choose(n, n + 1 >> 1).map((place) => this.items[place]);
+	}
+	device(update, round) {
+		let sent = {
+			place: [],
+			value: []
+		}, put = (place, value) => {
+			value !== 0 && (sent.place.push(place), sent.value.push(value));
+		};
+		this.sends.scalars.forEach((name, n) => put(1 + n, update.scalars[name]));
+		let places = new Map(this.block(round).map((item, place) => [item, place]));
+		for (let { table, start } of this.slices()) {
+			let { index, values } = update.tables[table.name];
+			index.forEach((row, n) => {
+				let at = table.space === "item" ? places.get(row) : row;
+				for (let k = 0; at !== void 0 && k < table.width; k++) put(start + at * table.width + k, values[n * table.width + k]);
+			});
+		}
+		return sent;
+	}
+}, FEWEST_BITS = 8, LEAST_NOISE = 16, LARGEST_NOISE = 8192, FARTHEST = 17, Chain = class Chain {
+	layout;
+	ring;
+	clip;
+	bounds;
+	steps;
+	exact;
+	noisy;
+	constructor(layout, ring, clip, bounds, steps, exact, noisy) {
+		this.layout = layout, this.ring = ring, this.clip = clip, this.bounds = bounds, this.steps = steps, this.exact = exact, this.noisy = noisy;
+	}
+	static of(settings, info, of) {
+		let clip = Math.min(settings.clip, of.longest ?? settings.clip), own = {
+			...settings,
+			clip
+		}, layout = VectorLayout.of(own, of.sends, of.repeats, info), bounds = new Float64Array(layout.words).fill(clip), exact = new Uint8Array(layout.words), limits = new Float64Array(layout.words).fill(limit(own.bits, clip, clip, of.multiplier));
+		bounds[0] = limits[0] = 1;
+		for (let { table, start, end } of layout.slices()) {
+			let bound = table.exact ? 1 : largest(own, table);
+			bounds.fill(bound, start, end), limits.fill(table.exact ? 1 : limit(bits(own, table, of.cohort), bound, clip, of.multiplier), start, end), table.exact && (exact.fill(1, start, end), checkRoom(table, own.ring, of.cohort));
+		}
+		let steps = bounds.map((bound, n) => bound / limits[n]), sigma = noiseSteps(steps.subarray(1), of.multiplier * clip), most = limits.reduce((a, b) => Math.max(a, b), 1);
+		if (of.cohort > Math.floor((2 ** (own.ring - 1) - 1 - FARTHEST * sigma) / most)) throw new DeviceError(`a sum of ${of.cohort} devices must fit a ring of ${own.ring} bits, but could overflow.`);
+		let ring = new Ring(own.ring, layout.words);
+		return new Chain(layout, ring, clip, bounds, steps, exact, of.multiplier > 0);
+	}
+	get rows() {
+		return this.layout.sends.tables.reduce((sum, one) => sum + this.layout.rows(one), 0);
+	}
+	device(update, rng, round) {
+		let sent = this.layout.device(update, round), vector = new Uint32Array(this.ring.words);
+		vector[0] = 1;
+		let rounded = {
+			place: [],
+			value: []
+		};
+		return sent.place.forEach((place, n) => {
+			this.exact[place] ? vector[place] = sent.value[n] : (rounded.place.push(place), rounded.value.push(sent.value[n]));
+		}), this.fixedPoint(this.clipped(rounded), rng).forEach((value, n) => {
+			vector[rounded.place[n]] = this.ring.wrap(value);
+		}), vector;
+	}
+	clipped(sent) {
+		let norm = length(sent.value), factor = norm <= this.clip ? 1 : this.clip / norm;
+		return {
+			place: sent.place,
+			value: sent.value.map((value, n) => {
+				let bound = this.bounds[sent.place[n]];
+				return Math.min(bound, Math.max(-bound, factor === 1 ? value : value * factor));
+			})
+		};
+	}
+	fixedPoint(sent, rng) {
+		let stream = rng.stream(Purpose.ROUNDING), step = (n) => this.steps[sent.place[n]], draws = stream.wordsAt(sent.place), rounded = sent.value.map((x, n) => Math.floor(x / step(n) + draws[n] * 2 ** -32));
+		return this.noisy && length(rounded.map((k, n) => k * step(n))) > this.clip ? sent.value.map((x, n) => Math.trunc(x / step(n))) : rounded;
+	}
+};
+function length(values) {
+	let squares = 0;
+	for (let value of values) squares += value * value;
+	return Math.sqrt(squares);
+}
+function largest(settings, table) {
+	return table.bound === null ? settings.coordinate === null ? settings.clip : Math.min(settings.clip, settings.coordinate) : Math.min(table.bound, settings.clip);
+}
+function bits(settings, table, cohort) {
+	if (table.bound === null) return settings.bits;
+	let room = settings.ring - 1 - cohort.toString(2).length;
+	return Math.max(Math.min(settings.bits, room), Math.min(FEWEST_BITS, settings.bits));
+}
+function limit(bits, bound, clip, multiplier) {
+	let whole = 2 ** (bits - 1);
+	return Math.max(multiplier ? Math.min(whole, 2 ** Math.floor(Math.log2(LARGEST_NOISE * bound / (multiplier * clip)))) : whole, 2);
+}
+function noiseSteps(steps, deviation) {
+	if (!deviation) return 0;
+	let least = Infinity, most = 0;
+	for (let step of steps) {
+		let sigma = Math.ceil(deviation / step);
+		least = Math.min(least, sigma), most = Math.max(most, sigma);
+	}
+	if (least < LEAST_NOISE || most > LARGEST_NOISE) throw new DeviceError(`noise must be of ${LEAST_NOISE} to ${LARGEST_NOISE} steps, but is not; take no part.`);
+	return most;
+}
+function checkRoom(table, ring, cohort) {
+	let { most, of } = table.exact, each = typeof most == "number" ? most : most.reduce((a, b) => Math.max(a, b), 0);
+	if ((of === "device" ? each * cohort : each) >= 2 ** ring) throw new DeviceError(`the exact table '${table.name}' must fit words of ${ring} bits, but could overflow.`);
+}
+// src/numerics/ranking.ts
+function topK(scores, among, k, keep) {
+	let best = [], least = -Infinity;
+	for (let item of among) {
+		let score = scores[item];
+		if (best.length === k && !(score > least) || Number.isNaN(score) || !keep(item)) continue;
+		let place = best.length < k ? best.length : k - 1;
+		for (; place > 0 && scores[best[place - 1]] < score;) best[place] = best[place - 1], place--;
+		best[place] = item, best.length === k && (least = scores[best[k - 1]]);
+	}
+	return k > 0 ? best : [];
+}
+// src/device/training.ts
+function phaseOf(of, name, info) {
+	let found = methodOf(of).phases(info).find((one) => one.name === name);
+	if (!found) throw malformed(`${of.method} has no phase '${name.slice(0, 40)}'.`);
+	return found;
+}
+function train(request) {
+	let { info, history, round, model, largest, multiplier } = request, method = methodOf(request.of), rng = new Rng(request.secret, round), phase = method.phases(info).find((one) => one.name === request.phase), before = request.state ?? method.clientInit(info, history, new Rng(request.secret)), { state, update } = method.clientStep({
+		info,
+		phase: phase.name,
+		round,
+		model
+	}, before, history, rng);
+	checkUpdate(phase.sends, update), checkConsent(phase, update, history);
+	let of = {
+		sends: phase.sends,
+		repeats: phase.repeat === null,
+		longest: phase.longest,
+		cohort: largest,
+		multiplier
+	}, chain = Chain.of(request.channel, info, of), vector = chain.device(update, rng, round), shown = method.clientDiscloses(phase, update, history);
+	return {
+		state,
+		update,
+		vector,
+		packed: chain.ring.pack(vector),
+		shown,
+		rows: chain.rows
+	};
+}
+function rank(request) {
+	let { info, model, history, k, popular } = request, method = methodOf(request.of), rows = popular ? {
+		item: new Int32Array(),
+		value: new Float64Array(),
+		consent: new Float64Array(),
+		time: null
+	} : history, context = {
+		info,
+		phase: "ready",
+		round: request.round,
+		model
+	}, rng = new Rng(request.secret, request.round), state = request.state && !popular ? method.clientReady(context, request.state, rows, rng) : method.clientFoldIn(context, rows, rng), scores = method.clientScore(context, state, rows), own = new Set(history.item), best = topK(scores, info.listed, k, (item) => !own.has(item));
+	if (popular) return best.map((item) => ({
+		item,
+		score: scores[item],
+		reasons: []
+	}));
+	let disclosed = new Set(request.disclosed), reasons = (item) => {
+		let likes = Array.from(history.item), alike = method.likeness(context, item, likes);
+		return alike ? topK(alike, [...likes.keys()], 3, (place) => alike[place] > 0).map((place) => ({
+			kind: "similar",
+			item: likes[place],
+			label: "",
+			weight: alike[place],
+			local: !disclosed.has(likes[place])
+		})) : [];
+	};
+	return best.map((item) => ({
+		item,
+		score: scores[item],
+		reasons: reasons(item)
+	}));
+}
+export { u64 as A, concat as C, text as D, fromHex as E, view as M, toHex as O, DeviceError as S, fromBase64Url as T, NoReceiptError as _, methodOf as a, forged as b, inPublicPart as c, modelBytes as d, narrowed as f, sha256Hex as g, sha256 as h, Ring as i, utf8 as j, u32 as k, emptyValues as l, spelledDouble as m, rank as n, Purpose as o, rowBytes as p, train as r, Rng as s, phaseOf as t, mark as u, RefusedError as v, equal as w, malformed as x, UnreachableError as y };

@@ -1,0 +1,104 @@
+// src/sw/meter_store.ts
+var METER = "murmura-meter";
+var STORE = "requests";
+/** Requests with a body have a line each; others one by address. */
+async function addRequest(one) {
+	const database = await open();
+	try {
+		const transaction = database.transaction(STORE, "readwrite"), store = transaction.objectStore(STORE);
+		if (one.bytes) store.put(one, `${one.time} ${crypto.randomUUID()}`);
+		else {
+			const name = `${one.method} ${one.url}`, known = await done(store.get(name));
+			store.put({
+				...one,
+				times: (known?.times ?? 0) + 1
+			}, name);
+		}
+		await new Promise((resolve, reject) => {
+			transaction.oncomplete = () => resolve();
+			transaction.onabort = transaction.onerror = () => reject(transaction.error ?? /* @__PURE__ */ new Error("not written"));
+		});
+	} finally {
+		database.close();
+	}
+}
+function open() {
+	const opening = indexedDB.open(METER, 1);
+	opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+	return done(opening);
+}
+function done(request) {
+	return new Promise((resolve, reject) => {
+		request.onsuccess = () => resolve(request.result);
+		request.onerror = () => reject(request.error ?? /* @__PURE__ */ new Error("not read"));
+	});
+}
+// src/sw/sw.ts
+/**
+* The service worker: it keeps the page for when there is no network, and counts every request of the page by
+* itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
+* must agree.
+*/
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"2142852b597698e92083c9db21bd06083bf9ba758a4911aac7045f65103d9390","/assets/app.js":"5b5d8cccf2239e02e0f87ad51a60e456268061ae30636485feed4b595ed7f46f","/assets/training.js":"385ae17ffce573722bca453481816da79eed0f8aaa443581a7883bf6aa9ef12e","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"cd208a04ce3db9eeb0642fc02cbe5b1557be63c9fa29c016f8a611d83379d9a3","/manifest.webmanifest":"2330c85657ee519bc2690805e5ec188d344b3423f6d65cafb86cedb52406ab5b"};
+var TITLES = "/titles.json";
+var CACHE = `murmura-page-${digestOf(KEPT)}`;
+self.addEventListener("install", (event) => {
+	event.waitUntil(keepAll().then(() => self.skipWaiting()));
+});
+self.addEventListener("activate", (event) => {
+	event.waitUntil(forgetOthers().then(() => self.clients.claim()));
+});
+self.addEventListener("fetch", (event) => {
+	event.respondWith(answer(event.request));
+});
+async function answer(request) {
+	const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
+	const path = url.pathname === "/index.html" ? "/" : url.pathname;
+	if (own && !url.search && (path === "/" || path in KEPT)) {
+		const kept = await (await caches.open(CACHE)).match(path);
+		if (kept) return kept;
+	}
+	await count(request);
+	const reply = await fetch(request).catch(async (error) => {
+		const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : void 0;
+		if (kept) return kept;
+		throw error;
+	});
+	if (own && path === TITLES && reply.ok) await (await caches.open(CACHE)).put(TITLES, reply.clone());
+	return reply;
+}
+/** Written down before the first byte leaves. */
+async function count(request) {
+	const body = request.method === "GET" ? /* @__PURE__ */ new ArrayBuffer(0) : await request.clone().arrayBuffer();
+	const hash = body.byteLength ? hex(await crypto.subtle.digest("SHA-256", body)) : "";
+	await addRequest({
+		time: (/* @__PURE__ */ new Date()).toISOString(),
+		method: request.method,
+		url: request.url,
+		bytes: body.byteLength,
+		address: new TextEncoder().encode(request.url).length,
+		hash,
+		times: 1
+	});
+}
+/** Every file of this build, and no other: one that differs from what was built is not kept, and nothing changes. */
+async function keepAll() {
+	const cache = await caches.open(CACHE);
+	await Promise.all(Object.entries(KEPT).map(async ([path, hash]) => {
+		const reply = await fetch(path, { cache: "reload" });
+		const found = hex(await crypto.subtle.digest("SHA-256", await reply.clone().arrayBuffer()));
+		if (!reply.ok || found !== hash) throw new Error(`${path} must be the file that was built, but is another one`);
+		await cache.put(path === "/index.html" ? "/" : path, reply);
+	}));
+}
+async function forgetOthers() {
+	const names = (await caches.keys()).filter((name) => name.startsWith("murmura-page-") && name !== CACHE);
+	await Promise.all(names.map((name) => caches.delete(name)));
+}
+/** A short name for a build. */
+function digestOf(kept) {
+	return (kept["/assets/app.js"] ?? "").slice(0, 12) + (kept["/index.html"] ?? "").slice(0, 4);
+}
+function hex(content) {
+	return Array.from(new Uint8Array(content), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,28 @@
+/** The invitation in the address of the page: what follows the # is sent to nobody, and is taken out of sight. */
+
+export interface Link {
+  text: string;
+  invited: boolean; // false: the server itself said which federation it is
+}
+
+/** What to look at; null where the page has looked before and nothing new is said. */
+export async function invitationHere(known: boolean): Promise<Link | null> {
+  const fragment = location.hash.slice(1);
+  if (fragment.startsWith("2.")) {
+    history.replaceState(null, "", location.pathname);
+    return { text: linkOf(fragment), invited: true };
+  }
+  if (known) return null;
+  const told = (await (await fetch("/federation")).json()) as { terms: string };
+  const bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
+  const text = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return { text: linkOf(`2.${text}`), invited: false };
+}
+
+/** As `murmura invite create` prints it: HTTPS, or HTTP on this machine, and otherwise said. */
+function linkOf(fragment: string): string {
+  const scheme = location.protocol.slice(0, -1), name = location.hostname;
+  const near = name === "localhost" || name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name);
+  const said = scheme === (near ? "http" : "https") ? "" : `+${scheme}`;
+  return `murmura${said}://${location.host}#${fragment}`;
+}
