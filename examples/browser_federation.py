@@ -1,7 +1,7 @@
 """A federation with a page: a coordinator, two aggregators and sixty simulated people of an embedded data set.
 
-Open the address that is printed: your browser is one more device. Nothing about you leaves it until you say so on the
-page. Stop with Ctrl-C; everything is deleted then. Run: make demo-web
+Open the address that is printed: your browser is one more device. Nothing about you leaves it until you say so
+on the page. Stop with Ctrl-C; everything is deleted then. Run: make demo-web
 """
 
 from __future__ import annotations

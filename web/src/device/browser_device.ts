@@ -37,7 +37,7 @@ import {
   type VisitOutcome,
 } from "./types.ts";
 
-const POLL = 2; // seconds between two looks at the coordinator
+const POLL = 2, SOON = 0.5; // seconds between two looks at the coordinator; after an upload the next round is near
 const MINIMUM = 100; // devices in a sum, unless its owner says another number
 
 const EMPTY: DeviceStatus = {
@@ -232,7 +232,7 @@ export class Device implements BrowserDevice {
       }
       if (last.kind !== "idle") tell(last);
       if (last.kind === "finished") return;
-      await this.around.sleep(POLL * (0.5 + Math.random())); // spreads load, protects nothing
+      await this.around.sleep((last.kind === "sent" ? SOON : POLL) * (0.5 + Math.random())); // spreads load, protects nothing
     }
   }
 

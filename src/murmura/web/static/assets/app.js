@@ -861,7 +861,7 @@ var fetchTransport = async (request) => {
 			credentials: "omit",
 			cache: "no-store",
 			referrerPolicy: "no-referrer",
-			signal: AbortSignal.timeout(1e3 * limit)
+			signal: AbortSignal.timeout(Math.ceil(1e3 * limit))
 		});
 		if ((reply.headers.get("content-encoding") ?? "identity") !== "identity") throw malformed(`the reply of ${url} must not be compressed, but is.`);
 		let body = await read(reply, url, largest);
@@ -3708,7 +3708,7 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/browser_device.ts
-var POLL = 2, MINIMUM = 100, Device = class Device {
+var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 	parts;
 	records;
 	around;
@@ -3851,7 +3851,7 @@ var POLL = 2, MINIMUM = 100, Device = class Device {
 				last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
 			}
 			if (last.kind !== "idle" && tell(last), last.kind === "finished") return;
-			await this.around.sleep(POLL * (.5 + Math.random()));
+			await this.around.sleep((last.kind === "sent" ? SOON : POLL) * (.5 + Math.random()));
 		}
 	}
 	async acceptTerms() {

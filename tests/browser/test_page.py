@@ -1,0 +1,318 @@
+"""What the page promises a visitor, tried in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.visits import (
+    READY,
+    alarm,
+    choose_share,
+    counted,
+    go,
+    leave,
+    like,
+    open_page,
+    personal_list,
+    use,
+    wait_for_uploads,
+)
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.federation import BrowserFederation
+
+ROOT = Path(__file__).parents[2]
+NOTHING = "Nothing has left this browser"
+
+
+def test_five_likes_make_a_list_and_nothing_has_left(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    assert alarm(page) == ""
+    assert "#2." not in page.url  # the invitation is a secret: it is taken out of sight
+    liked = like(page)
+    found = personal_list(page)
+    assert len(found) == 10
+    assert not set(found) & set(liked)
+    assert page.locator("[data-pill]").inner_text() == NOTHING
+    choose_share(page, "Nothing")
+    page.click('.choice button:has-text("Keep everything here")')
+    page.wait_for_selector("[data-said]:not(:empty)")
+    assert federation.server_bytes() == 0
+    assert {one.method for one in federation.coordinator.seen} == {"GET"}
+    assert not any("?" in one.path for one in federation.coordinator.seen)  # nor in an address
+    assert federation.seed.seen == federation.vector.seen == []
+
+
+def test_without_network_there_is_still_a_list(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    before = personal_list(page)
+    page.context.set_offline(True)
+    page.reload()
+    page.wait_for_selector(READY)
+    assert personal_list(page) == before
+    assert alarm(page) == ""
+    page.context.set_offline(False)
+
+
+def test_half_is_half_for_twenty_rounds_and_bytes_are_counted_three_times(
+    page: Page, federation: BrowserFederation
+) -> None:
+    open_page(page, federation.invitation())
+    like(page, 8)
+    choose_share(page, "Half")
+    use(page)
+    assert alarm(page) == ""
+    disclosed = set[int]().union(*wait_for_uploads(page, 20))
+    assert 0 < len(disclosed) <= 4
+    page.click('header button:has-text("Pause")')
+    page.wait_for_selector("text=Paused: nothing leaves")
+    go(page, "share")  # a visit that has begun is finished
+    page.wait_for_timeout(500)
+    own, meter = counted(page)
+    assert own == meter == federation.server_bytes() > 0
+    assert page.locator("[data-undeclared]").count() == 0
+    leave(page)
+
+
+def test_what_is_taken_back_during_a_round_is_not_sent(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    choose_share(page, "Everything")
+    use(page)
+    wait_for_uploads(page, 1)
+    federation.vector.down = (
+        True  # the second half does not get through: the device waits in the middle of a round
+    )
+    before = len(federation.vector.seen)
+    federation.coordinator.seen.clear()
+    while not any(one.path == "/tickets" for one in federation.coordinator.seen):
+        page.wait_for_timeout(50)
+    go(page, "share")
+    page.click('.choice button:has-text("Keep everything here")')
+    page.wait_for_selector("text=You stopped sharing")
+    federation.vector.down = False
+    bytes_then = federation.server_bytes()
+    page.wait_for_timeout(4000)  # longer than the device waits between two attempts
+    assert federation.server_bytes() == bytes_then
+    assert len(federation.vector.seen) == before
+    leave(page)
+
+
+def test_deleting_leaves_nothing_behind(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    choose_share(page, "A little")
+    use(page)
+    leave(page)
+    kept: dict[str, Any] = page.evaluate(
+        """async () => ({databases: await indexedDB.databases(), caches: await caches.keys(),
+           workers: (await navigator.serviceWorker.getRegistrations()).length, local: {...localStorage},
+           session: {...sessionStorage}, cookies: document.cookie})"""
+    )
+    nothing = {"databases": [], "caches": [], "workers": 0, "local": {}, "session": {}, "cookies": ""}
+    assert kept == nothing
+    assert any(one.method == "DELETE" and one.path == "/devices/me" for one in federation.coordinator.seen)
+
+
+def test_a_request_that_the_page_does_not_declare_shows_in_red(
+    page: Page, federation: BrowserFederation
+) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    page.evaluate("fetch('/tickets', {method: 'POST', body: 'likes'}).catch(() => 0)")
+    page.wait_for_timeout(300)
+    counted(page)
+    assert "/tickets" in page.locator("[data-undeclared]").inner_text()
+    assert "did not declare" in page.locator("[data-pill]").inner_text()
+    assert "alarm" in (page.locator("[data-pill]").get_attribute("class") or "")
+
+
+WEB_SOCKET = (
+    "const one = new WebSocket('ws://' + location.host + '/round'); one.onerror = fail; one.onopen = done"
+)
+IMAGE = (
+    "const one = new Image(); one.onload = done; one.onerror = fail; one.src = 'http://127.0.0.1:9/?likes=1';"
+)
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "fetch('http://127.0.0.1:9/likes', {method: 'POST', body: 'x'}).then(done, fail)",
+        "fetch('/status').then(done, fail)",  # the operator's, on the page's own origin
+        WEB_SOCKET,
+        IMAGE,
+        "new Worker('data:text/javascript,1'); done()",
+        "document.body.innerHTML = '<p>x</p>'; done()",
+    ],
+)
+def test_the_browser_stops_what_the_policy_does_not_name(
+    page: Page, federation: BrowserFederation, attempt: str
+) -> None:
+    open_page(page, federation.invitation())
+    how, heard = page.evaluate(
+        """new Promise((found) => {
+            const heard = [];
+            document.addEventListener('securitypolicyviolation', (one) => heard.push(one.effectiveDirective));
+            const finish = (how) => setTimeout(() => found([how, heard]), 100);
+            const done = () => finish('passed'), fail = () => finish('stopped');
+            try { ATTEMPT } catch { fail(); }
+        })""".replace("ATTEMPT", attempt)
+    )
+    assert how == "stopped"
+    assert heard, "stopped by something else than the policy"
+
+
+@pytest.mark.parametrize("path", ["/terms", "/model"])
+def test_a_coordinator_that_changes_aggregators_or_log_is_refused(
+    page: Page, federation: BrowserFederation, path: str
+) -> None:
+    link = federation.invitation()
+    lies = {
+        "/terms": lambda told: told.replace(str(federation.seed.port).encode(), b"20001"),
+        "/model": lambda told: told[:-40] + bytes(byte ^ 1 for byte in told[-40:]),
+    }
+    federation.coordinator.lies[path] = lies[path]
+    page.goto(link)
+    page.wait_for_selector("[role=alert] p")
+    assert re.search(r"take no part|does not fit|must be|is not", alarm(page)), alarm(page)
+    assert federation.server_bytes() == 0
+    federation.forget()
+    open_page(page, link)  # with the truth it goes on
+    assert alarm(page) == ""
+
+
+def test_a_model_that_is_not_the_named_one_is_refused(page: Page, federation: BrowserFederation) -> None:
+    def lied(told: bytes) -> bytes:
+        return told[:-1] + bytes([told[-1] ^ 1])
+
+    link = federation.invitation()
+    open_page(page, link)
+    names = [one.path for one in federation.coordinator.seen if one.path.startswith("/m/")]
+    federation.coordinator.lies = dict.fromkeys(names, lied)
+    page.evaluate(
+        "indexedDB.databases().then((all) => all.forEach(({name}) => indexedDB.deleteDatabase(name)))"
+    )
+    page.goto("about:blank")
+    page.goto(link)
+    page.wait_for_selector("[role=alert] p")
+    assert alarm(page)
+    assert federation.server_bytes() == 0
+
+
+def test_an_unreachable_server_is_said_to_be_so(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    choose_share(page, "Half")
+    federation.coordinator.down = True
+    page.click('.choice button:has-text("Use this")')
+    page.wait_for_selector("[role=alert] p")
+    assert alarm(page)
+    assert page.locator("[data-share]").inner_text() == "50 %"  # nothing is lost
+    federation.coordinator.down = False
+    assert len(personal_list(page)) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("likes.csv", "a,b,c\nd,e,f\n", "must have a column with titles"),
+        ("ratings.csv", "userId,movieId,rating\n1,1,5\n2,1,5\n", "must be of one person"),
+        ("empty.csv", "", "must hold a table"),
+        ("none.csv", "title\nSomething Else\n", "None of the titles"),
+        ("binary.dat", "\0\1\2\3", "None of the titles|must hold|must have"),
+    ],
+)
+def test_a_file_that_cannot_be_used_changes_nothing(
+    page: Page, federation: BrowserFederation, name: str, content: str, says: str
+) -> None:
+    open_page(page, federation.invitation())
+    like(page, 2)
+    file = {"name": name, "mimeType": "text/csv", "buffer": content.encode()}
+    page.set_input_files("input[type=file]", file)  # type: ignore[arg-type]
+    page.wait_for_selector("[role=alert] p")
+    assert re.search(says, alarm(page))
+    assert page.locator(".chips li").count() >= 2
+    assert federation.server_bytes() == 0
+
+
+def test_files_of_ones_own_are_read_here(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    netflix = 'Title,Date\n"The Day 02","1/2/20"\n"The Night 01","2/2/20"\n"Unheard Of","2/2/20"\n'
+    page.set_input_files(
+        "input[type=file]",
+        {"name": "NetflixViewingHistory.csv", "mimeType": "text/csv", "buffer": netflix.encode()},
+    )
+    page.wait_for_selector("text=2 of 3 titles are known here")
+    assert page.locator("aside .card").first.locator(".chips li").count() == 2
+    assert federation.server_bytes() == 0
+
+
+def test_two_tabs_do_not_answer_one_round_twice(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    choose_share(page, "Everything")
+    use(page)
+    other = page.context.new_page()
+    open_page(other, federation.coordinator.url)
+    wait_for_uploads(page, 2)
+    assert "Nothing has left" not in page.locator("[data-pill]").inner_text()
+    other.close()
+    own, meter = counted(page)
+    assert own == meter
+    leave(page)
+
+
+def test_a_browser_that_keeps_nothing_says_so_and_sends_nothing(
+    browser: Browser, federation: BrowserFederation
+) -> None:
+    context = browser.new_context()
+    context.add_init_script(
+        "Object.defineProperty(window, 'indexedDB', {value: {open() { throw new DOMException('refused'); },"
+        " databases: async () => []}});"
+    )
+    tab = context.new_page()
+    tab.goto(federation.invitation())
+    tab.wait_for_selector("[role=alert] p")
+    assert alarm(tab)
+    assert federation.server_bytes() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_issue(page: Page, federation: BrowserFederation, scheme: Any) -> None:
+    axe = (ROOT / "web/node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    open_page(page, federation.invitation())
+    like(page)
+    for screen in ("start", "for-you", "share", "left", "data", "how"):
+        go(page, screen)
+        page.wait_for_timeout(200)
+        page.evaluate(axe)
+        found = page.evaluate("axe.run()")
+        serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+        told = [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in serious]
+        assert told == [], f"{screen}: {json.dumps(told, indent=1)}"
+
+
+def test_a_keyboard_is_enough(page: Page, federation: BrowserFederation) -> None:
+    open_page(page, federation.invitation())
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.locator(".item").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".item.on")
+    page.locator('nav a[href="#/share"]').focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("input[type=range]")
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("[data-share]").inner_text() == "1 %"
