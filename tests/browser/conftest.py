@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.federation import BrowserFederation, browser_federation
+from tests.browser.visits import PATIENCE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -17,7 +18,6 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
-PATIENCE = 60_000  # milliseconds, of a busy machine
 
 
 @pytest.fixture(scope="session")

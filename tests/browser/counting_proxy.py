@@ -31,6 +31,12 @@ class CountingProxy:
     seen: list[SeenRequest] = field(default_factory=list)
     lies: dict[str, Lie] = field(default_factory=dict)  # path -> what is said instead
     down: bool = False  # nobody answers
+    gate: threading.Event = field(default_factory=threading.Event)  # while it is not set, uploads wait for their answer
+
+    held: int = 0  # uploads that wait so
+
+    def __post_init__(self) -> None:
+        self.gate.set()
 
     @property
     def url(self) -> str:
@@ -67,6 +73,9 @@ def _handler(proxy: CountingProxy) -> type[BaseHTTPRequestHandler]:
                 return
             if "sec-fetch-mode" in self.headers and self.command != "OPTIONS":
                 proxy.seen.append(SeenRequest(self.command, self.path, len(body)))
+            if self.command == "POST":
+                proxy.held += not proxy.gate.is_set()
+                proxy.gate.wait()
             connection = http.client.HTTPConnection(proxy.target, timeout=60)
             headers = {name: value for name, value in self.headers.items() if name.lower() not in PASSED_BY}
             lie = proxy.lies.get(self.path.partition("?")[0])
@@ -74,9 +83,13 @@ def _handler(proxy: CountingProxy) -> type[BaseHTTPRequestHandler]:
                 headers = {
                     k: v for k, v in headers.items() if k.lower() not in ("accept-encoding", "if-none-match")
                 }
-            connection.request(self.command, self.path, body, headers)
-            reply = connection.getresponse()
-            content = reply.read() if lie is None else lie(reply.read())
+            try:
+                connection.request(self.command, self.path, body, headers)
+                reply = connection.getresponse()
+                content = reply.read() if lie is None else lie(reply.read())
+            except OSError:  # the server has ended
+                self.close_connection = True
+                return
             self.send_response_only(reply.status)
             for name, value in reply.getheaders():
                 if name.lower() not in PASSED_BY:

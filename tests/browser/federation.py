@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -44,6 +46,24 @@ class BrowserFederation:
             one.seen.clear()
             one.lies.clear()
             one.down = False
+            one.gate.set()
+            one.held = 0
+
+    def rounds_pass(self, n: int) -> None:
+        """Wait until so many other rounds were announced: whatever could still come in this one has come."""
+        seen = {self._announced()}
+        while len(seen - {None}) <= n:
+            time.sleep(0.05)
+            seen.add(self._announced())
+
+    def _announced(self) -> str | None:
+        """The open round's tag; None between two."""
+        try:
+            with urllib.request.urlopen(f"http://{self.coordinator.target}/round", timeout=60) as reply:
+                return str(reply.headers["etag"])
+        except urllib.error.HTTPError as error:
+            assert error.code == 503
+            return None
 
 
 def titles_table(path: Path) -> None:

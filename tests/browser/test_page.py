@@ -19,6 +19,7 @@ from tests.browser.visits import (
     like,
     open_page,
     personal_list,
+    until,
     use,
     wait_for_uploads,
 )
@@ -88,21 +89,16 @@ def test_what_is_taken_back_during_a_round_is_not_sent(page: Page, federation: B
     choose_share(page, "Everything")
     use(page)
     wait_for_uploads(page, 1)
-    federation.vector.down = (
-        True  # the second half does not get through: the device waits in the middle of a round
-    )
-    before = len(federation.vector.seen)
-    federation.coordinator.seen.clear()
-    while not any(one.path == "/tickets" for one in federation.coordinator.seen):
-        page.wait_for_timeout(50)
+    federation.seed.gate.clear()
+    until(page, lambda: federation.seed.held > 0)  # the first half has left, and nobody answers yet
     go(page, "share")
     page.click('.choice button:has-text("Keep everything here")')
     page.wait_for_selector("text=You stopped sharing")
-    federation.vector.down = False
-    bytes_then = federation.server_bytes()
-    page.wait_for_timeout(4000)  # longer than the device waits between two attempts
-    assert federation.server_bytes() == bytes_then
-    assert len(federation.vector.seen) == before
+    sent, halves = federation.server_bytes(), len(federation.vector.seen)
+    federation.seed.gate.set()
+    federation.rounds_pass(2)
+    assert federation.server_bytes() == sent
+    assert len(federation.vector.seen) == halves  # without the second half the first is noise
     leave(page)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+PATIENCE = 25_000  # milliseconds, of a busy machine
 READY = "#app[data-ready]"
 
 
@@ -91,3 +93,12 @@ def leave(page: Page) -> None:
     page.click('button:has-text("Delete everything")')
     page.click('button:has-text("Yes, delete everything")')
     page.wait_for_selector("text=Everything is deleted")
+
+
+def until(page: Page, happened: Callable[[], bool]) -> None:
+    """Wait for what must happen outside of the page, while the page goes on."""
+    for _ in range(PATIENCE // 20):
+        if happened():
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"it did not happen in {PATIENCE // 1000} s")

@@ -37,7 +37,7 @@ import {
   type VisitOutcome,
 } from "./types.ts";
 
-const POLL = 2, SOON = 0.5; // seconds between two looks at the coordinator; after an upload the next round is near
+const POLL = 2, SOON = 0.25; // seconds between two looks at the coordinator: the first is soon, as the next round is near
 const MINIMUM = 100; // devices in a sum, unless its owner says another number
 
 const EMPTY: DeviceStatus = {
@@ -220,7 +220,7 @@ export class Device implements BrowserDevice {
   }
 
   async stay(signal: AbortSignal, tell: (outcome: VisitOutcome) => void = () => undefined): Promise<void> {
-    while (!signal.aborted) {
+    for (let pause = SOON; !signal.aborted; pause = Math.min(POLL, 2 * pause)) {
       let last: VisitOutcome;
       try {
         last = await this.visit();
@@ -232,7 +232,8 @@ export class Device implements BrowserDevice {
       }
       if (last.kind !== "idle") tell(last);
       if (last.kind === "finished") return;
-      await this.around.sleep((last.kind === "sent" ? SOON : POLL) * (0.5 + Math.random())); // spreads load, protects nothing
+      if (last.kind === "sent") pause = SOON;
+      await this.around.sleep(pause * (0.5 + Math.random())); // spreads load, protects nothing
     }
   }
 

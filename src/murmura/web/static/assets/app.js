@@ -1,4 +1,4 @@
-import { A as u64, C as concat$1, D as text$1, E as fromHex, M as view, O as toHex, S as DeviceError, T as fromBase64Url, _ as NoReceiptError, a as methodOf, b as forged, c as inPublicPart, d as modelBytes, f as narrowed, g as sha256Hex, h as sha256, i as Ring, j as utf8, k as u32, l as emptyValues, m as spelledDouble, o as Purpose, p as rowBytes, s as Rng, t as phaseOf, u as mark, v as RefusedError, w as equal, x as malformed, y as UnreachableError } from "./training.js";
+import { A as u32, C as DeviceError, D as fromHex, E as fromBase64Url, M as utf8, N as view, O as text$1, S as malformed, T as equal, _ as sha256Hex, a as methodOf, b as UnreachableError, c as Rng, d as mark, f as modelBytes, g as sha256, h as spelledDouble, i as Ring, j as u64, k as toHex, l as inPublicPart, m as rowBytes, o as readFeatures, p as narrowed, s as Purpose, t as phaseOf, u as emptyValues, v as NoReceiptError, w as concat$1, x as forged, y as RefusedError } from "./training.js";
 // \0rolldown/runtime.js
 var __create = Object.create, __defProp = Object.defineProperty, __getOwnPropDesc = Object.getOwnPropertyDescriptor, __getOwnPropNames = Object.getOwnPropertyNames, __getProtoOf = Object.getPrototypeOf, __hasOwnProp = Object.prototype.hasOwnProperty, __commonJSMin = (cb, mod) => () => (mod || (cb((mod = { exports: {} }).exports, mod, mod.exports), cb = null), mod.exports), __copyProps = (to, from, except, desc) => {
 	if (from && typeof from == "object" || typeof from == "function") for (var keys = __getOwnPropNames(from), i = 0, n = keys.length, key; i < n; i++) key = keys[i], !__hasOwnProp.call(to, key) && key !== except && __defProp(to, key, {
@@ -1689,17 +1689,21 @@ function readDescription(content) {
 	].every(whole)) throw malformed("a description must have the fields of docs/wire.md, but has not.");
 	let n = items.length;
 	if (!listed.every((item, place) => whole(item) && item < n && (place === 0 || item > listed[place - 1]))) throw malformed("the listed items must be numbers of items, ascending, but are not.");
+	let info = {
+		items: n,
+		listed,
+		clients,
+		interactions,
+		people,
+		counts: counts === null ? null : checkedCounts(counts, n)
+	}, features = featuresNamed(read.features);
 	return {
 		labels: items,
-		info: {
-			items: n,
-			listed,
-			clients,
-			interactions,
-			people,
-			counts: counts === null ? null : checkedCounts(counts, n)
-		},
-		features: readFeatures(read.features)
+		info: features ? {
+			...info,
+			featureCount: features.count
+		} : info,
+		features
 	};
 }
 function readCounts(content, items) {
@@ -1718,7 +1722,7 @@ function checkedCounts(counts, items) {
 	if (!(Array.isArray(counts) && counts.length === items && counts.every((n) => Number.isInteger(n) && n >= 0)) || counts.reduce((a, b) => a + b, 0) >= END) throw malformed("counts of items must be from 0 and add up to less than 2**32, but do not.");
 	return counts;
 }
-function readFeatures(features) {
+function featuresNamed(features) {
 	if (features === void 0) return null;
 	let [count, hash] = Array.isArray(features) ? features : [];
 	if (!Number.isInteger(count) || typeof hash != "string" || !/^[0-9a-f]{64}$/.test(hash)) throw malformed("a description must name its features by number and hash, but does not.");
@@ -1744,9 +1748,22 @@ var ARRAYS_BYTES = 1024, Downloads = class {
 		if (!this.described) {
 			let { description, bytes } = this.terms.fields.catalogue, read = readDescription(await this.kept("description", description, Math.min(DOWNLOAD_BYTES, bytes), "items"));
 			if (methodOf(this.terms.fields).releasesCounts && read.info.counts) throw malformed("the description of a method that sums up the counts of items must have none, but has some.");
-			this.described = read;
+			this.described = await this.withFeatures(read);
 		}
 		return this.described;
+	}
+	async withFeatures(read) {
+		if (!methodOf(this.terms.fields).usesFeatures) return read;
+		if (!read.features) throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
+		let most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes), { hash, count } = read.features, features = await readFeatures(await this.kept("features", hash, most, "item features"));
+		if (features.start.length !== read.info.items + 1 || features.labels.length !== count) throw malformed("the item features must be those of the items, but are others.");
+		return {
+			...read,
+			info: {
+				...read.info,
+				features
+			}
+		};
 	}
 	async info(wanted) {
 		let { info } = await this.description(), method = methodOf(this.terms.fields), phase = method.phases(info).find((one) => one.name === wanted.phase);
@@ -1860,6 +1877,7 @@ var KIND = "murmura device", VERSION$1 = 1, NAMES = [
 	"traffic/"
 ], ARRAYS = {
 	Uint8Array,
+	Int32Array,
 	Float32Array,
 	Float64Array
 };
@@ -3153,7 +3171,6 @@ function letter(parts) {
 // src/device/records.ts
 var Records = class {
 	storage;
-	closed = !1;
 	constructor(storage) {
 		this.storage = storage;
 	}
@@ -3164,7 +3181,7 @@ var Records = class {
 		return await this.storage.read("memory") ?? freshMemory(START);
 	}
 	async keep(memory, more = {}) {
-		return await this.write({
+		return await this.storage.write({
 			...more,
 			memory
 		}), memory;
@@ -3197,13 +3214,6 @@ var Records = class {
 	}
 	async keepReceipt(receipt, memory) {
 		await this.keep(memory, { [`receipts/${number(memory.lines)}`]: receipt });
-	}
-	async write(changes) {
-		if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
-		await this.storage.write(changes);
-	}
-	async erase() {
-		this.closed = !0, await this.storage.erase();
 	}
 };
 async function checkReceipt(receipt, terms) {
@@ -3532,7 +3542,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		return this.identity = {
 			...this.identity,
 			place
-		}, await this.records.write({ identity: this.identity }), (await this.patiently(request, manifest, null)).body;
+		}, await this.records.storage.write({ identity: this.identity }), (await this.patiently(request, manifest, null)).body;
 	}
 	async train(work, memory, seed) {
 		let { manifest, info, phase, allowed } = work, { secret, url } = this.identity, model = phase.fetchesModel ? await this.downloads.model(manifest, info) : {}, { history, joined } = heldHistory(await this.records.likes(), info, memory.joined, allowed, secret), result = await this.around.trainer.train({
@@ -3583,7 +3593,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			disclosed,
 			epsilon: Number.isFinite(spent) ? spent : null,
 			delta: isNoisy(noise) ? noise.delta : null
-		}, items = Array.from(trained.history.item).filter((_, row) => trained.history.consent[row] > 0);
+		}, byItem = phase.sends.tables.some((one) => one.space === "item"), { item, consent } = trained.history, items = Array.from(item).filter((_, row) => byItem ? result.shown[row] : consent[row] > 0);
 		memory = await this.records.note(exchanging(memory, manifest.round, phase.name), entry, items);
 		let receipts = await this.send(work, trained.messages, await journalMark(fromHex(pending.salt), memory.head)), learned = dealtWith({
 			...await this.records.memory(),
@@ -3665,6 +3675,81 @@ function outcome(kind, why = "") {
 		epsilon: null
 	};
 }
+// src/device/storage.ts
+var ClosableStorage = class {
+	inner;
+	closed = !1;
+	constructor(inner) {
+		this.inner = inner;
+	}
+	read(name) {
+		return this.inner.read(name);
+	}
+	list(prefix) {
+		return this.inner.list(prefix);
+	}
+	async write(changes) {
+		if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
+		await this.inner.write(changes);
+	}
+	async erase() {
+		this.closed = !0, await this.inner.erase();
+	}
+}, STORE$1 = "kept", IndexedDbStorage = class IndexedDbStorage {
+	name;
+	database;
+	constructor(name, database) {
+		this.name = name, this.database = database;
+	}
+	static async open(name = "murmura") {
+		let opening = attempted(() => indexedDB.open(name, 1));
+		opening.onupgradeneeded = () => opening.result.createObjectStore(STORE$1);
+		let database = await done$2(opening);
+		return database.onversionchange = () => database.close(), new IndexedDbStorage(name, database);
+	}
+	read(name) {
+		return done$2(this.store("readonly").get(name));
+	}
+	list(prefix) {
+		return done$2(this.store("readonly").getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`)));
+	}
+	async write(changes) {
+		let store = this.store("readwrite"), written = finished(store.transaction);
+		try {
+			for (let [name, value] of Object.entries(changes)) value === void 0 ? store.delete(name) : store.put(value, name);
+		} catch {
+			store.transaction.abort();
+		}
+		await written;
+	}
+	async erase() {
+		this.database.close(), await done$2(indexedDB.deleteDatabase(this.name));
+	}
+	store(mode) {
+		return attempted(() => this.database.transaction(STORE$1, mode, { durability: "strict" }).objectStore(STORE$1));
+	}
+};
+function attempted(work) {
+	try {
+		return work();
+	} catch (error) {
+		throw refused(error);
+	}
+}
+function done$2(request) {
+	return new Promise((resolve, reject) => {
+		request.onsuccess = () => resolve(request.result), request.onerror = () => reject(refused(request.error)), request instanceof IDBOpenDBRequest && (request.onblocked = () => reject(refused(Error("another tab has it"))));
+	});
+}
+function finished(transaction) {
+	return new Promise((resolve, reject) => {
+		transaction.oncomplete = () => resolve(), transaction.onabort = transaction.onerror = () => reject(refused(transaction.error));
+	});
+}
+function refused(error) {
+	let why = error instanceof Error ? error.message : "it refuses";
+	return new DeviceError(`this browser must be able to keep what you decide, but cannot (${why}); nothing was sent: free space, close other tabs of this page or leave private browsing.`);
+}
 // src/device/traffic.ts
 function declared(send, storage, clock) {
 	return async (request) => {
@@ -3708,8 +3793,9 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/browser_device.ts
-var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
+var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 	parts;
+	storage;
 	records;
 	around;
 	listeners = new Set();
@@ -3717,9 +3803,9 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 	now;
 	kept = [];
 	constructor(parts) {
-		this.parts = parts, this.records = new Records(parts.storage), this.around = {
+		this.parts = parts, this.storage = new ClosableStorage(parts.storage), this.records = new Records(this.storage), this.around = {
 			...parts,
-			send: declared(parts.send, parts.storage, parts.clock)
+			send: declared(parts.send, this.storage, parts.clock)
 		}, this.now = {
 			stage: "empty",
 			federation: null,
@@ -3759,7 +3845,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 			readable: !1,
 			...known && withoutAdmission(known)
 		};
-		await this.records.write({ identity });
+		await this.storage.write({ identity });
 		let pinned = await this.pin(identity);
 		return await this.refreshModel(pinned), await this.tell(), this.now.federation;
 	}
@@ -3776,7 +3862,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 	async setLikes(likes) {
 		let { labels } = this.need(), items = new Set(likes.map(({ item }) => item));
 		if (items.size < likes.length || ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)) throw new DeviceError("likes must be items of this federation, each once, but are not.");
-		await this.records.write({ likes }), await this.tell();
+		await this.storage.write({ likes }), await this.tell();
 	}
 	find(labels) {
 		let places = new Map(this.need().labels.map((label, item) => [String(label), item]));
@@ -3791,7 +3877,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 			...change
 		};
 		if (!(permission.pi >= 0 && permission.pi <= 1)) throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
-		return await this.records.write({ permission }), await this.tell(), permission;
+		return await this.storage.write({ permission }), await this.tell(), permission;
 	}
 	async preview(pi) {
 		let { identity, terms, downloads, rounds } = this.need(), [memory, likes, permission] = await Promise.all([
@@ -3822,7 +3908,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 				minimum: options.minimum ?? identity.minimum,
 				readable: options.readable ?? identity.readable
 			};
-			await this.records.write({ identity: joined }), await this.pin(joined), await this.tell();
+			await this.storage.write({ identity: joined }), await this.pin(joined), await this.tell();
 		});
 	}
 	visit() {
@@ -3833,12 +3919,12 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 				let last = await rounds.visit();
 				return await this.tell(last.kind === "idle" ? {} : { last }), last;
 			} catch (error) {
-				throw error instanceof TermsChangedError && (await this.records.write({ offered: error.offered.content }), await this.tell({ offered: error.changes })), error;
+				throw error instanceof TermsChangedError && (await this.storage.write({ offered: error.offered.content }), await this.tell({ offered: error.changes })), error;
 			}
 		});
 	}
 	async stay(signal, tell = () => void 0) {
-		for (; !signal.aborted;) {
+		for (let pause = SOON; !signal.aborted; pause = Math.min(POLL, 2 * pause)) {
 			let last;
 			try {
 				last = await this.visit();
@@ -3851,26 +3937,26 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 				last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
 			}
 			if (last.kind !== "idle" && tell(last), last.kind === "finished") return;
-			await this.around.sleep((last.kind === "sent" ? SOON : POLL) * (.5 + Math.random()));
+			last.kind === "sent" && (pause = SOON), await this.around.sleep(pause * (.5 + Math.random()));
 		}
 	}
 	async acceptTerms() {
-		let { identity } = this.need(), offered = await this.parts.storage.read("offered");
+		let { identity } = this.need(), offered = await this.storage.read("offered");
 		if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
 		let accepted = {
 			...identity,
 			terms: offered
 		};
-		await this.records.write({
+		await this.storage.write({
 			identity: accepted,
 			offered: void 0
 		}), await this.pin(accepted), await this.tell({ offered: [] });
 	}
-	recommend(k) {
-		return this.rank(k, !1);
+	recommend(k, options = {}) {
+		return this.rank(k, !1, options);
 	}
 	popular(k) {
-		return this.rank(k, !0);
+		return this.rank(k, !0, {});
 	}
 	ledger() {
 		return readLedger(this.records, this.need().terms);
@@ -3879,13 +3965,13 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 		return journalCsv(await this.records.journal());
 	}
 	async exportAll() {
-		return exportedText(this.parts.storage);
+		return exportedText(this.storage);
 	}
 	restore(text) {
 		return this.parts.alone(async () => {
 			let changes = readExport(text);
 			if (await this.records.identity()) throw new DeviceError("this browser must be empty to move a device to it, but is not; delete everything first.");
-			await this.records.write(changes);
+			await this.storage.write(changes);
 			let identity = await this.records.identity();
 			identity && await this.pin(identity), await this.tell();
 		});
@@ -3906,7 +3992,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 			if (!(error instanceof DeviceError)) throw error;
 			why = error.message;
 		}
-		return await this.records.erase(), this.pinned = null, this.kept = [], this.announce({
+		return await this.storage.erase(), this.pinned = null, this.kept = [], this.announce({
 			stage: "empty",
 			federation: null,
 			likes: 0,
@@ -3918,7 +4004,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 			offered: []
 		}), why;
 	}
-	async rank(k, popular) {
+	async rank(k, popular, options) {
 		let { identity, terms, downloads } = this.need(), found = await downloads.offline();
 		if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
 		let { kept, info, model } = found, memory = await this.records.memory(), { history } = heldHistory(this.kept, info, memory.joined, NO_CONSENT, identity.secret), { method, settings } = terms.fields, begun = performance.now();
@@ -3936,7 +4022,9 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 				secret: identity.secret,
 				k,
 				popular,
-				disclosed: memory.sent
+				disclosed: memory.sent,
+				withoutTerms: options.withoutTerms ?? [],
+				withoutLikes: options.withoutLikes ?? []
 			}),
 			personal: !popular,
 			milliseconds: performance.now() - begun,
@@ -3966,7 +4054,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 		return this.pinned;
 	}
 	async pin(identity) {
-		let terms = await FederationTerms.decode(identity.terms), { storage } = this.parts, downloads = new Downloads(identity.url, this.around.send, terms, storage), { labels, info } = await downloads.description(), rounds = new Rounds(identity, terms, identity.admission ? await ownAdmission(identity.admission) : null, this.records, downloads, this.around);
+		let terms = await FederationTerms.decode(identity.terms), downloads = new Downloads(identity.url, this.around.send, terms, this.storage), { labels, info } = await downloads.description(), rounds = new Rounds(identity, terms, identity.admission ? await ownAdmission(identity.admission) : null, this.records, downloads, this.around);
 		return this.pinned = {
 			identity,
 			terms,
@@ -3978,7 +4066,7 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 	}
 	async tell(news = {}) {
 		this.kept = await this.records.likes();
-		let permission = await this.records.permission(), { pinned } = this, facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null, found = pinned ? await this.parts.storage.read("public/model") : void 0, journal = await this.records.journal(), traffic = await this.parts.storage.list("traffic/");
+		let permission = await this.records.permission(), { pinned } = this, facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null, found = pinned ? await this.storage.read("public/model") : void 0, journal = await this.records.journal(), traffic = await this.storage.list("traffic/");
 		this.announce({
 			...this.now,
 			federation: facts,
@@ -4002,55 +4090,6 @@ var POLL = 2, SOON = .5, MINIMUM = 100, Device = class Device {
 };
 function withoutAdmission({ admission: _, ...rest }) {
 	return rest;
-}
-// src/device/storage.ts
-var STORE$1 = "kept", IndexedDbStorage = class IndexedDbStorage {
-	name;
-	database;
-	constructor(name, database) {
-		this.name = name, this.database = database;
-	}
-	static async open(name = "murmura") {
-		let opening = indexedDB.open(name, 1);
-		opening.onupgradeneeded = () => opening.result.createObjectStore(STORE$1);
-		let database = await done$2(opening);
-		return database.onversionchange = () => database.close(), new IndexedDbStorage(name, database);
-	}
-	read(name) {
-		return done$2(this.store("readonly").get(name));
-	}
-	list(prefix) {
-		return done$2(this.store("readonly").getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`)));
-	}
-	async write(changes) {
-		let store = this.store("readwrite"), written = finished(store.transaction);
-		for (let [name, value] of Object.entries(changes)) value === void 0 ? store.delete(name) : store.put(value, name);
-		await written;
-	}
-	async erase() {
-		this.database.close(), await done$2(indexedDB.deleteDatabase(this.name));
-	}
-	store(mode) {
-		try {
-			return this.database.transaction(STORE$1, mode, { durability: "strict" }).objectStore(STORE$1);
-		} catch (error) {
-			throw refused(error);
-		}
-	}
-};
-function done$2(request) {
-	return new Promise((resolve, reject) => {
-		request.onsuccess = () => resolve(request.result), request.onerror = () => reject(refused(request.error)), request instanceof IDBOpenDBRequest && (request.onblocked = () => reject(refused(Error("another tab has it"))));
-	});
-}
-function finished(transaction) {
-	return new Promise((resolve, reject) => {
-		transaction.oncomplete = () => resolve(), transaction.onabort = transaction.onerror = () => reject(refused(transaction.error));
-	});
-}
-function refused(error) {
-	let why = error instanceof Error ? error.message : "it refuses";
-	return new DeviceError(`this browser must be able to keep what you decide, but cannot (${why}); nothing was sent: free space, close other tabs of this page or leave private browsing.`);
 }
 // src/device/worker_trainer.ts
 function workerTrainer(worker) {

@@ -339,6 +339,112 @@ function log(x) {
 	]) series = series * z + 1 / k;
 	return e * .6931471805599453 + 2 * s * series;
 }
+// src/methods/triples.ts
+function drawTriples(info, history, n, stream) {
+	let mine = new Set(history.item), drawn = {
+		own: [],
+		other: []
+	};
+	if (!mine.size || info.listed.every((item) => mine.has(item))) return drawn;
+	for (let t = 0; t < n; t++) {
+		drawn.own.push(stream.below(history.item.length));
+		let other;
+		do
+			other = info.listed[stream.below(info.listed.length)];
+		while (mine.has(other));
+		drawn.other.push(other);
+	}
+	return drawn;
+}
+// src/methods/item_features.ts
+var MAGIC = [
+	109,
+	102,
+	1
+], LARGEST = 1 << 26, SIZES = 12, HOP = "~";
+function featuresOf(features, item) {
+	return features.feature.subarray(features.start[item], features.start[item + 1]);
+}
+function hopsOf(label) {
+	let at = label.indexOf("=");
+	return at < 0 ? 1 : Math.min(label.slice(0, at).split(HOP).length, 255);
+}
+async function readFeatures(content) {
+	let raw = await unpacked(content), seen = view(raw), [items, features, pairs] = [
+		0,
+		4,
+		8
+	].map((at) => seen.getUint32(at, !0)), textAt = SIZES + 4 * (items + pairs);
+	if (textAt > raw.length) throw malformed("item features must be as long as they say, but are shorter.");
+	let counts = planes(raw, SIZES, items), steps = planes(raw, SIZES + 4 * items, pairs);
+	if (counts.reduce((sum, n) => sum + n, 0) !== pairs || features > pairs) throw malformed("item features must have the counts they state, but have others.");
+	let labels = readLabels(raw.subarray(textAt), features), start = new Uint32Array(items + 1), feature = new Int32Array(pairs);
+	for (let item = 0, at = 0; item < items; item++) {
+		for (let n = 0, last = 0; n < counts[item]; n++, at++) {
+			if (last += steps[at], last >= features || n && steps[at] === 0) throw malformed("the features of an item must ascend and be known ones, but are not.");
+			feature[at] = last;
+		}
+		start[item + 1] = at;
+	}
+	return {
+		labels,
+		start,
+		feature
+	};
+}
+async function unpacked(content) {
+	let wrong = malformed("item features must be in the form of docs/wire.md, but are not.");
+	if (!MAGIC.every((byte, place) => content[place] === byte)) throw wrong;
+	let reader = new Blob([concat(content.subarray(3))]).stream().pipeThrough(new DecompressionStream("deflate")).getReader(), parts = [], length = 0;
+	try {
+		for (let next = await reader.read(); !next.done; next = await reader.read()) if (parts.push(next.value), length += next.value.length, length > LARGEST) throw wrong;
+	} catch {
+		throw await reader.cancel().catch(() => void 0), wrong;
+	}
+	let raw = concat(...parts);
+	if (length < SIZES || view(content).getUint32(content.length - 4) !== adler32(raw)) throw wrong;
+	return raw;
+}
+function adler32(bytes) {
+	let low = 1, high = 0;
+	for (let byte of bytes) low = (low + byte) % 65521, high = (high + low) % 65521;
+	return high * 65536 + low;
+}
+function planes(raw, at, n) {
+	return Uint32Array.from({ length: n }, (_, place) => raw[at + place] + raw[at + n + place] * 256 + raw[at + 2 * n + place] * 2 ** 16 + raw[at + 3 * n + place] * 2 ** 24);
+}
+function readLabels(bytes, features) {
+	try {
+		let labels = features ? text(bytes).split("\n") : [];
+		if (labels.length === features && (features || !bytes.length)) return labels;
+	} catch {}
+	throw malformed("item features must have a label each, a line of UTF-8, but have not.");
+}
+function readableNames(labels) {
+	let plain = labels.map((label) => readable(label, !1)), count = new Map();
+	for (let name of plain) count.set(name, (count.get(name) ?? 0) + 1);
+	return plain.map((name, n) => count.get(name) === 1 ? name : readable(labels[n], !0));
+}
+function readable(label, origin) {
+	let at = label.indexOf("=");
+	return at < 0 ? `feature: ${lastPart(label)}` : `${label.slice(0, at).split(HOP).map((hop) => readableHop(hop, origin)).join(" → ")}: ${lastPart(label.slice(at + 1))}`;
+}
+function readableHop(hop, origin) {
+	let words = unquoted(lastPart(hop)).replaceAll("_", " ").replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ").toLowerCase();
+	return origin && hop.startsWith("http://dbpedia.org/property/") ? `${words} (infobox)` : words;
+}
+function lastPart(whole) {
+	if (!/^[A-Za-z][A-Za-z0-9+.-]*:\/\/\S*$/.test(whole)) return whole;
+	let named = /\/(?:resource|entity)\//.exec(whole);
+	return unquoted((named ? whole.slice(named.index + named[0].length) : "") || whole.replace(/[/#]+$/, "").split(/[/#]/).at(-1)).replaceAll("_", " ").trim();
+}
+function unquoted(escaped) {
+	try {
+		return decodeURIComponent(escaped);
+	} catch {
+		return escaped;
+	}
+}
 // src/methods/method.ts
 function phase(name, sends, more = {}) {
 	return {
@@ -358,14 +464,18 @@ function heldRows(of, update, history) {
 	for (let one of of.sends.tables) one.space === "item" && update.tables[one.name].index.forEach((row) => held.add(row));
 	return Array.from(history.item, (item) => held.has(item));
 }
-function checkConsent(of, update, history) {
-	let unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
-	for (let one of of.sends.tables) if (one.space === "item" && update.tables[one.name].index.some((row) => unshared.has(row))) throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
+function checkConsent(of, update, history, features) {
+	let open = new Set(features && Array.from(history.item).flatMap((item, row) => history.consent[row] > 0 ? Array.from(featuresOf(features, item)) : [])), unshared = new Set(history.item.filter((_, row) => history.consent[row] === 0));
+	for (let one of of.sends.tables) {
+		if (one.space === "feature" && update.tables[one.name].index.some((row) => !open.has(row))) throw new DeviceError(`the table '${one.name}' must hold features of shared items alone, but holds others.`);
+		if (one.space === "item" && update.tables[one.name].index.some((row) => unshared.has(row))) throw new DeviceError(`the table '${one.name}' must not hold a row of an item its owner does not share, but does.`);
+	}
 }
 // src/methods/cfpl.ts
-var SPREAD = .1, Cfpl = class Cfpl {
+var SPREAD$1 = .1, Cfpl = class Cfpl {
 	s;
 	releasesCounts = !1;
+	usesFeatures = !1;
 	round;
 	constructor(s) {
 		this.s = s, this.round = s.precision === "float32" ? Math.fround : (x) => x;
@@ -396,7 +506,7 @@ var SPREAD = .1, Cfpl = class Cfpl {
 	}
 	clientInit(_info, _history, rng) {
 		let normals = rng.stream(Purpose.INIT).normals(this.s.factors);
-		return { p: this.vector(normals.map((x) => SPREAD * x)) };
+		return { p: this.vector(normals.map((x) => SPREAD$1 * x)) };
 	}
 	clientStep(context, state, history, rng) {
 		if (context.phase === "prior") return {
@@ -431,6 +541,9 @@ var SPREAD = .1, Cfpl = class Cfpl {
 			scores[item] = sum + b[item];
 		}
 		return scores;
+	}
+	clientTerms() {
+		return null;
 	}
 	likeness(context, item, own) {
 		let Q = context.model.Q, F = this.s.factors, dot = (i, j) => {
@@ -495,24 +608,7 @@ var SPREAD = .1, Cfpl = class Cfpl {
 		let x = r(r(r(b[i] + first) - b[j]) - second);
 		return r(1 / r(1 + r(Math.exp(x))));
 	}
-};
-function drawTriples(info, history, n, stream) {
-	let mine = new Set(history.item), drawn = {
-		own: [],
-		other: []
-	};
-	if (!mine.size || info.listed.every((item) => mine.has(item))) return drawn;
-	for (let t = 0; t < n; t++) {
-		drawn.own.push(stream.below(history.item.length));
-		let other;
-		do
-			other = info.listed[stream.below(info.listed.length)];
-		while (mine.has(other));
-		drawn.other.push(other);
-	}
-	return drawn;
-}
-var RowSum = class {
+}, RowSum = class {
 	width;
 	precision;
 	sums = new Map();
@@ -634,6 +730,7 @@ function recency(time, power) {
 var Cooccurrence = class Cooccurrence {
 	s;
 	releasesCounts = !0;
+	usesFeatures = !1;
 	packed = null;
 	constructor(s) {
 		this.s = s;
@@ -738,6 +835,9 @@ var Cooccurrence = class Cooccurrence {
 		let rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row])), own = rows.map((row) => history.item[row]), time = history.time && rows.map((row) => history.time[row]);
 		return pairScores(this.s, context.model, own, time);
 	}
+	clientTerms() {
+		return null;
+	}
 	likeness(context, item, own) {
 		return weightsTo(this.s, context.model, item, own);
 	}
@@ -780,6 +880,231 @@ function weighed(s, counts) {
 	let every = Array.from(counts), least = s.features ? 0 : s.least;
 	return every.some((count) => count > 0) ? every.flatMap((count, item) => count >= least ? [item] : []) : [];
 }
+// src/methods/gain.ts
+var LEAST = 1e-9;
+function gain(measure, p, n, half) {
+	let size = 2 * half, t = p + n;
+	if (measure === "gini") {
+		let absent = (half - p) * (half - n) / Math.max(size - t, 1);
+		return 1 - 2 * (2 * (p * n / Math.max(t, 1) + absent)) / size;
+	}
+	let found = 1 - (bits$1(t) - bits$1(p) - bits$1(n) + (bits$1(size - t) - bits$1(half - p) - bits$1(half - n))) / size;
+	if (measure === "information-gain") return found;
+	let about = (bits$1(size) - bits$1(t) - bits$1(size - t)) / size;
+	return about > 1e-9 ? found / Math.max(about, LEAST) : 0;
+}
+function bits$1(x) {
+	return x * Math.log2(Math.max(x, 1));
+}
+function drawNegatives(info, own, n, popular, stream) {
+	let mine = new Set(Array.from(own)), { counts, listed } = info;
+	if (!mine.size || listed.every((item) => mine.has(item))) return [];
+	let end = 0, edges = listed.map((item) => end += popular && counts ? Math.max(counts[item], 1) : 1);
+	return Array.from({ length: n }, () => {
+		let item;
+		do
+			item = listed[after(edges, stream.below(end))];
+		while (mine.has(item));
+		return item;
+	});
+}
+function after(edges, drawn) {
+	let low = 0, high = edges.length - 1;
+	for (; low < high;) {
+		let middle = low + high >> 1;
+		edges[middle] > drawn ? high = middle : low = middle + 1;
+	}
+	return low;
+}
+// src/methods/kgflex.ts
+var SPREAD = .1, POWER = {
+	sum: 0,
+	root: .5,
+	mean: 1
+}, Kgflex = class Kgflex {
+	s;
+	releasesCounts = !1;
+	usesFeatures = !0;
+	constructor(s) {
+		this.s = s;
+	}
+	static of(settings) {
+		let s = settings;
+		if (!([
+			s.factors,
+			s.first_limit,
+			s.second_limit,
+			s.fold_in,
+			s.negatives
+		].every((n) => Number.isInteger(n) && n >= 0) && s.factors > 0 && s.negatives > 0 && s.alpha > 0 && s.least >= 0 && ["drop", "keep"].includes(s.unshared) && ["float32", "float64"].includes(s.precision) && [
+			"information-gain",
+			"gain-ratio",
+			"gini"
+		].includes(s.measure) && ["uniform", "popular"].includes(s.drawn) && Object.hasOwn(POWER, s.visit) && (s.clip_update === null || s.clip_update > 0))) throw new RefusedError("version", "the terms ask for a form of KGFlex that this page does not know.");
+		return new Kgflex(s);
+	}
+	phases(info) {
+		let width = this.s.factors + 1 + Number(this.counted);
+		return [phase("train", message([table("features", "feature", info.featureCount ?? 0, width, this.s.precision)]))];
+	}
+	publishes(info) {
+		let { factors, precision } = this.s, rows = info.featureCount ?? 0;
+		return message([table("G", "feature", rows, factors, precision), table("b", "feature", rows, 1, precision)]);
+	}
+	publicCounts() {
+		return null;
+	}
+	clientInit(info, history, rng) {
+		let { feature, k } = this.informative(info, history, rng.stream(Purpose.GAIN)), P = rng.stream(Purpose.INIT).normals(feature.length * this.s.factors).map((x) => SPREAD * x);
+		return {
+			feature,
+			k: this.vector(k),
+			P: this.vector(P)
+		};
+	}
+	clientStep(context, state, history, rng) {
+		let views = state, { info } = context, features = known(info), F = this.s.factors, coins = rng.stream(Purpose.COINS), shared = Array.from(history.consent, (share) => coins.coin(share)), leaving = new Set();
+		history.item.forEach((item, row) => {
+			shared[row] && featuresOf(features, item).forEach((f) => leaving.add(f));
+		});
+		let triples = drawTriples(info, history, history.item.length, rng.stream(Purpose.TRIPLES)), { c, sent, touched } = this.climb(context, views, history.item, triples, shared), places = Array.from(views.feature.keys()).filter((at) => touched[at] && leaving.has(views.feature[at]));
+		places.sort((a, b) => views.feature[a] - views.feature[b]);
+		let rows = places.map((at) => {
+			let p = views.P.subarray(at * F, (at + 1) * F);
+			return [...Array.from(p, (x) => sent[at] * x), sent[at]];
+		}), update = {
+			tables: { features: {
+				index: Int32Array.from(places, (at) => views.feature[at]),
+				values: this.packedRows(rows)
+			} },
+			scalars: {}
+		};
+		return {
+			state: {
+				...state,
+				P: this.moved(context, views, c)
+			},
+			update
+		};
+	}
+	clientDiscloses(_of, update, history) {
+		let any = update.tables.features.index.length > 0;
+		return Array.from(history.consent, (share) => any && share > 0);
+	}
+	clientReady(_context, state) {
+		return state;
+	}
+	clientFoldIn(context, history, rng) {
+		let stream = rng.stream(Purpose.FOLD_IN), nothing = Array.from(history.item, () => !1), state = this.clientInit(context.info, history, rng);
+		for (let visit = 0; visit < this.s.fold_in; visit++) {
+			let views = state, triples = drawTriples(context.info, history, history.item.length, stream);
+			state = {
+				...state,
+				P: this.moved(context, views, this.climb(context, views, history.item, triples, nothing).c)
+			};
+		}
+		return state;
+	}
+	clientScore(context, state) {
+		return this.clientTerms(context, state).scores;
+	}
+	clientTerms(context, state, without = new Set()) {
+		let views = state, features = known(context.info), names = readableNames(features.labels), value = this.terms(context, views), scores = new Float64Array(context.info.items), places = new Map(Array.from(views.feature, (f, at) => [f, at])), items = [];
+		for (let item = 0; item < context.info.items; item++) {
+			let own = [];
+			for (let f of featuresOf(features, item)) {
+				let at = places.get(f);
+				at !== void 0 && !without.has(names[f]) && own.push([at, value[at]]);
+			}
+			own.sort(([a], [b]) => a - b), items.push(own);
+			for (let [, term] of own) scores[item] += term;
+		}
+		let gains = Float64Array.from(views.k), { feature } = views;
+		return {
+			names: Array.from(feature, (f) => names[f]),
+			feature,
+			gains,
+			items,
+			scores
+		};
+	}
+	likeness() {
+		return null;
+	}
+	get counted() {
+		return this.s.optimiser === "per-contributor";
+	}
+	vector(values) {
+		return this.s.precision === "float32" ? Float32Array.from(values) : Float64Array.from(values);
+	}
+	informative(info, history, stream) {
+		let own = history.item, features = known(info), half = this.s.negatives * own.length, negatives = drawNegatives(info, own, half, this.s.drawn === "popular", stream);
+		if (!negatives.length) return {
+			feature: new Int32Array(),
+			k: []
+		};
+		let p = counted(features, own), n = counted(features, negatives), best = [...p].map(([f, times]) => ({
+			f,
+			k: gain(this.s.measure, this.s.negatives * times, n.get(f) ?? 0, half),
+			far: hopsOf(features.labels[f]) > 1
+		})).filter(({ k }) => k > this.s.least + LEAST).sort((a, b) => b.k - a.k || a.f - b.f), chosen = [...best.filter(({ far }) => !far).slice(0, this.s.first_limit), ...best.filter(({ far }) => far).slice(0, this.s.second_limit)];
+		return {
+			feature: Int32Array.from(chosen, ({ f }) => f),
+			k: chosen.map(({ k }) => k)
+		};
+	}
+	climb(context, views, own, triples, shared) {
+		let features = known(context.info), value = this.terms(context, views), m = value.length, places = new Map(Array.from(views.feature, (f, at) => [f, at])), slots = (item) => Array.from(featuresOf(features, item)).flatMap((f) => places.get(f) ?? []), c = new Float64Array(m), sent = new Float64Array(m), touched = new Uint8Array(m);
+		triples.own.forEach((row, t) => {
+			let mine = slots(own[row]), other = slots(triples.other[t]);
+			if (this.s.unshared === "drop" && !(mine.length && other.length)) return;
+			let x = sum(mine, value) - sum(other, value), g = 1 / (1 + Math.exp(Math.min(x, 700)));
+			for (let [held, sign] of [[mine, g], [other, -g]]) for (let at of held) c[at] += sign * views.k[at], shared[row] && (sent[at] += sign * views.k[at], touched[at] = 1);
+		});
+		let scale = Math.max(triples.own.length, 1) ** -POWER[this.s.visit];
+		return {
+			c: c.map((x) => x * scale),
+			sent: sent.map((x) => x * scale),
+			touched
+		};
+	}
+	terms({ model }, { feature, k, P }) {
+		let F = this.s.factors, G = model.G, b = model.b;
+		return Float64Array.from(feature, (f, at) => {
+			let dot = 0;
+			for (let n = 0; n < F; n++) dot += P[at * F + n] * G[f * F + n];
+			return k[at] * (dot + b[f]);
+		});
+	}
+	moved({ model }, { feature, P }, c) {
+		let F = this.s.factors, G = model.G, after = this.vector(P);
+		return feature.forEach((f, at) => {
+			for (let n = 0; n < F; n++) after[at * F + n] = P[at * F + n] + this.s.alpha * c[at] * G[f * F + n];
+		}), after;
+	}
+	packedRows(rows) {
+		let values = this.vector(rows.flat()), { clip_update: clip } = this.s;
+		if (clip !== null && values.length) {
+			let squares = Array.from(values).reduce((total, x) => total + x * x, 0), factor = Math.min(1, clip / Math.max(Math.sqrt(squares), 1e-300));
+			values.forEach((x, n) => values[n] = x * (this.s.precision === "float32" ? Math.fround(factor) : factor));
+		}
+		if (!this.counted) return values;
+		let width = this.s.factors + 2, wide = emptyValues(this.s.precision, rows.length * width).fill(1);
+		return rows.forEach((_, n) => wide.set(values.subarray(n * (width - 1), (n + 1) * (width - 1)), n * width)), wide;
+	}
+};
+function counted(features, items) {
+	let times = new Map();
+	for (let item of items) for (let f of featuresOf(features, item)) times.set(f, (times.get(f) ?? 0) + 1);
+	return times;
+}
+function sum(places, value) {
+	return places.reduce((total, at) => total + value[at], 0);
+}
+function known(info) {
+	if (!info.features) throw malformed("this method needs features of the items, but the federation names none.");
+	return info.features;
+}
 // src/methods/registry.ts
 var METHODS = {
 	...Object.fromEntries([
@@ -794,7 +1119,8 @@ var METHODS = {
 		"fed-ease",
 		"fed-item-knn",
 		"fed-order"
-	].map((name) => [name, Cooccurrence.of]))
+	].map((name) => [name, Cooccurrence.of])),
+	...Object.fromEntries(["kgflex", "ckgflex"].map((name) => [name, Kgflex.of]))
 };
 function methodOf({ method, settings }) {
 	let made = Object.hasOwn(METHODS, method) ? METHODS[method] : void 0;
@@ -989,6 +1315,38 @@ function topK(scores, among, k, keep) {
 	}
 	return k > 0 ? best : [];
 }
+// src/device/reasons.ts
+var NEAREST = 3;
+function termReasons(terms, item, offered, k, disclosed) {
+	return [...terms.items[item]].sort(([a], [b]) => terms.gains[b] - terms.gains[a] || a - b).map(([place, weight]) => ({
+		kind: "term",
+		item: null,
+		label: terms.names[place],
+		weight,
+		gain: terms.gains[place],
+		because: weight > 0 && drops(terms, item, place, offered, k),
+		local: !disclosed.has(terms.feature[place])
+	}));
+}
+function drops(terms, item, place, offered, k) {
+	let left = (one) => terms.scores[one] - (terms.items[one].find(([at]) => at === place)?.[1] ?? 0), own = left(item), before = 0;
+	for (let other of offered) {
+		let score = left(other);
+		(score > own || score === own && other < item) && before++;
+	}
+	return before >= k;
+}
+function nearestLikes(alike, likes, disclosed) {
+	return alike ? topK(alike, [...likes.keys()], NEAREST, (place) => alike[place] > 0).map((place) => ({
+		kind: "similar",
+		item: likes[place],
+		label: "",
+		weight: alike[place],
+		gain: 0,
+		because: !1,
+		local: !disclosed.has(likes[place])
+	})) : [];
+}
 // src/device/training.ts
 function phaseOf(of, name, info) {
 	let found = methodOf(of).phases(info).find((one) => one.name === name);
@@ -1002,7 +1360,7 @@ function train(request) {
 		round,
 		model
 	}, before, history, rng);
-	checkUpdate(phase.sends, update), checkConsent(phase, update, history);
+	checkUpdate(phase.sends, update), checkConsent(phase, update, history, info.features);
 	let of = {
 		sends: phase.sends,
 		repeats: phase.repeat === null,
@@ -1020,36 +1378,42 @@ function train(request) {
 	};
 }
 function rank(request) {
-	let { info, model, history, k, popular } = request, method = methodOf(request.of), rows = popular ? {
-		item: new Int32Array(),
-		value: new Float64Array(),
-		consent: new Float64Array(),
-		time: null
-	} : history, context = {
+	let { info, model, history, k, popular } = request, method = methodOf(request.of), left = new Set(request.withoutLikes), rows = keptRows(history, (item) => !popular && !left.has(item)), own = new Set(history.item), context = {
 		info,
 		phase: "ready",
 		round: request.round,
 		model
-	}, rng = new Rng(request.secret, request.round), state = request.state && !popular ? method.clientReady(context, request.state, rows, rng) : method.clientFoldIn(context, rows, rng), scores = method.clientScore(context, state, rows), own = new Set(history.item), best = topK(scores, info.listed, k, (item) => !own.has(item));
-	if (popular) return best.map((item) => ({
-		item,
-		score: scores[item],
-		reasons: []
-	}));
-	let disclosed = new Set(request.disclosed), reasons = (item) => {
-		let likes = Array.from(history.item), alike = method.likeness(context, item, likes);
-		return alike ? topK(alike, [...likes.keys()], 3, (place) => alike[place] > 0).map((place) => ({
-			kind: "similar",
-			item: likes[place],
-			label: "",
-			weight: alike[place],
-			local: !disclosed.has(likes[place])
-		})) : [];
-	};
+	}, rng = new Rng(request.secret, request.round), state = request.state && !popular ? method.clientReady(context, request.state, rows, rng) : method.clientFoldIn(context, rows, rng), terms = method.clientTerms(context, state, new Set(request.withoutTerms)), scores = terms?.scores ?? method.clientScore(context, state, rows), offered = info.listed.filter((item) => !own.has(item)), best = topK(scores, offered, k, () => !0);
+	if (popular) return offered.some((item) => scores[item] !== scores[offered[0]]) ? plain(best, scores) : [];
+	if (terms) {
+		let sent = new Set(request.disclosed.flatMap((item) => Array.from(featuresOf(info.features, item))));
+		return best.map((item) => ({
+			item,
+			score: scores[item],
+			reasons: termReasons(terms, item, offered, k, sent)
+		}));
+	}
+	let alike = (item) => method.likeness(context, item, Array.from(rows.item)), reasons = (item) => nearestLikes(alike(item), rows.item, new Set(request.disclosed));
 	return best.map((item) => ({
 		item,
 		score: scores[item],
 		reasons: reasons(item)
 	}));
 }
-export { u64 as A, concat as C, text as D, fromHex as E, view as M, toHex as O, DeviceError as S, fromBase64Url as T, NoReceiptError as _, methodOf as a, forged as b, inPublicPart as c, modelBytes as d, narrowed as f, sha256Hex as g, sha256 as h, Ring as i, utf8 as j, u32 as k, emptyValues as l, spelledDouble as m, rank as n, Purpose as o, rowBytes as p, train as r, Rng as s, phaseOf as t, mark as u, RefusedError as v, equal as w, malformed as x, UnreachableError as y };
+function plain(best, scores) {
+	return best.map((item) => ({
+		item,
+		score: scores[item],
+		reasons: []
+	}));
+}
+function keptRows(history, keep) {
+	let rows = Array.from(history.item.keys()).filter((row) => keep(history.item[row])), pick = (values) => Float64Array.from(rows, (row) => values[row]), time = history.time && pick(history.time);
+	return {
+		item: Int32Array.from(rows, (row) => history.item[row]),
+		value: pick(history.value),
+		consent: pick(history.consent),
+		time
+	};
+}
+export { u32 as A, DeviceError as C, fromHex as D, fromBase64Url as E, utf8 as M, view as N, text as O, malformed as S, equal as T, sha256Hex as _, methodOf as a, UnreachableError as b, Rng as c, mark as d, modelBytes as f, sha256 as g, spelledDouble as h, Ring as i, u64 as j, toHex as k, inPublicPart as l, rowBytes as m, rank as n, readFeatures as o, narrowed as p, train as r, Purpose as s, phaseOf as t, emptyValues as u, NoReceiptError as v, concat as w, forged as x, RefusedError as y };
