@@ -7,13 +7,22 @@ PIP    := $(BIN)/pip --disable-pip-version-check -q
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
 
-.PHONY: demo federation quick test test-all test-neural test-web bench-web test-cluster test-flower test-faults test-properties check lint types imports bench docs site clean
+.PHONY: demo demo-web federation web quick test test-all test-neural test-web bench-web pictures test-cluster test-flower test-faults test-properties check lint types imports bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
 
+# STAY=1: the servers go on, with a page for browsers.
 federation: $(VENV)/.federation
-	$(BIN)/python examples/federation.py
+	$(BIN)/python examples/federation.py $(if $(STAY),--stay)
+
+# A federation on embedded data, and its page: your browser is one more device.
+demo-web: $(VENV)/.federation
+	$(BIN)/python examples/browser_federation.py
+
+# Build the page from its sources into the package. Needs node 20.19 or later; nothing else does.
+web: web/node_modules/.installed
+	cd web && npm run -s build
 
 # What is cheap, on few examples: under a minute.
 quick: $(VENV)/.test
@@ -34,10 +43,14 @@ test-neural: $(VENV)/.neural
 test-cluster: $(VENV)/.test
 	MURMURA_CLUSTER_KILLS=all $(PYTEST) tests/runtimes/test_dask.py
 
-# The page's device: types, golden vectors, and a federation it trains in beside Python's. Needs node 20.19 or later.
-test-web: $(VENV)/.test web/node_modules/.installed
+# The page and its device: types, golden vectors, a federation it trains in beside Python's, and every promise in a real browser.
+test-web: $(VENV)/.web web/node_modules/.installed
 	cd web && npm run -s check && npm run -s test && npm run -s headless
 	$(PYTEST) tests/browser
+
+# The page in pictures, for the documentation.
+pictures: $(VENV)/.web
+	$(BIN)/python -m tests.browser.pictures
 
 bench-web: web/node_modules/.installed
 	cd web && npm run -s bench
@@ -96,6 +109,12 @@ $(VENV)/.federation: $(VENV)/bin/python pyproject.toml
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 	$(PIP) install -e '.[cluster,demo,graphs,images,report,search,serve,test]'
+	touch $@
+
+# A browser is installed only where there is none; on Debian and its relatives.
+$(VENV)/.web: $(VENV)/.test
+	$(PIP) install playwright
+	command -v chromium || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
 
 $(VENV)/.neural: $(VENV)/.test

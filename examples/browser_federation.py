@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from federation import MURMURA, free_ports, start
+from federation import free_ports, invited, page, start
 
 DATA, PEOPLE, ROUNDS = "embedded", 60, 500
 METHOD = ["--model", "cfpl", "-S", "clients=all", "-S", f"rounds={ROUNDS}", "-S", "factors=12"]
@@ -69,13 +69,12 @@ def federation(folder: Path, processes: list[subprocess.Popen[str]]) -> str:
     log = folder / "coordinator.log"
     start(processes, log, *words, *times, *METHOD)
     wait_for(folder / "seed.log", "invites devices", processes)
-    invite = [*MURMURA, "invite", "create", "--state", str(folder / "seed")]
     invitations = folder / "invitations.txt"
-    subprocess.run([*invite, "--n", str(PEOPLE), "--out", str(invitations)], check=True, capture_output=True)
+    invited(folder, "--n", str(PEOPLE), "--out", str(invitations))
     devices = ["devices", coordinator, "--data", DATA, "--n", PEOPLE, "--invitations", invitations]
     start(processes, folder / "devices.log", *devices)
-    page = subprocess.run([*invite, "--browser"], check=True, capture_output=True, text=True)
-    return page.stdout.strip()
+    wait_for(folder / "devices.log", "(train)", processes)  # a page has something to rank with
+    return page(folder)
 
 
 def wait_for(log: Path, text: str, processes: list[subprocess.Popen[str]]) -> None:

@@ -2,10 +2,12 @@
 
 Ten people with two tastes like fourteen of forty films each. Every device trains on ten of them and keeps four
 back to see for itself whether the recommendations get better; nobody else learns which. Run: make federation
+With STAY=1 the servers go on afterwards, with places for browsers, and the address of their page is printed.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import queue
 import shutil
@@ -23,19 +25,28 @@ import numpy as np
 from murmura.channel.journal import journals
 
 PEOPLE, FILMS, LIKES, ROUNDS = 10, 40, 14, 10
+BROWSERS = 5  # places for them, where the servers stay
 MURMURA = [sys.executable, "-c", "from murmura.cli.app import main; main()"]
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--stay", action="store_true", help="keep serving, with the page for browsers")
+    stay = parser.parse_args().stay
     started, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="murmura-federation-"))
     processes: list[subprocess.Popen[str]] = []
     try:
-        links = serve(folder, processes)
+        links = serve(folder, processes, BROWSERS if stay else 0)
         devices = [join(person, link, folder, processes) for person, link in enumerate(links)]
         print(f"coordinator, two aggregators and {PEOPLE} devices are starting; everything is in {folder}\n")
         watch(devices)
         left(folder)
         print(f"\ndone in {time.monotonic() - started:.0f} s")
+        if stay:
+            print(f"\nopen {page(folder)}\n\nCtrl-C ends everything", flush=True)
+            processes[0].wait()
+    except KeyboardInterrupt:
+        print("\nstopped")
     finally:
         for process in processes:
             process.terminate()
@@ -44,7 +55,7 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
-def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> list[str]:
+def serve(folder: Path, processes: list[subprocess.Popen[str]], browsers: int) -> list[str]:
     """The three servers, and an invitation for everyone; whoever runs the seed aggregator invites."""
     items, ports = folder / "films.txt", free_ports(3)
     items.write_text("".join(f"film-{n:02d}\n" for n in range(FILMS)), encoding="utf-8")
@@ -59,12 +70,13 @@ def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> list[str]:
         "--items",
         items,
         "--clients",
-        PEOPLE,
+        PEOPLE + browsers,
         "--port",
         ports[0],
     ]
     words += ["--interactions", PEOPLE * LIKES, "--aggregator", urls[1], "--aggregator", urls[2], "--start"]
-    words += ["-S", f"clients={PEOPLE}", "-S", f"rounds={ROUNDS}", "--minimum", PEOPLE, "--wait-for", PEOPLE]
+    cohort = "all" if browsers else PEOPLE
+    words += ["-S", f"clients={cohort}", "-S", f"rounds={ROUNDS}", "--minimum", PEOPLE, "--wait-for", PEOPLE]
     log = folder / "coordinator.log"
     start(processes, log, *words, "--seed", 1, "--hold", 0.2, "--spread", 0.3, "--round-seconds", 30)
     while "agreed on terms" not in (text := log.read_text(encoding="utf-8")):
@@ -72,8 +84,18 @@ def serve(folder: Path, processes: list[subprocess.Popen[str]]) -> list[str]:
     print(text.splitlines()[0])  # the warning about small cohorts
     while "invites devices" not in (folder / "seed.log").read_text(encoding="utf-8"):
         time.sleep(0.1)
-    invite = [*MURMURA, "invite", "create", "--state", str(folder / "seed"), "--n", str(PEOPLE)]
-    return subprocess.run(invite, check=True, capture_output=True, text=True).stdout.split()
+    return invited(folder, "--n", str(PEOPLE)).split()
+
+
+def page(folder: Path) -> str:
+    """The address of the page, with an invitation for one browser."""
+    return invited(folder, "--browser").strip()
+
+
+def invited(folder: Path, *words: str) -> str:
+    """What whoever runs the seed aggregator gives away."""
+    invite = [*MURMURA, "invite", "create", "--state", str(folder / "seed"), *words]
+    return subprocess.run(invite, check=True, capture_output=True, text=True).stdout
 
 
 def join(person: int, link: str, folder: Path, processes: list[subprocess.Popen[str]]) -> subprocess.Popen[str]:

@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -29,12 +29,15 @@ class BrowserFederation:
     coordinator: CountingProxy
     seed: CountingProxy
     vector: CountingProxy
+    links: list[str] = field(default_factory=list)  # invitations nobody has used
 
     def invitation(self) -> str:
-        """The page with the right to take part."""
-        words = [*MURMURA, "invite", "create", "--state", str(self.folder / "seed"), "--browser"]
-        words += ["--federation", self.coordinator.url]
-        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()[-1]
+        """The page with the right to take part, for one browser."""
+        if not self.links:
+            words = [*MURMURA, "invite", "create", "--state", str(self.folder / "seed"), "--browser"]
+            words += ["--n", "10", "--federation", self.coordinator.url]
+            self.links += subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+        return self.links.pop()
 
     def server_bytes(self) -> int:
         """What all servers together got in bodies from browsers."""

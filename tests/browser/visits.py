@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PATIENCE = 25_000  # milliseconds, of a busy machine
+PATIENCE = 60_000  # milliseconds, of a busy machine
 READY = "#app[data-ready]"
 
 
@@ -30,7 +30,7 @@ def like(page: Page, n: int = 5) -> list[str]:
     liked = []
     for _ in range(n):
         free = page.locator(".item:not(.on)").first
-        liked.append(free.locator(".title").inner_text().strip())
+        liked.append(free.locator(".title").inner_text().removeprefix("Like").strip())
         free.click()
         page.wait_for_selector(f".chips li:nth-child({len(liked)})")
     return liked
@@ -55,7 +55,7 @@ def use(page: Page) -> None:
     """Allow what the slider says."""
     page.click('.choice button:has-text("Use this")')
     page.wait_for_selector("[data-said]:not(:empty), [role=alert] p")
-    assert alarm(page) == ""
+    assert alarm(page) == "", alarm(page)
 
 
 def uploads(page: Page) -> list[set[int]]:

@@ -33,7 +33,7 @@ export async function readOwnFile(file: File, titles: Titles, find: (labels: Lab
 export function ownRows(text: string, titles: Titles, find: (labels: Label[]) => (number | null)[]): OwnRows {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/).filter((line) => line.trim());
   if (!lines.length) throw new DeviceError(said.empty);
-  const separator = ["::", "\t", ";", ","].find((one) => lines[0]!.includes(one)) ?? ",";
+  const separator = ["::", "\t", ";", ","].find((one) => lines[0]!.includes(one)) ?? ""; // a list of titles has none
   const cells = lines.map((line) => split(line, separator));
   const { columns, first } = layout(cells[0]!);
   const rows = cells.slice(first);
@@ -65,7 +65,7 @@ function layout(header: string[]): { columns: Columns; first: number } {
 
 /** The cells of a line; quotes as in CSV. */
 function split(line: string, separator: string): string[] {
-  if (separator !== "," && separator !== ";") return line.split(separator);
+  if (separator === "::" || separator === "\t") return line.split(separator);
   const cells: string[] = [];
   let cell = "", quoted = false;
   for (let place = 0; place < line.length; place++) {

@@ -50,11 +50,14 @@ export async function begin(worker: Worker): Promise<void> {
     invited.value = link.invited;
     await guarded(() => made.look(link.text));
   }
-  if (made.status().stage === "empty") throw new DeviceError(texts.errors.offline);
+  if (made.status().stage === "empty") {
+    if (!trouble.value) trouble.value = texts.errors.offline; // what was refused has said so itself
+    return;
+  }
   titles.value = await Titles.fetch();
   status.value = made.status();
   likes.value = made.likes();
-  await guarded(async () => void (popular.value = await made.popular(KNOWN)));
+  if (made.status().model) await guarded(async () => void (popular.value = await made.popular(KNOWN)));
   await refresh();
   if (likes.value.length && !location.hash) screen.value = "for-you";
   if (takesPart()) stay();

@@ -22,7 +22,7 @@ export const texts = {
     fewer: (n: number) => (n === 1 ? "One more, and your list gets better." : `${n} more, and your list gets better.`),
     enough: "Your list is ready. More likes make it better.",
     yours: (n: number) => (n === 1 ? "1 like" : `${n} likes`), nothing: "Nothing yet. What you pick appears here.",
-    remove: (title: string) => `Remove ${title}`, add: (title: string) => `Like ${title}`,
+    remove: (title: string) => `Remove ${title}`,
     samples: "Or look around as somebody else", sample: (kind: string) => `as if you liked ${kind}`,
     open: "Open a file of your own", openHint: "MovieLens, Netflix or any CSV. It is read here and goes nowhere.",
     opened: (found: number, rows: number, note: string) => `${found} of ${rows} titles are known here. ${note}`,

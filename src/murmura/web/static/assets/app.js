@@ -4256,7 +4256,6 @@ var texts = {
 		yours: (n) => n === 1 ? "1 like" : `${n} likes`,
 		nothing: "Nothing yet. What you pick appears here.",
 		remove: (title) => `Remove ${title}`,
-		add: (title) => `Like ${title}`,
 		samples: "Or look around as somebody else",
 		sample: (kind) => `as if you liked ${kind}`,
 		open: "Open a file of your own",
@@ -4521,8 +4520,7 @@ async function begin(worker) {
 	let made = device = await openDevice(worker);
 	made.watch((now) => void (status.value = now));
 	let link = await invitationHere(made.status().stage !== "empty");
-	if (link && (invited.value = link.invited, await guarded(() => made.look(link.text))), made.status().stage === "empty") throw new DeviceError(texts.errors.offline);
-	titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), takesPart() && stay();
+	link && (invited.value = link.invited, await guarded(() => made.look(link.text))), made.status().stage === "empty" ? trouble.value ||= texts.errors.offline : (titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), made.status().model && await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), takesPart() && stay());
 }
 async function guarded(work) {
 	try {
@@ -5449,7 +5447,7 @@ function ownRows(text, titles, find) {
 		"	",
 		";",
 		","
-	].find((one) => lines[0].includes(one)) ?? ",", cells = lines.map((line) => split(line, separator)), { columns, first } = layout(cells[0]), rows = cells.slice(first);
+	].find((one) => lines[0].includes(one)) ?? "", cells = lines.map((line) => split(line, separator)), { columns, first } = layout(cells[0]), rows = cells.slice(first);
 	if (!rows.length) throw new DeviceError(said$1.empty);
 	let people = columns.user < 0 ? 1 : new Set(rows.map((row) => row[columns.user])).size;
 	if (people > 1) throw new DeviceError(said$1.people(people));
@@ -5510,7 +5508,7 @@ function layout(header) {
 	throw new DeviceError(said$1.columns(header.join(", ").slice(0, 80)));
 }
 function split(line, separator) {
-	if (separator !== "," && separator !== ";") return line.split(separator);
+	if (separator === "::" || separator === "	") return line.split(separator);
 	let cells = [], cell = "", quoted = !1;
 	for (let place = 0; place < line.length; place++) {
 		let one = line[place];
@@ -5525,16 +5523,19 @@ function moment(text) {
 }
 // src/ui/screens/item_row.tsx
 function ItemRow({ item }) {
-	let known = titles.value, { name, year, kinds } = known.of(item), on = liked.value.has(item);
+	let { name, year, kinds } = titles.value.of(item), on = liked.value.has(item);
 	return a("li", { children: a("button", {
 		class: on ? "item on" : "item",
 		"aria-pressed": on,
 		onClick: () => void toggle(item),
-		"aria-label": on ? texts.start.remove(known.text(item)) : texts.start.add(known.text(item)),
 		children: [
 			a("span", {
 				class: "title",
 				children: [
+					a("span", {
+						class: "hidden",
+						children: [texts.forYou.like, " "]
+					}),
 					name,
 					" ",
 					a("small", { children: year })
