@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import FLAGS
@@ -72,10 +73,8 @@ def take(page: Page, path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / "raw.png"
         page.screenshot(path=raw)
-        from PIL import Image
-
         with Image.open(raw) as picture:
-            picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+            picture.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.browser.visits import (
+    PATIENCE,
     READY,
     alarm,
     choose_share,
@@ -178,6 +179,7 @@ def test_a_coordinator_that_changes_aggregators_or_log_is_refused(
     assert re.search(r"take no part|does not fit|must be|is not", alarm(page)), alarm(page)
     assert federation.server_bytes() == 0
     federation.forget()
+    page.goto("about:blank")
     open_page(page, link)  # with the truth it goes on
     assert alarm(page) == ""
 
@@ -248,6 +250,32 @@ def test_files_of_ones_own_are_read_here(page: Page, federation: BrowserFederati
     assert federation.server_bytes() == 0
 
 
+def test_a_device_moves_to_another_browser_by_a_file(
+    page: Page, browser: Browser, federation: BrowserFederation
+) -> None:
+    open_page(page, federation.invitation())
+    like(page)
+    go(page, "data")
+    before = page.locator("main .line span:first-child").all_inner_texts()
+    with page.expect_download() as saved:
+        page.click('button:has-text("Download everything")')
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    other = context.new_page()
+    open_page(other, federation.coordinator.url)
+    go(other, "data")
+    for name in (Path(__file__), saved.value.path()):  # the first is none of the page's
+        other.set_input_files("input[accept='.json']", name)
+        if name == Path(__file__):
+            other.wait_for_selector("[role=alert] p")
+    go(other, "start")
+    other.wait_for_selector(".chips li:nth-child(5)")
+    go(other, "data")
+    assert other.locator("main .line span:first-child").all_inner_texts() == before
+    assert federation.server_bytes() == 0
+    context.close()
+
+
 def test_two_tabs_do_not_answer_one_round_twice(page: Page, federation: BrowserFederation) -> None:
     open_page(page, federation.invitation())
     like(page)
@@ -293,6 +321,17 @@ def test_axe_finds_no_serious_issue(page: Page, federation: BrowserFederation, s
         serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
         told = [(one["id"], [node["html"][:120] for node in one["nodes"]]) for one in serious]
         assert told == [], f"{screen}: {json.dumps(told, indent=1)}"
+
+
+def test_every_screen_fits_a_phone(page: Page, federation: BrowserFederation) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_page(page, federation.invitation())
+    like(page)
+    choose_share(page, "Half")
+    for screen in ("start", "for-you", "share", "left", "data", "how"):
+        go(page, screen)
+        wide = "[...document.querySelectorAll('body, header, main, main > *')].filter((one) => one.scrollWidth > 390)"
+        assert page.evaluate(f"{wide}.map((one) => one.outerHTML.slice(0, 80))") == [], screen
 
 
 def test_a_keyboard_is_enough(page: Page, federation: BrowserFederation) -> None:

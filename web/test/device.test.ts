@@ -226,7 +226,7 @@ test("what was exported moves to another browser, once", async () => {
   expect([other.status().stage, other.likes(), other.permission().pi]).toEqual(["member", LIKES, 1]);
   expect((await other.ledger()).entries).toEqual((await device.ledger()).entries);
   expect((await other.visit()).kind).toBe("idle"); // answered already
-  await expect(other.restore(text)).rejects.toThrow(/must be empty/);
+  await expect(other.restore(text)).rejects.toThrow(/no likes and no place/);
   await expect((await federation.device()).restore("{}")).rejects.toThrow(/must be one that this page wrote/);
 });
 

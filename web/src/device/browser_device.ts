@@ -282,10 +282,9 @@ export class Device implements BrowserDevice {
   restore(text: string): Promise<void> {
     return this.parts.alone(async () => {
       const changes = readExport(text);
-      if (await this.records.identity()) {
-        throw new DeviceError(
-          "this browser must be empty to move a device to it, but is not; delete everything first.",
-        );
+      const place = (await this.records.identity())?.place ?? null;
+      if (place !== null || (await this.records.likes()).length || (await this.records.journal()).length) {
+        throw new DeviceError("this browser must have no likes and no place to move a device to it, but has; delete everything first.");
       }
       await this.storage.write(changes);
       const identity = await this.records.identity();

@@ -41,6 +41,7 @@ async function meterBegins(): Promise<void> {
 }
 
 function follow(): void {
+  if (location.hash.startsWith("#2.")) location.reload(); // another invitation, opened in this tab
   const wanted = location.hash.slice(2) as Screen;
   if (!location.hash.startsWith("#/") || !SCREENS.includes(wanted)) return;
   screen.value = wanted;

@@ -66,6 +66,7 @@ export const texts = {
     stopped: "You stopped sharing. What was added to sums before cannot be taken out of them.",
   },
   left: {
+    upload: (round: number) => `Round ${round}`,
     title: "What left this browser",
     lead: "Written down before the first byte leaves, and counted again by a part of this browser that does not know the page (the meter). Both must agree.",
     nothing: "Nothing has left. Requests for public things, the same for everyone, are below.",
@@ -86,7 +87,7 @@ export const texts = {
   },
   data: {
     title: "Everything about you", lead: "It is all in this browser, and this is all of it.",
-    likes: (n: number) => `${n} likes`, never: "Never share", always: "May be shared", neverHint: "Whatever the slider says, these are no part of an update.",
+    likes: (n: number) => `${n} likes`, never: "Never share", neverHint: "Titles marked so are no part of an update, whatever the slider says.",
     download: "Download everything", move: "Move it to another device", moveHint: "Download the file, open it on the other device, then delete everything here: two devices with one identity would be refused.",
     restore: "Open a file from another device", remove: "Delete everything",
     sure: "Delete your likes, your settings, the ledger and the copy of this page?", yes: "Yes, delete everything", no: "No, keep it",

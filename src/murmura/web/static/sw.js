@@ -39,7 +39,7 @@ function done(request) {
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
 * must agree.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"2142852b597698e92083c9db21bd06083bf9ba758a4911aac7045f65103d9390","/assets/app.js":"edeed86b9b6ddaae6a87e2d7cf797f091ed60e6bad2b3bf0316a3aaad725283d","/assets/training.js":"6f0641d2962df41ce097650500f866345007e4a3dfa38d878c5329e525f85ec9","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"cd208a04ce3db9eeb0642fc02cbe5b1557be63c9fa29c016f8a611d83379d9a3","/manifest.webmanifest":"2330c85657ee519bc2690805e5ec188d344b3423f6d65cafb86cedb52406ab5b"};
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"1ba1efaed074a8900f884800c04ec7e1fff5e4ae1c336605128ee215df6c57ab","/assets/app.js":"378b944c37f24967c53e32d2fbc3e8b9bd7f155673949b97163f7adc97859efc","/assets/training.js":"6f0641d2962df41ce097650500f866345007e4a3dfa38d878c5329e525f85ec9","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"cd208a04ce3db9eeb0642fc02cbe5b1557be63c9fa29c016f8a611d83379d9a3","/manifest.webmanifest":"2330c85657ee519bc2690805e5ec188d344b3423f6d65cafb86cedb52406ab5b"};
 var TITLES = "/titles.json";
 var CACHE = `murmura-page-${digestOf(KEPT)}`;
 self.addEventListener("install", (event) => {

@@ -58,8 +58,8 @@ function Traffic({ sent: lines }: { sent: readonly TrafficEntry[] }) {
               <td>{new Date(one.time).toLocaleTimeString()}</td>
               <td>{one.round ?? ""}</td>
               <td>{said.purposes[one.purpose] ?? one.purpose} <small>{new URL(one.url).host}</small></td>
-              <td>{one.bytes}</td>
-              <td>{counted.get(one.hash) ?? "–"}</td>
+              <td>{one.bytes.toLocaleString("en")}</td>
+              <td>{counted.get(one.hash)?.toLocaleString("en") ?? "–"}</td>
               <td>{one.state}</td>
             </tr>
           ))}
@@ -72,7 +72,7 @@ function Traffic({ sent: lines }: { sent: readonly TrafficEntry[] }) {
 function Upload({ one }: { one: LedgerEntry }) {
   return (
     <section class="card" data-upload={one.items.join(" ")}>
-      <h2>{one.phase} <small>{one.round}</small></h2>
+      <h2>{said.upload(one.round)} <small>{one.phase}</small></h2>
       <p>{bytesText(one.bytes)}{one.countersigned && `, ${said.countersigned}`}. {said.disclosed(percent(one.disclosed))}{one.epsilon !== null && `, epsilon ${one.epsilon.toFixed(2)}`}.</p>
       {one.items.length ? <TitleList name={said.contents} items={one.items} /> : <p class="hint">{said.none}</p>}
     </section>

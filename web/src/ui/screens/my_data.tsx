@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { saveFile } from "../save_file.ts";
-import { erase, guarded, likes, refresh, status, theDevice, titles } from "../state.ts";
+import { erase, guarded, likes, status, theDevice, titles } from "../state.ts";
 import { texts } from "../texts.ts";
 
 const asked = signal(false);
@@ -21,8 +21,8 @@ export function MyData() {
           {likes.value.map(({ item }) => (
             <li key={item} class="line">
               <span>{known.text(item)}</span>
-              <button class="quiet" aria-pressed={never.has(item)} aria-label={`${said.never}: ${known.text(item)}`} onClick={() => void hide(item, !never.has(item))}>
-                {never.has(item) ? said.never : said.always}
+              <button class="quiet" aria-pressed={never.has(item)} onClick={() => void hide(item, !never.has(item))}>
+                {said.never}<span class="hidden">: {known.text(item)}</span>
               </button>
             </li>
           ))}
@@ -61,8 +61,7 @@ async function restore(input: HTMLInputElement): Promise<void> {
   if (!file) return;
   await guarded(async () => {
     await theDevice().restore(await file.text());
-    likes.value = theDevice().likes();
-    await refresh();
+    location.reload(); // as that device
   });
   input.value = "";
 }

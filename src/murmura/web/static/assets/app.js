@@ -3970,7 +3970,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 	restore(text) {
 		return this.parts.alone(async () => {
 			let changes = readExport(text);
-			if (await this.records.identity()) throw new DeviceError("this browser must be empty to move a device to it, but is not; delete everything first.");
+			if (((await this.records.identity())?.place ?? null) !== null || (await this.records.likes()).length || (await this.records.journal()).length) throw new DeviceError("this browser must have no likes and no place to move a device to it, but has; delete everything first.");
 			await this.storage.write(changes);
 			let identity = await this.records.identity();
 			identity && await this.pin(identity), await this.tell();
@@ -4323,6 +4323,7 @@ var texts = {
 		stopped: "You stopped sharing. What was added to sums before cannot be taken out of them."
 	},
 	left: {
+		upload: (round) => `Round ${round}`,
 		title: "What left this browser",
 		lead: "Written down before the first byte leaves, and counted again by a part of this browser that does not know the page (the meter). Both must agree.",
 		nothing: "Nothing has left. Requests for public things, the same for everyone, are below.",
@@ -4363,8 +4364,7 @@ var texts = {
 		lead: "It is all in this browser, and this is all of it.",
 		likes: (n) => `${n} likes`,
 		never: "Never share",
-		always: "May be shared",
-		neverHint: "Whatever the slider says, these are no part of an update.",
+		neverHint: "Titles marked so are no part of an update, whatever the slider says.",
 		download: "Download everything",
 		move: "Move it to another device",
 		moveHint: "Download the file, open it on the other device, then delete everything here: two devices with one identity would be refused.",
@@ -4987,8 +4987,8 @@ function Traffic({ sent: lines }) {
 					" ",
 					a("small", { children: new URL(one.url).host })
 				] }),
-				a("td", { children: one.bytes }),
-				a("td", { children: counted.get(one.hash) ?? "–" }),
+				a("td", { children: one.bytes.toLocaleString("en") }),
+				a("td", { children: counted.get(one.hash)?.toLocaleString("en") ?? "–" }),
 				a("td", { children: one.state })
 			] }, one.id)) })]
 		})
@@ -5000,9 +5000,9 @@ function Upload({ one }) {
 		"data-upload": one.items.join(" "),
 		children: [
 			a("h2", { children: [
-				one.phase,
+				said$5.upload(one.round),
 				" ",
-				a("small", { children: one.round })
+				a("small", { children: one.phase })
 			] }),
 			a("p", { children: [
 				bytesText(one.bytes),
@@ -5047,9 +5047,11 @@ function MyData() {
 						children: [a("span", { children: known.text(item) }), a("button", {
 							class: "quiet",
 							"aria-pressed": never.has(item),
-							"aria-label": `${said$4.never}: ${known.text(item)}`,
 							onClick: () => void hide(item, !never.has(item)),
-							children: never.has(item) ? said$4.never : said$4.always
+							children: [said$4.never, a("span", {
+								class: "hidden",
+								children: [": ", known.text(item)]
+							})]
 						})]
 					}, item))
 				})
@@ -5118,7 +5120,7 @@ async function hide(item, on) {
 async function restore(input) {
 	let file = input.files?.[0];
 	file && (await guarded(async () => {
-		await theDevice().restore(await file.text()), likes.value = theDevice().likes(), await refresh();
+		await theDevice().restore(await file.text()), location.reload();
 	}), input.value = "");
 }
 var measured_default = {
@@ -5794,6 +5796,7 @@ async function meterBegins() {
 	}
 }
 function follow() {
+	location.hash.startsWith("#2.") && location.reload();
 	let wanted = location.hash.slice(2);
 	location.hash.startsWith("#/") && SCREENS.includes(wanted) && (screen.value = wanted, scrollTo(0, 0));
 }
