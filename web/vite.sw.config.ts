@@ -37,12 +37,16 @@ function recorded(): Plugin {
 /** As tests/web/test_built_page.py computes it: built files must not be older than their sources. */
 function sourceHash(): string {
   const parts = SOURCES.flatMap((one) => (one.includes(".") ? [one] : paths(one).map((path) => one + path))).sort();
-  return hashed(Buffer.concat(parts.flatMap((path) => [Buffer.from(`${path}\0`), readFileSync(path), Buffer.from("\0")])));
+  return hashed(
+    Buffer.concat(parts.flatMap((path) => [Buffer.from(`${path}\0`), readFileSync(path), Buffer.from("\0")])),
+  );
 }
 
 function paths(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
-    .map((one) => join(one.parentPath, one.name).slice(join(folder).length).replaceAll("\\", "/")).sort();
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((one) => one.isFile())
+    .map((one) => join(one.parentPath, one.name).slice(join(folder).length).replaceAll("\\", "/"))
+    .sort();
 }
 
 function hashed(content: Buffer): string {

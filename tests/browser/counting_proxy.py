@@ -31,8 +31,7 @@ class CountingProxy:
     seen: list[SeenRequest] = field(default_factory=list)
     lies: dict[str, Lie] = field(default_factory=dict)  # path -> what is said instead
     down: bool = False  # nobody answers
-    gate: threading.Event = field(default_factory=threading.Event)  # while it is not set, uploads wait for their answer
-
+    gate: threading.Event = field(default_factory=threading.Event)  # closed: uploads wait for their answer
     held: int = 0  # uploads that wait so
 
     def __post_init__(self) -> None:

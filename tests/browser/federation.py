@@ -65,7 +65,8 @@ class BrowserFederation:
             with urllib.request.urlopen(f"http://{self.coordinator.target}/round", timeout=60) as reply:
                 return str(reply.headers["etag"])
         except urllib.error.HTTPError as error:
-            assert error.code == 503
+            if error.code != 503:
+                raise
             return None
 
 
@@ -90,7 +91,8 @@ def browser_federation(folder: Path, *settings: str, hold: float = 0.0) -> Itera
         ]
         processes: list[subprocess.Popen[bytes]] = []
         stack.callback(_end, processes)
-        made = BrowserFederation(folder, *proxies)
+        coordinator, seed, vector = proxies
+        made = BrowserFederation(folder, coordinator, seed, vector)
         origin = ["--page-origin", made.coordinator.url]
         direct = f"http://127.0.0.1:{ports[0]}"
         for role, port in (("seed", ports[1]), ("vector", ports[2])):

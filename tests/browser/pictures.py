@@ -63,7 +63,7 @@ def visit(browser: Browser, link: str) -> None:
         for size, (width, height) in SIZES.items():
             page.set_viewport_size({"width": width, "height": height})
             for scheme in ("light", "dark"):
-                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                page.emulate_media(color_scheme=scheme)
                 take(page, FOLDER / f"{screen}-{size}-{scheme}.png")
     context.close()
 

@@ -124,7 +124,9 @@ def test_a_request_that_the_page_does_not_declare_shows_in_red(
 ) -> None:
     open_page(page, federation.invitation())
     like(page)
-    page.evaluate("fetch('/tickets', {method: 'POST', body: 'likes'}).catch(() => 0)")  # counted before it leaves
+    page.evaluate(
+        "fetch('/tickets', {method: 'POST', body: 'likes'}).catch(() => 0)"
+    )  # counted before it leaves
     counted(page)
     page.wait_for_selector("[data-undeclared]")
     assert "/tickets" in page.locator("[data-undeclared]").inner_text()
@@ -155,8 +157,8 @@ def test_the_browser_stops_what_the_policy_does_not_name(page: Page, federation:
     for attempt in ATTEMPTS:
         how = page.evaluate(
             """new Promise((found) => {
-                const heard = new Promise((hear) =>
-                    document.addEventListener('securitypolicyviolation', () => hear('by the policy'), {once: true}));
+                const heard = new Promise((hear) => document.addEventListener(
+                    'securitypolicyviolation', () => hear('by the policy'), {once: true}));
                 const done = () => found('passed'), fail = () => heard.then(found);
                 try { ATTEMPT } catch { fail(); }
             })""".replace("ATTEMPT", attempt)
@@ -330,8 +332,11 @@ def test_every_screen_fits_a_phone(page: Page, federation: BrowserFederation) ->
     choose_share(page, "Half")
     for screen in ("start", "for-you", "share", "left", "data", "how"):
         go(page, screen)
-        wide = "[...document.querySelectorAll('body, header, main, main > *')].filter((one) => one.scrollWidth > 390)"
-        assert page.evaluate(f"{wide}.map((one) => one.outerHTML.slice(0, 80))") == [], screen
+        wide = page.evaluate(
+            """[...document.querySelectorAll('body, header, main, main > *')]
+               .filter((one) => one.scrollWidth > innerWidth).map((one) => one.outerHTML.slice(0, 80))"""
+        )
+        assert wide == [], screen
 
 
 def test_a_keyboard_is_enough(page: Page, federation: BrowserFederation) -> None:

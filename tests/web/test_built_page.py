@@ -36,8 +36,8 @@ def source_hash() -> str:
 
 def test_the_files_are_those_that_the_build_wrote_down() -> None:
     there = {path for path in BUILT.rglob("*") if path.is_file() and path.name != "build.json"}
-    found = {f"/{path.relative_to(BUILT).as_posix()}": hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
-    assert found == built()
+    hashes = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in there}
+    assert {f"/{path.relative_to(BUILT).as_posix()}": one for path, one in hashes.items()} == built()
 
 
 def test_the_page_is_not_older_than_its_sources() -> None:

@@ -6,12 +6,34 @@ import { compared } from "../src/ui/meter.ts";
 const HERE = "https://films.example";
 
 function counted(method: string, path: string, bytes: number, hash = bytes ? "aa" : ""): CountedRequest {
-  return { time: "2026-01-01T00:00:00Z", method, url: HERE + path, bytes, address: (HERE + path).length, hash, times: 1 };
+  return {
+    time: "2026-01-01T00:00:00Z",
+    method,
+    url: HERE + path,
+    bytes,
+    address: (HERE + path).length,
+    hash,
+    times: 1,
+  };
 }
 
-function declared(method: "GET" | "POST" | "DELETE", path: string, bytes: number, hash = bytes ? "aa" : ""): TrafficEntry {
+function declared(
+  method: "GET" | "POST" | "DELETE",
+  path: string,
+  bytes: number,
+  hash = bytes ? "aa" : "",
+): TrafficEntry {
   return {
-    id: 1, time: "2026-01-01T00:00:00Z", method, url: HERE + path, purpose: "ticket", round: 1, bytes, hash, times: 1, received: 0,
+    id: 1,
+    time: "2026-01-01T00:00:00Z",
+    method,
+    url: HERE + path,
+    purpose: "ticket",
+    round: 1,
+    bytes,
+    hash,
+    times: 1,
+    received: 0,
     state: "answered",
   };
 }
@@ -26,7 +48,9 @@ describe("the meter beside the page", () => {
   });
   it("marks a body that was not written down, or not that one, or not twice", () => {
     expect(undeclared([counted("POST", "/tickets", 5)])).toEqual(["/tickets"]);
-    expect(undeclared([counted("POST", "/tickets", 64, "bb")], [declared("POST", "/tickets", 64)])).toEqual(["/tickets"]);
+    expect(undeclared([counted("POST", "/tickets", 64, "bb")], [declared("POST", "/tickets", 64)])).toEqual([
+      "/tickets",
+    ]);
     const twice = [counted("POST", "/tickets", 64), counted("POST", "/tickets", 64)];
     expect(undeclared(twice, [declared("POST", "/tickets", 64)])).toEqual(["/tickets"]);
   });

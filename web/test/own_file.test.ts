@@ -2,14 +2,23 @@ import { describe, expect, it } from "vitest";
 import { ownRows, readOwnFile } from "../src/ui/own_file.ts";
 import { Titles } from "../src/ui/titles.ts";
 
-const titles = new Titles(["Matrix, The (1999)", "Alien (1979)", "Amélie (2001)", "Heat (1995)", "Heat (1986)"], ["Drama"], [[0]]);
+const titles = new Titles(
+  ["Matrix, The (1999)", "Alien (1979)", "Amélie (2001)", "Heat (1995)", "Heat (1986)"],
+  ["Drama"],
+  [[0]],
+);
 const labels = ["10", "20", "30", "40", "50"];
-const find = (some: (string | number)[]) => some.map((one) => (labels.includes(String(one)) ? labels.indexOf(String(one)) : null));
+const find = (some: (string | number)[]) =>
+  some.map((one) => (labels.includes(String(one)) ? labels.indexOf(String(one)) : null));
 const items = (text: string) => ownRows(text, titles, find).likes.map(({ item }) => item);
 
 describe("a file of one's own likes", () => {
   it("reads MovieLens with a header: ratings of four and more are likes", () => {
-    const read = ownRows("userId,movieId,rating,timestamp\n1,10,5,964982703\n1,20,3.5,964982703\n1,99,4,1\n", titles, find);
+    const read = ownRows(
+      "userId,movieId,rating,timestamp\n1,10,5,964982703\n1,20,3.5,964982703\n1,99,4,1\n",
+      titles,
+      find,
+    );
     expect(read.likes).toEqual([{ item: 0, value: 1, time: 964982703 }]);
     expect(read.rows).toBe(2); // one of them is unknown here
     expect(read.note).toContain("4");

@@ -3,7 +3,8 @@ import { readable, Titles } from "../src/ui/titles.ts";
 
 const titles = new Titles(
   ["Matrix, The (1999)", "Léon: The Professional (1994)", "Heat (1995)", "Heat (1986)", "Dead Heat", "film-05"],
-  ["Action", "Drama"], [[0], [0, 1], [0], [], [0]],
+  ["Action", "Drama"],
+  [[0], [0, 1], [0], [], [0]],
 );
 
 describe("titles", () => {

@@ -37,7 +37,8 @@ import {
   type VisitOutcome,
 } from "./types.ts";
 
-const POLL = 2, SOON = 0.25; // seconds between two looks at the coordinator: the first is soon, as the next round is near
+const POLL = 2,
+  SOON = 0.25; // seconds between two looks at the coordinator: the first is soon, as the next round is near
 const MINIMUM = 100; // devices in a sum, unless its owner says another number
 
 const EMPTY: DeviceStatus = {
@@ -284,7 +285,9 @@ export class Device implements BrowserDevice {
       const changes = readExport(text);
       const place = (await this.records.identity())?.place ?? null;
       if (place !== null || (await this.records.likes()).length || (await this.records.journal()).length) {
-        throw new DeviceError("this browser must have no likes and no place to move a device to it, but has; delete everything first.");
+        throw new DeviceError(
+          "this browser must have no likes and no place to move a device to it, but has; delete everything first.",
+        );
       }
       await this.storage.write(changes);
       const identity = await this.records.identity();

@@ -17,11 +17,13 @@ const STORE = "requests";
 export async function addRequest(one: CountedRequest): Promise<void> {
   const database = await open();
   try {
-    const transaction = database.transaction(STORE, "readwrite"), store = transaction.objectStore(STORE);
+    const transaction = database.transaction(STORE, "readwrite"),
+      store = transaction.objectStore(STORE);
     if (one.bytes) {
       store.put(one, `${one.time} ${crypto.randomUUID()}`);
     } else {
-      const name = `${one.method} ${one.url}`, known = (await done(store.get(name))) as CountedRequest | undefined;
+      const name = `${one.method} ${one.url}`,
+        known = (await done(store.get(name))) as CountedRequest | undefined;
       store.put({ ...one, times: (known?.times ?? 0) + 1 }, name);
     }
     await new Promise<void>((resolve, reject) => {

@@ -25,7 +25,8 @@ self.addEventListener("fetch", (event) => {
 });
 
 async function answer(request: Request): Promise<Response> {
-  const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
+  const url = new URL(request.url),
+    own = url.origin === self.location.origin && request.method === "GET";
   const path = url.pathname === "/index.html" ? "/" : url.pathname;
   if (own && !url.search && (path === "/" || path in KEPT)) {
     const kept = await (await caches.open(CACHE)).match(path);
@@ -46,20 +47,27 @@ async function count(request: Request): Promise<void> {
   const body = request.method === "GET" ? new ArrayBuffer(0) : await request.clone().arrayBuffer();
   const hash = body.byteLength ? hex(await crypto.subtle.digest("SHA-256", body)) : "";
   await addRequest({
-    time: new Date().toISOString(), method: request.method, url: request.url, bytes: body.byteLength,
-    address: new TextEncoder().encode(request.url).length, hash, times: 1,
+    time: new Date().toISOString(),
+    method: request.method,
+    url: request.url,
+    bytes: body.byteLength,
+    address: new TextEncoder().encode(request.url).length,
+    hash,
+    times: 1,
   });
 }
 
 /** Every file of this build, and no other: one that differs from what was built is not kept, and nothing changes. */
 async function keepAll(): Promise<void> {
   const cache = await caches.open(CACHE);
-  await Promise.all(Object.entries(KEPT).map(async ([path, hash]) => {
-    const reply = await fetch(path, { cache: "reload" });
-    const found = hex(await crypto.subtle.digest("SHA-256", await reply.clone().arrayBuffer()));
-    if (!reply.ok || found !== hash) throw new Error(`${path} must be the file that was built, but is another one`);
-    await cache.put(path === "/index.html" ? "/" : path, reply);
-  }));
+  await Promise.all(
+    Object.entries(KEPT).map(async ([path, hash]) => {
+      const reply = await fetch(path, { cache: "reload" });
+      const found = hex(await crypto.subtle.digest("SHA-256", await reply.clone().arrayBuffer()));
+      if (!reply.ok || found !== hash) throw new Error(`${path} must be the file that was built, but is another one`);
+      await cache.put(path === "/index.html" ? "/" : path, reply);
+    }),
+  );
 }
 
 async function forgetOthers(): Promise<void> {

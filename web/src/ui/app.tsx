@@ -1,6 +1,19 @@
 /** The frame: name, status pill, pause, navigation, and one screen. */
 
-import { gone, meter, online, pause, paused, SCREENS, type Screen, screen, sent, status, titles, trouble } from "./state.ts";
+import {
+  gone,
+  meter,
+  online,
+  pause,
+  paused,
+  SCREENS,
+  type Screen,
+  screen,
+  sent,
+  status,
+  titles,
+  trouble,
+} from "./state.ts";
 import { ForYou } from "./screens/for_you.tsx";
 import { How } from "./screens/how.tsx";
 import { Left } from "./screens/left.tsx";
@@ -23,22 +36,33 @@ export function App() {
   const Shown = shown[screen.value];
   return (
     <>
-      <a class="skip" href="#main">{texts.screens[screen.value]}</a>
+      <a class="skip" href="#main">
+        {texts.screens[screen.value]}
+      </a>
       <header>
-        <a class="name" href="#/how"><img src="/icon.svg" alt="" width="28" height="28" />{texts.name}</a>
+        <a class="name" href="#/how">
+          <img src="/icon.svg" alt="" width="28" height="28" />
+          {texts.name}
+        </a>
         <Pill />
         {status.value?.permission.train && (
           <button class="quiet" onClick={() => pause(!paused.value)} aria-pressed={paused.value}>
             {paused.value ? texts.resume : texts.pause}
           </button>
         )}
-        <span class={online.value ? "dot on" : "dot"} role="img" title={online.value ? texts.online : texts.offline}
-          aria-label={online.value ? texts.online : texts.offline} />
+        <span
+          class={online.value ? "dot on" : "dot"}
+          role="img"
+          title={online.value ? texts.online : texts.offline}
+          aria-label={online.value ? texts.online : texts.offline}
+        />
       </header>
       <nav aria-label={texts.name}>
         {SCREENS.map((one) => (
           <a key={one} href={`#/${one}`} aria-current={one === screen.value ? "page" : undefined}>
-            <svg viewBox="0 0 24 24" aria-hidden="true"><path d={icons[one]} /></svg>
+            <svg viewBox="0 0 24 24" aria-hidden="true">
+              <path d={icons[one]} />
+            </svg>
             <span>{texts.screens[one]}</span>
           </a>
         ))}
@@ -46,10 +70,21 @@ export function App() {
       <main id="main" tabIndex={-1}>
         <div role="alert">
           {trouble.value && (
-            <p class="trouble">{trouble.value}<button class="quiet" onClick={() => (trouble.value = "")}>{texts.close}</button></p>
+            <p class="trouble">
+              {trouble.value}
+              <button class="quiet" onClick={() => (trouble.value = "")}>
+                {texts.close}
+              </button>
+            </p>
           )}
         </div>
-        {gone.value !== null ? <Gone /> : titles.value ? <Shown /> : !trouble.value && <p class="loading">{texts.loading}</p>}
+        {gone.value !== null ? (
+          <Gone />
+        ) : titles.value ? (
+          <Shown />
+        ) : (
+          !trouble.value && <p class="loading">{texts.loading}</p>
+        )}
       </main>
     </>
   );
@@ -57,11 +92,23 @@ export function App() {
 
 /** What has left, always in sight. */
 function Pill() {
-  const uploads = status.value?.uploads ?? 0, bytes = sent.value.reduce((sum, one) => sum + one.bytes, 0);
+  const uploads = status.value?.uploads ?? 0,
+    bytes = sent.value.reduce((sum, one) => sum + one.bytes, 0);
   const alarm = (meter.value?.undeclared.length ?? 0) > 0;
-  const text = alarm ? texts.pill.undeclared : paused.value ? texts.paused
-    : uploads ? texts.pill.uploads(uploads, bytesText(bytes)) : bytes ? texts.pill.asked(bytesText(bytes)) : texts.pill.nothing;
-  return <a class={alarm ? "pill alarm" : uploads ? "pill some" : "pill"} href="#/left" data-pill>{text}</a>;
+  const text = alarm
+    ? texts.pill.undeclared
+    : paused.value
+      ? texts.paused
+      : uploads
+        ? texts.pill.uploads(uploads, bytesText(bytes))
+        : bytes
+          ? texts.pill.asked(bytesText(bytes))
+          : texts.pill.nothing;
+  return (
+    <a class={alarm ? "pill alarm" : uploads ? "pill some" : "pill"} href="#/left" data-pill>
+      {text}
+    </a>
+  );
 }
 
 function Gone() {
@@ -69,7 +116,9 @@ function Gone() {
     <section class="card centre">
       <p>{texts.data.deleted}</p>
       {gone.value && <p class="hint">{texts.data.left(gone.value)}</p>}
-      <a class="button" href="/">{texts.data.again}</a>
+      <a class="button" href="/">
+        {texts.data.again}
+      </a>
     </section>
   );
 }

@@ -15,13 +15,17 @@ export async function invitationHere(known: boolean): Promise<Link | null> {
   if (known) return null;
   const told = (await (await fetch("/federation")).json()) as { terms: string };
   const bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
-  const text = btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  const text = btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replace(/=+$/, "");
   return { text: linkOf(`2.${text}`), invited: false };
 }
 
 /** As `murmura invite create` prints it: HTTPS, or HTTP on this machine, and otherwise said. */
 function linkOf(fragment: string): string {
-  const scheme = location.protocol.slice(0, -1), name = location.hostname;
+  const scheme = location.protocol.slice(0, -1),
+    name = location.hostname;
   const near = name === "localhost" || name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name);
   const said = scheme === (near ? "http" : "https") ? "" : `+${scheme}`;
   return `murmura${said}://${location.host}#${fragment}`;

@@ -5,7 +5,8 @@ import { App } from "./app.tsx";
 import { begin, guarded, online, SCREENS, type Screen, screen } from "./state.ts";
 import { texts } from "./texts.ts";
 
-const WORKER = "/assets/training_worker.js", METER = "/sw.js";
+const WORKER = "/assets/training_worker.js",
+  METER = "/sw.js";
 const PATIENCE = 4000; // milliseconds for the meter to begin; without it the page says that nobody counts twice
 
 interface ScriptUrls {
@@ -51,7 +52,8 @@ function follow(): void {
 async function main(): Promise<void> {
   const root = document.getElementById("app")!;
   online.value = navigator.onLine;
-  for (const one of ["online", "offline"] as const) window.addEventListener(one, () => void (online.value = one === "online"));
+  for (const one of ["online", "offline"] as const)
+    window.addEventListener(one, () => void (online.value = one === "online"));
   window.addEventListener("hashchange", follow);
   render(<App />, root);
   await meterBegins();

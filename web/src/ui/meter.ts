@@ -16,12 +16,17 @@ export async function readMeter(traffic: readonly TrafficEntry[]): Promise<Meter
 }
 
 /** A counted request is declared if the page wrote down one of the same address and body. */
-export function compared(requests: readonly CountedRequest[], traffic: readonly TrafficEntry[], origin: string): Metered {
+export function compared(
+  requests: readonly CountedRequest[],
+  traffic: readonly TrafficEntry[],
+  origin: string,
+): Metered {
   const declared = new Map<string, number>();
   for (const { method, url, hash } of traffic) count(declared, `${method} ${url} ${hash}`, 1);
   const undeclared = requests.filter(({ method, url, hash }) => {
     if (!hash && method === "GET" && isPublic(url, origin)) return false;
-    const name = `${method} ${url} ${hash}`, left = declared.get(name) ?? 0;
+    const name = `${method} ${url} ${hash}`,
+      left = declared.get(name) ?? 0;
     if (left > 0 && hash) count(declared, name, -1);
     return left <= 0;
   });
@@ -31,8 +36,12 @@ export function compared(requests: readonly CountedRequest[], traffic: readonly 
 
 /** The files of the page itself, the same for everyone; an address that says more is none of them. */
 function isPublic(url: string, origin: string): boolean {
-  return url === `${origin}/` || url === `${origin}/titles.json` || url === `${origin}/federation`
-    || (url.startsWith(`${origin}/assets/`) && !url.includes("?"));
+  return (
+    url === `${origin}/` ||
+    url === `${origin}/titles.json` ||
+    url === `${origin}/federation` ||
+    (url.startsWith(`${origin}/assets/`) && !url.includes("?"))
+  );
 }
 
 export async function forgetMeter(): Promise<void> {

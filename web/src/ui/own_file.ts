@@ -25,13 +25,20 @@ export interface OwnRows {
   note: string;
 }
 
-export async function readOwnFile(file: File, titles: Titles, find: (labels: Label[]) => (number | null)[]): Promise<OwnRows> {
+export async function readOwnFile(
+  file: File,
+  titles: Titles,
+  find: (labels: Label[]) => (number | null)[],
+): Promise<OwnRows> {
   if (file.size > LARGEST * 1e6) throw new DeviceError(said.large(LARGEST));
   return ownRows(await file.text(), titles, find);
 }
 
 export function ownRows(text: string, titles: Titles, find: (labels: Label[]) => (number | null)[]): OwnRows {
-  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/).filter((line) => line.trim());
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .filter((line) => line.trim());
   if (!lines.length) throw new DeviceError(said.empty);
   const separator = ["::", "\t", ";", ","].find((one) => lines[0]!.includes(one)) ?? ""; // a list of titles has none
   const cells = lines.map((line) => split(line, separator));
@@ -42,8 +49,10 @@ export function ownRows(text: string, titles: Titles, find: (labels: Label[]) =>
   if (people > 1) throw new DeviceError(said.people(people));
   const rated = columns.value >= 0 && rows.some((row) => Number(row[columns.value]) > 1);
   const liked = rows.filter((row) => !rated || Number(row[columns.value]) >= LIKED);
-  const items = columns.name >= 0 ? liked.map((row) => titles.find(row[columns.name] ?? ""))
-    : find(liked.map((row) => row[columns.item] ?? ""));
+  const items =
+    columns.name >= 0
+      ? liked.map((row) => titles.find(row[columns.name] ?? ""))
+      : find(liked.map((row) => row[columns.item] ?? ""));
   const likes = new Map<number, Like>();
   items.forEach((item, place) => {
     if (item !== null) likes.set(item, { item, value: 1, time: moment(liked[place]![columns.time]) });
@@ -54,11 +63,19 @@ export function ownRows(text: string, titles: Titles, find: (labels: Label[]) =>
 
 /** Where things stand: by the header, or as MovieLens has them where there is none. */
 function layout(header: string[]): { columns: Columns; first: number } {
-  const names = header.map((one) => one.trim().toLowerCase()), at = (some: string[]) => names.findIndex((one) => some.includes(one));
-  const columns = { user: at(["user", "userid", "user_id"]), item: at(ITEM), name: at(NAME), value: at(["rating", "value", "stars"]), time: at(TIME) };
+  const names = header.map((one) => one.trim().toLowerCase()),
+    at = (some: string[]) => names.findIndex((one) => some.includes(one));
+  const columns = {
+    user: at(["user", "userid", "user_id"]),
+    item: at(ITEM),
+    name: at(NAME),
+    value: at(["rating", "value", "stars"]),
+    time: at(TIME),
+  };
   if (columns.item >= 0 || columns.name >= 0) return { columns, first: 1 };
   const numbers = header.every((one) => one.trim() !== "" && Number.isFinite(Number(one)));
-  if (numbers && header.length >= 3) return { columns: { user: 0, item: 1, name: -1, value: 2, time: header.length > 3 ? 3 : -1 }, first: 0 };
+  if (numbers && header.length >= 3)
+    return { columns: { user: 0, item: 1, name: -1, value: 2, time: header.length > 3 ? 3 : -1 }, first: 0 };
   if (header.length === 1) return { columns: { user: -1, item: -1, name: 0, value: -1, time: -1 }, first: 0 };
   throw new DeviceError(said.columns(header.join(", ").slice(0, 80)));
 }
@@ -67,12 +84,13 @@ function layout(header: string[]): { columns: Columns; first: number } {
 function split(line: string, separator: string): string[] {
   if (separator === "::" || separator === "\t") return line.split(separator);
   const cells: string[] = [];
-  let cell = "", quoted = false;
+  let cell = "",
+    quoted = false;
   for (let place = 0; place < line.length; place++) {
     const one = line[place]!;
     if (one === '"' && quoted && line[place + 1] === '"') cell += line[++place];
     else if (one === '"') quoted = !quoted;
-    else if (one === separator && !quoted) cells.push(cell), (cell = "");
+    else if (one === separator && !quoted) (cells.push(cell), (cell = ""));
     else cell += one;
   }
   return [...cells, cell];

@@ -2,7 +2,14 @@
 
 import { computed, signal } from "@preact/signals";
 import { openDevice } from "../device/open.ts";
-import { type BrowserDevice, DeviceError, type DeviceStatus, type Ledger, type Like, type Ranking } from "../device/types.ts";
+import {
+  type BrowserDevice,
+  DeviceError,
+  type DeviceStatus,
+  type Ledger,
+  type Like,
+  type Ranking,
+} from "../device/types.ts";
 import { invitationHere } from "./invitation.ts";
 import { forgetMeter, type Metered, readMeter } from "./meter.ts";
 import { isUpload } from "./uploads.ts";

@@ -11,7 +11,10 @@ export class Titles {
   private readonly plain: readonly string[];
 
   constructor(titles: readonly string[], kinds: readonly string[], of: readonly (readonly number[])[]) {
-    this.all = titles.map((text, item) => ({ ...readable(text), kinds: (of[item] ?? []).map((kind) => kinds[kind] ?? "") }));
+    this.all = titles.map((text, item) => ({
+      ...readable(text),
+      kinds: (of[item] ?? []).map((kind) => kinds[kind] ?? ""),
+    }));
     this.plain = this.all.map(({ name, year }) => simplified(`${name} ${year}`));
   }
 
@@ -32,7 +35,8 @@ export class Titles {
 
   /** Items whose title has all the words, those that begin with the text first; `rank` orders equals. */
   search(text: string, most: number, rank: (item: number) => number): number[] {
-    const words = simplified(text).split(" ").filter(Boolean), begin = simplified(text);
+    const words = simplified(text).split(" ").filter(Boolean),
+      begin = simplified(text);
     if (!words.length) return [];
     const found: number[] = [];
     this.plain.forEach((one, item) => {
@@ -64,11 +68,17 @@ export class Titles {
 
 /** "Matrix, The (1999)" as it is said: The Matrix, 1999. */
 export function readable(text: string): { name: string; year: string } {
-  const found = /^(.*?)\s*\((\d{4})\)\s*$/.exec(text), whole = found ? found[1]! : text.trim();
+  const found = /^(.*?)\s*\((\d{4})\)\s*$/.exec(text),
+    whole = found ? found[1]! : text.trim();
   const turned = /^(.*), (The|A|An|Le|La|Les|Il|El|Der|Die|Das)( \(.*\))?$/.exec(whole);
   return { name: turned ? `${turned[2]} ${turned[1]}${turned[3] ?? ""}` : whole, year: found?.[2] ?? "" };
 }
 
 function simplified(text: string): string {
-  return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
+  return text
+    .normalize("NFD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, " ")
+    .trim();
 }

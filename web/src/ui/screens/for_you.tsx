@@ -9,18 +9,35 @@ const personal = signal(true);
 const said = texts.forYou;
 
 export function ForYou() {
-  const found = personal.value ? ranking.value : popular.value, { model } = status.value!;
+  const found = personal.value ? ranking.value : popular.value,
+    { model } = status.value!;
   return (
     <>
       <h1>{said.title}</h1>
       <div class="tabs" role="tablist">
-        {([[true, said.tabs.personal], [false, said.tabs.popular]] as const).map(([own, text]) => (
-          <button key={text} role="tab" aria-selected={personal.value === own} onClick={() => (personal.value = own)}>{text}</button>
+        {(
+          [
+            [true, said.tabs.personal],
+            [false, said.tabs.popular],
+          ] as const
+        ).map(([own, text]) => (
+          <button key={text} role="tab" aria-selected={personal.value === own} onClick={() => (personal.value = own)}>
+            {text}
+          </button>
         ))}
       </div>
-      {!model ? <p class="card">{said.noModel}</p>
-        : found ? <List found={found} />
-        : <section class="card centre"><p>{said.empty}</p><a class="button" href="#/start">{said.pick}</a></section>}
+      {!model ? (
+        <p class="card">{said.noModel}</p>
+      ) : found ? (
+        <List found={found} />
+      ) : (
+        <section class="card centre">
+          <p>{said.empty}</p>
+          <a class="button" href="#/start">
+            {said.pick}
+          </a>
+        </section>
+      )}
       {found && model && (
         <p class="hint">{said.footer(found.milliseconds.toFixed(1), model.round, bytesText(model.bytes))}</p>
       )}
@@ -35,16 +52,30 @@ function List({ found }: { found: Ranking }) {
       {!found.personal && <p class="hint">{said.everybody}</p>}
       <ol class="list" data-list={found.personal ? "personal" : "popular"}>
         {found.list.slice(0, SHOWN).map(({ item, reasons }, place) => {
-          const { name, year, kinds } = known.of(item), on = likes.value.some((one) => one.item === item);
+          const { name, year, kinds } = known.of(item),
+            on = likes.value.some((one) => one.item === item);
           return (
             <li key={item} class="card">
-              <span class="place" aria-hidden="true">{place + 1}</span>
+              <span class="place" aria-hidden="true">
+                {place + 1}
+              </span>
               <div>
-                <h2>{name} <small>{year}</small></h2>
+                <h2>
+                  {name} <small>{year}</small>
+                </h2>
                 <p class="kinds">{kinds.slice(0, 4).join(" · ")}</p>
-                {reasons.length > 0 && <p class="why">{reasonText(reasons)} {!reasons.every(({ local }) => local) && <small>{said.shared}</small>}</p>}
+                {reasons.length > 0 && (
+                  <p class="why">
+                    {reasonText(reasons)} {!reasons.every(({ local }) => local) && <small>{said.shared}</small>}
+                  </p>
+                )}
               </div>
-              <button class="quiet" aria-pressed={on} onClick={() => void toggle(item)} aria-label={`${said.like}: ${known.text(item)}`}>
+              <button
+                class="quiet"
+                aria-pressed={on}
+                onClick={() => void toggle(item)}
+                aria-label={`${said.like}: ${known.text(item)}`}
+              >
                 {on ? said.liked : said.like}
               </button>
             </li>
@@ -57,7 +88,10 @@ function List({ found }: { found: Ranking }) {
 
 /** "Similar to" where only likeness is known; "because of" where the score is a sum of terms. */
 function reasonText(reasons: readonly Reason[]): string {
-  const terms = reasons.filter(({ kind, weight }) => kind === "term" && weight > 0).slice(0, 3).map(({ label }) => label);
+  const terms = reasons
+    .filter(({ kind, weight }) => kind === "term" && weight > 0)
+    .slice(0, 3)
+    .map(({ label }) => label);
   if (terms.length) return said.terms(terms.join(", "));
   const near = reasons.flatMap(({ item }) => (item === null ? [] : [titles.value!.of(item).name])).slice(0, 2);
   return said.similar(near.join(said.and));

@@ -12,13 +12,23 @@ export function How() {
   return (
     <>
       <h1>{said.title}</h1>
-      <ol class="steps">{said.steps.map(([name, text]) => <li key={name} class="card"><h2>{name}</h2><p>{text}</p></li>)}</ol>
+      <ol class="steps">
+        {said.steps.map(([name, text]) => (
+          <li key={name} class="card">
+            <h2>{name}</h2>
+            <p>{text}</p>
+          </li>
+        ))}
+      </ol>
       <SharesPicture />
       <section class="card label">
         <h2>{said.label}</h2>
         <dl class="facts">
           {Object.values(said.facts).map(([name, text]) => (
-            <Fragment key={name}><dt>{name}</dt><dd>{text!.replace("{n}", String(facts.minimum))}</dd></Fragment>
+            <Fragment key={name}>
+              <dt>{name}</dt>
+              <dd>{text!.replace("{n}", String(facts.minimum))}</dd>
+            </Fragment>
           ))}
         </dl>
       </section>
@@ -26,22 +36,47 @@ export function How() {
         <h2>{said.federation}</h2>
         {!invited.value && <p class="warn">{said.without}</p>}
         <dl class="facts">
-          <dt>{said.method}</dt><dd>{facts.method}</dd>
-          <dt>{said.minimum}</dt><dd>{facts.minimum} {said.people}</dd>
-          <dt>{said.noise}</dt><dd>{facts.epsilon === null ? said.noNoise : `epsilon ${facts.epsilon}, delta ${facts.delta}; ${facts.unit}, ${facts.against}`}</dd>
+          <dt>{said.method}</dt>
+          <dd>{facts.method}</dd>
+          <dt>{said.minimum}</dt>
+          <dd>
+            {facts.minimum} {said.people}
+          </dd>
+          <dt>{said.noise}</dt>
+          <dd>
+            {facts.epsilon === null
+              ? said.noNoise
+              : `epsilon ${facts.epsilon}, delta ${facts.delta}; ${facts.unit}, ${facts.against}`}
+          </dd>
           <dt>{said.machines}</dt>
-          <dd><ul class="plain">{facts.machines.map(({ role, url, key }) => <li key={role}>{role}: {url} <code>{key.slice(0, 16)}…</code></li>)}</ul></dd>
+          <dd>
+            <ul class="plain">
+              {facts.machines.map(({ role, url, key }) => (
+                <li key={role}>
+                  {role}: {url} <code>{key.slice(0, 16)}…</code>
+                </li>
+              ))}
+            </ul>
+          </dd>
         </dl>
-        <p><a href="/operator">{said.operator}</a></p>
+        <p>
+          <a href="/operator">{said.operator}</a>
+        </p>
       </section>
       <section class="card">
         <h2>{said.limits}</h2>
-        <ul>{said.limitsList.map((one) => <li key={one}>{one}</li>)}</ul>
+        <ul>
+          {said.limitsList.map((one) => (
+            <li key={one}>{one}</li>
+          ))}
+        </ul>
       </section>
       <section class="card">
         <h2>{said.verify}</h2>
         <p>{said.verifyHint}</p>
-        <pre><code>murmura verify {location.origin}</code></pre>
+        <pre>
+          <code>murmura verify {location.origin}</code>
+        </pre>
       </section>
     </>
   );

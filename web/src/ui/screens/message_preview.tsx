@@ -13,30 +13,56 @@ export function MessagePreview({ of }: { of: Preview }) {
     <section class="message" data-preview>
       <h2>{said.previewTitle}</h2>
       <ul>
-        {of.messages.map(({ to, purpose, bytes }) => <li key={to + purpose}>{said.previewWhere(bytesText(bytes), to)} <small>{texts.left.purposes[purpose] ?? purpose}</small></li>)}
+        {of.messages.map(({ to, purpose, bytes }) => (
+          <li key={to + purpose}>
+            {said.previewWhere(bytesText(bytes), to)} <small>{texts.left.purposes[purpose] ?? purpose}</small>
+          </li>
+        ))}
       </ul>
-      {of.update?.tables.map((table) => <Rows key={table.name} table={table} />)}
-      <button class="quiet" onClick={() => saveFile("murmura-message.json", text(of))}>{said.download}</button>
+      {of.update?.tables.map((table) => (
+        <Rows key={table.name} table={table} />
+      ))}
+      <button class="quiet" onClick={() => saveFile("murmura-message.json", text(of))}>
+        {said.download}
+      </button>
     </section>
   );
 }
 
 function Rows({ table: { name, width, index, values } }: { table: DecodedUpdate["tables"][number] }) {
-  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1, known = titles.value!;
-  const order = Array.from(index, (item, row) => ({ item, row })).sort((one, other) => Number(liked.value.has(other.item)) - Number(liked.value.has(one.item)));
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1,
+    known = titles.value!;
+  const order = Array.from(index, (item, row) => ({ item, row })).sort(
+    (one, other) => Number(liked.value.has(other.item)) - Number(liked.value.has(one.item)),
+  );
   return (
     <>
-      <p>{name}: {said.previewRows(index.length)}</p>
+      <p>
+        {name}: {said.previewRows(index.length)}
+      </p>
       <table class="strips">
         <tbody>
           {order.slice(0, ROWS).map(({ item, row }) => (
             <tr key={row}>
-              <th scope="row">{liked.value.has(item) ? "♥ " : ""}{known.text(item)}</th>
+              <th scope="row">
+                {liked.value.has(item) ? "♥ " : ""}
+                {known.text(item)}
+              </th>
               <td>
                 <svg viewBox={`0 0 ${width * 6} 12`} width={width * 6} height="12" role="img" aria-label={`${width}`}>
                   {Array.from({ length: width }, (_, place) => {
                     const value = values[row * width + place]! / largest;
-                    return <rect key={place} x={6 * place} y="0" width="5" height="12" class={value < 0 ? "down" : "up"} opacity={0.08 + 0.92 * Math.abs(value)} />;
+                    return (
+                      <rect
+                        key={place}
+                        x={6 * place}
+                        y="0"
+                        width="5"
+                        height="12"
+                        class={value < 0 ? "down" : "up"}
+                        opacity={0.08 + 0.92 * Math.abs(value)}
+                      />
+                    );
                   })}
                 </svg>
               </td>
@@ -50,6 +76,21 @@ function Rows({ table: { name, width, index, values } }: { table: DecodedUpdate[
 }
 
 function text({ phase, pi, messages, update, vector }: Preview): string {
-  const tables = update?.tables.map(({ name, width, index, values }) => ({ name, width, items: [...index], values: [...values] }));
-  return JSON.stringify({ phase, pi, messages: messages.map(({ to, purpose, bytes }) => ({ to, purpose, bytes })), tables, vector: [...vector] }, null, 1);
+  const tables = update?.tables.map(({ name, width, index, values }) => ({
+    name,
+    width,
+    items: [...index],
+    values: [...values],
+  }));
+  return JSON.stringify(
+    {
+      phase,
+      pi,
+      messages: messages.map(({ to, purpose, bytes }) => ({ to, purpose, bytes })),
+      tables,
+      vector: [...vector],
+    },
+    null,
+    1,
+  );
 }

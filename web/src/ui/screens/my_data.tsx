@@ -9,7 +9,8 @@ const asked = signal(false);
 const said = texts.data;
 
 export function MyData() {
-  const known = titles.value!, never = new Set(status.value!.permission.never);
+  const known = titles.value!,
+    never = new Set(status.value!.permission.never);
   return (
     <>
       <h1>{said.title}</h1>
@@ -22,7 +23,8 @@ export function MyData() {
             <li key={item} class="line">
               <span>{known.text(item)}</span>
               <button class="quiet" aria-pressed={never.has(item)} onClick={() => void hide(item, !never.has(item))}>
-                {said.never}<span class="hidden">: {known.text(item)}</span>
+                {said.never}
+                <span class="hidden">: {known.text(item)}</span>
               </button>
             </li>
           ))}
@@ -31,8 +33,18 @@ export function MyData() {
       <section class="card">
         <h2>{said.move}</h2>
         <p class="hint">{said.moveHint}</p>
-        <button class="button" onClick={() => void guarded(async () => saveFile("murmura-device.json", await theDevice().exportAll()))}>{said.download}</button>
-        <p><label>{said.restore} <input type="file" accept=".json" onChange={({ currentTarget }) => void restore(currentTarget)} /></label></p>
+        <button
+          class="button"
+          onClick={() => void guarded(async () => saveFile("murmura-device.json", await theDevice().exportAll()))}
+        >
+          {said.download}
+        </button>
+        <p>
+          <label>
+            {said.restore}{" "}
+            <input type="file" accept=".json" onChange={({ currentTarget }) => void restore(currentTarget)} />
+          </label>
+        </p>
       </section>
       <section class="card">
         <h2>{said.remove}</h2>
@@ -41,18 +53,28 @@ export function MyData() {
           <div role="alertdialog" aria-label={said.sure}>
             <p>{said.sure}</p>
             <div class="choice">
-              <button class="button danger" onClick={() => void erase()}>{said.yes}</button>
-              <button class="button" onClick={() => (asked.value = false)}>{said.no}</button>
+              <button class="button danger" onClick={() => void erase()}>
+                {said.yes}
+              </button>
+              <button class="button" onClick={() => (asked.value = false)}>
+                {said.no}
+              </button>
             </div>
           </div>
-        ) : <button class="button danger" onClick={() => (asked.value = true)}>{said.remove}</button>}
+        ) : (
+          <button class="button danger" onClick={() => (asked.value = true)}>
+            {said.remove}
+          </button>
+        )}
       </section>
     </>
   );
 }
 
 async function hide(item: number, on: boolean): Promise<void> {
-  const others = theDevice().permission().never.filter((one) => one !== item);
+  const others = theDevice()
+    .permission()
+    .never.filter((one) => one !== item);
   await guarded(() => theDevice().allow({ never: on ? [...others, item] : others }));
 }
 

@@ -11,17 +11,30 @@ import { TitleList } from "./title_list.tsx";
 
 const STOPS = [0, 0.1, 0.5, 1];
 const SMALL = 100; // people in a sum: fewer hide little
-const chosen = signal<number | null>(null), found = signal<Preview | null>(null), opened = signal(false), done = signal("");
+const chosen = signal<number | null>(null),
+  found = signal<Preview | null>(null),
+  opened = signal(false),
+  done = signal("");
 const said = texts.share;
 
 export function Share() {
-  const { permission, federation, stage } = status.value!, facts = federation!;
-  const now = permission.train ? permission.pi : 0, pi = chosen.value ?? now;
+  const { permission, federation, stage } = status.value!,
+    facts = federation!;
+  const now = permission.train ? permission.pi : 0,
+    pi = chosen.value ?? now;
   useEffect(() => {
     found.value = null;
     if (pi > 0) void guarded(() => theDevice().preview(pi)).then((made) => (found.value = made ?? null));
   }, [pi, likes.value]);
-  if (!likes.value.length) return <section class="card centre"><p>{said.need}</p><a class="button" href="#/start">{texts.forYou.pick}</a></section>;
+  if (!likes.value.length)
+    return (
+      <section class="card centre">
+        <p>{said.need}</p>
+        <a class="button" href="#/start">
+          {texts.forYou.pick}
+        </a>
+      </section>
+    );
   const closed = stage !== "member" && !facts.invited;
   return (
     <>
@@ -30,37 +43,74 @@ export function Share() {
       {closed && <p class="card">{said.invitation}</p>}
       {facts.minimum < SMALL && <p class="card warn">{said.small(facts.minimum)}</p>}
       <section class="card" aria-label={said.slider}>
-        <p class="stage"><output data-share>{percent(pi)}</output> <span class="hint">{said.now(percent(now))}</span></p>
-        <input type="range" min="0" max="100" step="1" value={Math.round(100 * pi)} aria-label={said.slider}
-          aria-valuetext={percent(pi)} onInput={({ currentTarget }) => (chosen.value = Number(currentTarget.value) / 100)} />
+        <p class="stage">
+          <output data-share>{percent(pi)}</output> <span class="hint">{said.now(percent(now))}</span>
+        </p>
+        <input
+          type="range"
+          min="0"
+          max="100"
+          step="1"
+          value={Math.round(100 * pi)}
+          aria-label={said.slider}
+          aria-valuetext={percent(pi)}
+          onInput={({ currentTarget }) => (chosen.value = Number(currentTarget.value) / 100)}
+        />
         <div class="stops">
           {STOPS.map((stop, place) => (
-            <button key={stop} class="quiet" aria-pressed={pi === stop} onClick={() => (chosen.value = stop)}>{said.stops[place]}</button>
+            <button key={stop} class="quiet" aria-pressed={pi === stop} onClick={() => (chosen.value = stop)}>
+              {said.stops[place]}
+            </button>
           ))}
         </div>
         <dl class="facts">
           <dt>{said.leaves}</dt>
-          <dd><Leaves pi={pi} /></dd>
+          <dd>
+            <Leaves pi={pi} />
+          </dd>
           <dt>{said.observer}</dt>
-          <dd>{pi === 0 ? said.observerNothing : (
-            <>
-              <p>{facts.epsilon === null ? said.noNoise.replace("{n}", String(facts.minimum)) : said.epsilon(String(facts.epsilon), facts.against)}</p>
-              <p>{observerText(facts, pi)}</p>
-            </>
-          )}</dd>
+          <dd>
+            {pi === 0 ? (
+              said.observerNothing
+            ) : (
+              <>
+                <p>
+                  {facts.epsilon === null
+                    ? said.noNoise.replace("{n}", String(facts.minimum))
+                    : said.epsilon(String(facts.epsilon), facts.against)}
+                </p>
+                <p>{observerText(facts, pi)}</p>
+              </>
+            )}
+          </dd>
           <dt>{said.lose}</dt>
-          <dd><p>{said.loseList}</p>{pi > 0 && <p>{said.loseAll}: {everyoneText(facts, pi)}</p>}</dd>
+          <dd>
+            <p>{said.loseList}</p>
+            {pi > 0 && (
+              <p>
+                {said.loseAll}: {everyoneText(facts, pi)}
+              </p>
+            )}
+          </dd>
         </dl>
         <p class="hint">{said.limit}</p>
         {pi > 0 && found.value && (
-          <button class="quiet" aria-expanded={opened.value} onClick={() => (opened.value = !opened.value)}>{said.preview}</button>
+          <button class="quiet" aria-expanded={opened.value} onClick={() => (opened.value = !opened.value)}>
+            {said.preview}
+          </button>
         )}
         {pi > 0 && opened.value && found.value && <MessagePreview of={found.value} />}
         <div class="choice">
-          <button class="button" onClick={() => void use(0)}>{said.keep}</button>
-          <button class="button" disabled={pi === 0 || closed} onClick={() => void use(pi)}>{said.use}: {percent(pi)}</button>
+          <button class="button" onClick={() => void use(0)}>
+            {said.keep}
+          </button>
+          <button class="button" disabled={pi === 0 || closed} onClick={() => void use(pi)}>
+            {said.use}: {percent(pi)}
+          </button>
         </div>
-        <p aria-live="polite" data-said>{done.value}</p>
+        <p aria-live="polite" data-said>
+          {done.value}
+        </p>
       </section>
     </>
   );
@@ -72,7 +122,9 @@ function Leaves({ pi }: { pi: number }) {
   if (pi === 0 || !made) return <p>{pi === 0 ? said.leavesNothing : texts.loading}</p>;
   return (
     <>
-      <p data-leaves>{said.leavesSome(made.shared.length, made.shared.length + made.kept.length, bytesText(made.bytes))}</p>
+      <p data-leaves>
+        {said.leavesSome(made.shared.length, made.shared.length + made.kept.length, bytesText(made.bytes))}
+      </p>
       <TitleList name={said.titles} items={made.shared} />
       <TitleList name={said.hidden} items={made.kept} />
     </>

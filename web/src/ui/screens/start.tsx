@@ -6,12 +6,15 @@ import { FIRST, guarded, liked, likes, popular, popularity, setLikes, theDevice,
 import { texts } from "../texts.ts";
 import { ItemRow } from "./item_row.tsx";
 
-const FOUND = 12, SAMPLES = 4;
-const wanted = signal(""), note = signal("");
+const FOUND = 12,
+  SAMPLES = 4;
+const wanted = signal(""),
+  note = signal("");
 const said = texts.start;
 
 export function Start() {
-  const known = titles.value!, mine = likes.value;
+  const known = titles.value!,
+    mine = likes.value;
   const rank = (item: number) => popularity.value.get(item) ?? 1e6;
   const found = known.search(wanted.value, FOUND, rank);
   const shown = wanted.value.trim() ? found : (popular.value?.list ?? []).slice(0, FOUND).map(({ item }) => item);
@@ -22,13 +25,24 @@ export function Start() {
         <p class="lead">{said.promise}</p>
         <label class="search">
           <span class="hidden">{said.search}</span>
-          <input type="search" placeholder={said.search} value={wanted.value} autocomplete="off"
-            onInput={({ currentTarget }) => (wanted.value = currentTarget.value)} />
+          <input
+            type="search"
+            placeholder={said.search}
+            value={wanted.value}
+            autocomplete="off"
+            onInput={({ currentTarget }) => (wanted.value = currentTarget.value)}
+          />
         </label>
         <h2>{wanted.value.trim() ? said.search : said.popular}</h2>
         {shown.length ? (
-          <ul class="items">{shown.map((item) => <ItemRow key={item} item={item} />)}</ul>
-        ) : <p class="hint">{said.none}</p>}
+          <ul class="items">
+            {shown.map((item) => (
+              <ItemRow key={item} item={item} />
+            ))}
+          </ul>
+        ) : (
+          <p class="hint">{said.none}</p>
+        )}
       </section>
       <aside>
         <section class="card">
@@ -37,20 +51,34 @@ export function Start() {
             <ul class="chips">
               {mine.map(({ item }) => (
                 <li key={item}>
-                  <button onClick={() => void toggle(item)} aria-label={said.remove(known.text(item))}>{known.text(item)} <b aria-hidden="true">×</b></button>
+                  <button onClick={() => void toggle(item)} aria-label={said.remove(known.text(item))}>
+                    {known.text(item)} <b aria-hidden="true">×</b>
+                  </button>
                 </li>
               ))}
             </ul>
-          ) : <p class="hint">{said.nothing}</p>}
-          <p aria-live="polite">{mine.length >= FIRST ? said.enough : mine.length > 0 && said.fewer(FIRST - mine.length)}</p>
-          {mine.length > 0 && <a class="button" href="#/for-you">{said.see}</a>}
+          ) : (
+            <p class="hint">{said.nothing}</p>
+          )}
+          <p aria-live="polite">
+            {mine.length >= FIRST ? said.enough : mine.length > 0 && said.fewer(FIRST - mine.length)}
+          </p>
+          {mine.length > 0 && (
+            <a class="button" href="#/for-you">
+              {said.see}
+            </a>
+          )}
         </section>
         <Samples />
         <section class="card">
           <h2>{said.open}</h2>
           <p class="hint">{said.openHint}</p>
-          <input type="file" aria-label={said.open} accept=".csv,.dat,.data,.tsv,.txt"
-            onChange={({ currentTarget }) => void open(currentTarget)} />
+          <input
+            type="file"
+            aria-label={said.open}
+            accept=".csv,.dat,.data,.tsv,.txt"
+            onChange={({ currentTarget }) => void open(currentTarget)}
+          />
           <p aria-live="polite">{note.value}</p>
         </section>
       </aside>
@@ -60,8 +88,12 @@ export function Start() {
 
 /** What somebody who likes one kind would pick: the best known of that kind. */
 function Samples() {
-  const known = titles.value!, best = (popular.value?.list ?? []).map(({ item }) => item);
-  const kinds = known.kinds().slice(1).filter((kind) => best.filter((item) => known.of(item).kinds.includes(kind)).length >= FIRST);
+  const known = titles.value!,
+    best = (popular.value?.list ?? []).map(({ item }) => item);
+  const kinds = known
+    .kinds()
+    .slice(1)
+    .filter((kind) => best.filter((item) => known.of(item).kinds.includes(kind)).length >= FIRST);
   if (!kinds.length) return null;
   return (
     <section class="card">
@@ -69,8 +101,18 @@ function Samples() {
       <ul class="chips">
         {kinds.slice(0, SAMPLES).map((kind) => (
           <li key={kind}>
-            <button onClick={() => void setLikes(best.filter((item) => known.of(item).kinds.includes(kind)).slice(0, FIRST)
-              .map((item) => ({ item, value: 1, time: null })))}>{said.sample(kind)}</button>
+            <button
+              onClick={() =>
+                void setLikes(
+                  best
+                    .filter((item) => known.of(item).kinds.includes(kind))
+                    .slice(0, FIRST)
+                    .map((item) => ({ item, value: 1, time: null })),
+                )
+              }
+            >
+              {said.sample(kind)}
+            </button>
           </li>
         ))}
       </ul>
