@@ -39,7 +39,7 @@ function done(request) {
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
 * must agree.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"1ba1efaed074a8900f884800c04ec7e1fff5e4ae1c336605128ee215df6c57ab","/assets/app.js":"378b944c37f24967c53e32d2fbc3e8b9bd7f155673949b97163f7adc97859efc","/assets/training.js":"6f0641d2962df41ce097650500f866345007e4a3dfa38d878c5329e525f85ec9","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"cd208a04ce3db9eeb0642fc02cbe5b1557be63c9fa29c016f8a611d83379d9a3","/manifest.webmanifest":"2330c85657ee519bc2690805e5ec188d344b3423f6d65cafb86cedb52406ab5b"};
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"36f113b06619506ca53b5cd7fdc349a4722f7ba41b148e3373d3688e85c742ce","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
 var TITLES = "/titles.json";
 var CACHE = `murmura-page-${digestOf(KEPT)}`;
 self.addEventListener("install", (event) => {

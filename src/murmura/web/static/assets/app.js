@@ -861,7 +861,7 @@ var fetchTransport = async (request) => {
 			credentials: "omit",
 			cache: "no-store",
 			referrerPolicy: "no-referrer",
-			signal: AbortSignal.timeout(Math.ceil(1e3 * limit))
+			signal: AbortSignal.any([AbortSignal.timeout(Math.ceil(1e3 * limit)), ...request.signal ? [request.signal] : []])
 		});
 		if ((reply.headers.get("content-encoding") ?? "identity") !== "identity") throw malformed(`the reply of ${url} must not be compressed, but is.`);
 		let body = await read(reply, url, largest);
@@ -1332,9 +1332,9 @@ async function includes(leaf, index, size, root, proof) {
 	let place = index, last = size - 1, found = leaf;
 	for (let step of proof) {
 		if (last === 0) return !1;
-		if (place % 2 || place === last) for (found = await nodeHash(step, found); place % 2 == 0 && place;) place = half$1(place), last = half$1(last);
+		if (place % 2 || place === last) for (found = await nodeHash(step, found); place % 2 == 0 && place;) [place, last] = [half$1(place), half$1(last)];
 		else found = await nodeHash(found, step);
-		place = half$1(place), last = half$1(last);
+		[place, last] = [half$1(place), half$1(last)];
 	}
 	return last === 0 && equal(found, root);
 }
@@ -1344,13 +1344,13 @@ async function extendsTree(first, before, size, root, proof) {
 	let steps = Number.isInteger(Math.log2(first)) ? [before, ...proof] : [...proof];
 	if (!steps.length) return !1;
 	let place = first - 1, last = size - 1;
-	for (; place % 2;) place = half$1(place), last = half$1(last);
+	for (; place % 2;) [place, last] = [half$1(place), half$1(last)];
 	let old = steps[0], now = steps[0];
 	for (let step of steps.slice(1)) {
 		if (last === 0) return !1;
-		if (place % 2 || place === last) for (old = await nodeHash(step, old), now = await nodeHash(step, now); place % 2 == 0 && place;) place = half$1(place), last = half$1(last);
+		if (place % 2 || place === last) for (old = await nodeHash(step, old), now = await nodeHash(step, now); place % 2 == 0 && place;) [place, last] = [half$1(place), half$1(last)];
 		else now = await nodeHash(now, step);
-		place = half$1(place), last = half$1(last);
+		[place, last] = [half$1(place), half$1(last)];
 	}
 	return last === 0 && equal(old, before) && equal(now, root);
 }
@@ -1555,316 +1555,8 @@ async function orUnknown(asked) {
 		throw error;
 	}
 }
-// src/message/float16.ts
-var table = null;
-function float16Table() {
-	return table ??= Float32Array.from({ length: 65536 }, (_, bits) => single(bits)), table;
-}
-function single(bits) {
-	let sign = bits & 32768 ? -1 : 1, exponent = bits >> 10 & 31, fraction = bits & 1023;
-	return exponent === 0 ? sign * fraction * 2 ** -24 : exponent === 31 ? fraction ? NaN : sign * Infinity : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-}
-// src/message/codec.ts
-var VERSION$2 = 2, HEADER = 8, HASH = 32, LARGEST_EXPONENT = 121;
-async function decodeModel(content, publishes, listed) {
-	let reader = await Reader.of(content, publishes, "mu"), model = {};
-	if (content.length !== modelBytes(publishes, listed.length)) throw malformed(`a model must have ${modelBytes(publishes, listed.length)} bytes, but has ${content.length}.`);
-	for (let one of publishes.tables) {
-		let here = one.space === "item" ? listed : null, rows = here?.length ?? one.rows;
-		if (reader.count(one, rows) !== rows) throw malformed(`the model's '${one.name}' must have ${rows} rows.`);
-		let values = reader.values(one, rows);
-		model[one.name] = here ? spread(one, values, here) : values;
-	}
-	return reader.finish(), model;
-}
-async function applyChanges(base, changes, publishes, listed) {
-	let reader = await Reader.of(changes, publishes, "mc"), named = await sha256(base), told = reader.take(HASH, "base");
-	if (toHex(named) !== toHex(told)) throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
-	let whole = concat$1(base), places = new Map(listed.map((item, place) => [item, place])), at = HEADER;
-	for (let one of publishes.tables) {
-		let rows = one.space === "item" ? listed.length : one.rows, index = reader.index(one, reader.count(one, rows));
-		if (!index.every((row, n) => n === 0 || row > index[n - 1]) || one.space === "item" && !index.every((row) => places.has(row))) throw malformed(`the changed rows of '${one.name}' must be on offer and ascend, but do not.`);
-		at += 4, one.dtype === "int8" && rescale(whole, at++, reader.exponent(one), rows * one.width);
-		for (let row of index) {
-			let place = one.space === "item" ? places.get(row) : row;
-			whole.set(reader.take(rowBytes(one), `values of '${one.name}'`), at + place * rowBytes(one));
-		}
-		at += rows * rowBytes(one);
-	}
-	return reader.finish(), whole;
-}
-function rescale(whole, at, exponent, length) {
-	let numbers = new Int8Array(whole.buffer, at, 1 + length), factor = 2 ** (numbers[0] - exponent);
-	numbers[0] = exponent;
-	for (let place = 1; place <= length && factor !== 1; place++) numbers[place] = numbers[place] * factor;
-}
-var Reader = class Reader {
-	content;
-	at = HEADER;
-	seen;
-	constructor(content) {
-		this.content = content, this.seen = view(content);
-	}
-	static async of(content, declared, magic) {
-		let expected = await header(declared, magic);
-		if (content.length < HEADER || toHex(content.subarray(0, HEADER)) !== toHex(expected)) throw malformed(`a message must begin with '${magic}', version ${VERSION$2} and the mark of its declaration, but does not; both sides need the same configuration.`);
-		return new Reader(content);
-	}
-	take(length, what) {
-		if (this.at + length > this.content.length) throw malformed(`a message must be at least ${this.at + length} bytes long to hold its ${what}, but is not.`);
-		return this.at += length, this.content.subarray(this.at - length, this.at);
-	}
-	count(one, most) {
-		this.take(4, `number of rows of '${one.name}'`);
-		let count = this.seen.getUint32(this.at - 4, !0);
-		if (count > most) throw malformed(`'${one.name}' must have at most ${most} rows, but the message claims ${count}.`);
-		return count;
-	}
-	index(one, count) {
-		let start = this.at;
-		this.take(4 * count, `row numbers of '${one.name}'`);
-		let rows = Array.from({ length: count }, (_, n) => this.seen.getUint32(start + 4 * n, !0));
-		if (rows.some((row) => row >= one.rows)) throw malformed(`the row numbers of '${one.name}' must stay below ${one.rows}, but one does not.`);
-		return Int32Array.from(rows);
-	}
-	double() {
-		return this.take(8, "scalars"), this.seen.getFloat64(this.at - 8, !0);
-	}
-	exponent(one) {
-		this.take(1, `exponent of '${one.name}'`);
-		let exponent = this.seen.getInt8(this.at - 1);
-		if (exponent > LARGEST_EXPONENT) throw malformed(`the exponent of '${one.name}' must be at most ${LARGEST_EXPONENT}, but is ${exponent}.`);
-		return exponent;
-	}
-	values(one, count) {
-		let scale = one.dtype === "int8" ? 2 ** this.exponent(one) : 1, start = this.at;
-		return this.take(count * rowBytes(one), `values of '${one.name}'`), readValues(one, this.seen, start, count * one.width, scale);
-	}
-	finish() {
-		if (this.at !== this.content.length) throw malformed(`a message must end after ${this.at} bytes, but has ${this.content.length}.`);
-	}
-};
-function readValues(one, seen, start, length, scale) {
-	let values = emptyValues(one.dtype, length);
-	switch (one.dtype) {
-		case "int8":
-			for (let n = 0; n < length; n++) values[n] = seen.getInt8(start + n) * scale;
-			return values;
-		case "float16": {
-			let single = float16Table();
-			for (let n = 0; n < length; n++) values[n] = single[seen.getUint16(start + 2 * n, !0)];
-			return values;
-		}
-		case "float32":
-			for (let n = 0; n < length; n++) values[n] = seen.getFloat32(start + 4 * n, !0);
-			return values;
-		case "float64":
-			for (let n = 0; n < length; n++) values[n] = seen.getFloat64(start + 8 * n, !0);
-			return values;
-		case "uint32":
-			for (let n = 0; n < length; n++) values[n] = seen.getUint32(start + 4 * n, !0);
-			return values;
-	}
-}
-function spread(one, values, listed) {
-	let whole = emptyValues(one.dtype, one.rows * one.width);
-	return listed.forEach((item, place) => {
-		whole.set(values.subarray(place * one.width, (place + 1) * one.width), item * one.width);
-	}), whole;
-}
-async function header(declared, magic) {
-	let start = Uint8Array.of(magic.charCodeAt(0), magic.charCodeAt(1), VERSION$2, declared.tables.length);
-	return concat$1(start, u32(await mark(declared)));
-}
-// src/protocol/description.ts
-var END = 2 ** 32;
-function readDescription(content) {
-	let read = object(content), { items, listed, clients, interactions, people, counts } = read;
-	if (read.task !== void 0) throw malformed("this page recommends items, but the federation classifies samples.");
-	let labels = ["string", "number"].some((kind) => Array.isArray(items) && items.every((one) => typeof one === kind)), whole = (n) => Number.isInteger(n) && n >= 0 && n < END;
-	if (!labels || !Array.isArray(listed) || ![
-		clients,
-		interactions,
-		people
-	].every(whole)) throw malformed("a description must have the fields of docs/wire.md, but has not.");
-	let n = items.length;
-	if (!listed.every((item, place) => whole(item) && item < n && (place === 0 || item > listed[place - 1]))) throw malformed("the listed items must be numbers of items, ascending, but are not.");
-	let info = {
-		items: n,
-		listed,
-		clients,
-		interactions,
-		people,
-		counts: counts === null ? null : checkedCounts(counts, n)
-	}, features = featuresNamed(read.features);
-	return {
-		labels: items,
-		info: features ? {
-			...info,
-			featureCount: features.count
-		} : info,
-		features
-	};
-}
-function readCounts(content, items) {
-	let read = unpackArrays(content).counts;
-	if (!read || read.type !== "<u4" || read.shape.length !== 1 || read.shape[0] !== items) throw malformed("the counts must be one uint32 for every item, but are something else.");
-	return Array.from(read.values);
-}
-function object(content) {
-	try {
-		let read = JSON.parse(text$1(content));
-		if (typeof read == "object" && read && !Array.isArray(read)) return read;
-	} catch {}
-	throw malformed("a description must be a JSON object, but is something else.");
-}
-function checkedCounts(counts, items) {
-	if (!(Array.isArray(counts) && counts.length === items && counts.every((n) => Number.isInteger(n) && n >= 0)) || counts.reduce((a, b) => a + b, 0) >= END) throw malformed("counts of items must be from 0 and add up to less than 2**32, but do not.");
-	return counts;
-}
-function featuresNamed(features) {
-	if (features === void 0) return null;
-	let [count, hash] = Array.isArray(features) ? features : [];
-	if (!Number.isInteger(count) || typeof hash != "string" || !/^[0-9a-f]{64}$/.test(hash)) throw malformed("a description must name its features by number and hash, but does not.");
-	return {
-		count,
-		hash
-	};
-}
-// src/device/downloads.ts
-var ARRAYS_BYTES = 1024, Downloads = class {
-	url;
-	send;
-	terms;
-	storage;
-	described = null;
-	counted = null;
-	held = null;
-	read = null;
-	constructor(url, send, terms, storage = null) {
-		this.url = url, this.send = send, this.terms = terms, this.storage = storage;
-	}
-	async description() {
-		if (!this.described) {
-			let { description, bytes } = this.terms.fields.catalogue, read = readDescription(await this.kept("description", description, Math.min(DOWNLOAD_BYTES, bytes), "items"));
-			if (methodOf(this.terms.fields).releasesCounts && read.info.counts) throw malformed("the description of a method that sums up the counts of items must have none, but has some.");
-			this.described = await this.withFeatures(read);
-		}
-		return this.described;
-	}
-	async withFeatures(read) {
-		if (!methodOf(this.terms.fields).usesFeatures) return read;
-		if (!read.features) throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
-		let most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes), { hash, count } = read.features, features = await readFeatures(await this.kept("features", hash, most, "item features"));
-		if (features.start.length !== read.info.items + 1 || features.labels.length !== count) throw malformed("the item features must be those of the items, but are others.");
-		return {
-			...read,
-			info: {
-				...read.info,
-				features
-			}
-		};
-	}
-	async info(wanted) {
-		let { info } = await this.description(), method = methodOf(this.terms.fields), phase = method.phases(info).find((one) => one.name === wanted.phase);
-		if (wanted.counts && !(method.releasesCounts && phase?.follows)) throw forged(`counts of items must come from a sum that the phase follows, but '${wanted.phase}' follows none.`);
-		return wanted.counts ? this.withCounts(wanted.counts.hash, wanted.counts.bytes) : info;
-	}
-	async model(wanted, info) {
-		let length = modelBytes(this.downloads(info), info.listed.length);
-		if (wanted.model.bytes !== length) throw malformed(`the model of a round must have ${length} bytes, but says others.`);
-		return checkShapes(methodOf(this.terms.fields).publishes(info), wanted), this.hold(wanted.model.hash, info, wanted.counts?.hash ?? "", wanted.round, wanted);
-	}
-	async newest(logged, round) {
-		let { info } = await this.description(), known = logged.counts ? await this.withCounts(logged.counts, DOWNLOAD_BYTES) : info;
-		await this.hold(logged.model, known, logged.counts, round, null);
-	}
-	async offline() {
-		let kept = await this.heldModel();
-		if (!kept) return null;
-		let { info } = await this.description(), known = kept.counts ? await this.withCounts(kept.counts, DOWNLOAD_BYTES) : info;
-		return {
-			kept,
-			info: known,
-			model: await this.decoded(kept, known)
-		};
-	}
-	async fetch(name, length, purpose) {
-		let content = await this.get(name, length, purpose);
-		if (await sha256Hex(content) !== name) throw forged("what is published under a hash must have it, but has another; take no part.");
-		return content;
-	}
-	async withCounts(name, length) {
-		if (this.counted?.hash !== name) {
-			let { info } = await this.description(), content = await this.kept("counts", name, Math.min(ARRAYS_BYTES + 4 * info.items, length), "counts");
-			this.counted = {
-				hash: name,
-				info: {
-					...info,
-					counts: readCounts(content, info.items)
-				}
-			};
-		}
-		return this.counted.info;
-	}
-	async hold(name, info, counts, round, wanted) {
-		let before = await this.heldModel(), same = before?.hash === name, kept = {
-			hash: name,
-			content: same ? before.content : await this.fetchModel(name, info, wanted, before),
-			counts,
-			round: same ? Math.max(before.round, round) : round
-		}, model = await this.decoded(kept, info);
-		return same || await this.storage?.write({ "public/model": kept }), this.held = kept, model;
-	}
-	async fetchModel(name, info, wanted, before) {
-		let spec = this.downloads(info), whole = modelBytes(spec, info.listed.length);
-		if (whole > 67108864) throw malformed(`a model must have at most ${DOWNLOAD_BYTES} bytes, but has ${whole}.`);
-		if (!before) return this.fetch(name, whole, "model");
-		let short = wanted?.changes.find((one) => one.base === before.hash && one.bytes < whole), content = short ? await this.fetch(short.hash, short.bytes, "model changes") : await this.get(`${name}/since/${before.hash}`, whole, "model changes");
-		if (await sha256Hex(content) === name) return content;
-		let led = await applyChanges(before.content, content, spec, info.listed);
-		if (await sha256Hex(led) !== name) throw malformed("what changed must lead to the model of the round, but leads elsewhere.");
-		return led;
-	}
-	async decoded(kept, info) {
-		if (this.read?.hash === kept.hash) return this.read.model;
-		let method = methodOf(this.terms.fields), model = await decodeModel(kept.content, this.downloads(info), info.listed), told = method.releasesCounts ? method.publicCounts(model) : null;
-		if (method.releasesCounts && JSON.stringify(told) !== JSON.stringify(info.counts)) throw forged("the counts of items must be those the model tells, but are not.");
-		return this.read = {
-			hash: kept.hash,
-			model
-		}, model;
-	}
-	downloads(info) {
-		return narrowed(methodOf(this.terms.fields).publishes(info), this.terms.channel.download);
-	}
-	async heldModel() {
-		return this.held ??= await this.storage?.read("public/model") ?? null, this.held;
-	}
-	async kept(kind, name, length, purpose) {
-		let known = await this.storage?.read(`public/${kind}`);
-		if (known?.hash === name) return known.content;
-		let content = await this.fetch(name, length, purpose);
-		return await this.storage?.write({ [`public/${kind}`]: {
-			hash: name,
-			content
-		} }), content;
-	}
-	async get(path, length, purpose) {
-		let url = `${this.url}/m/${path}`;
-		return (await ask(this.send, {
-			method: "GET",
-			url,
-			purpose,
-			largest: length
-		})).body;
-	}
-};
-function checkShapes(publishes, wanted) {
-	for (let { name, rows, width } of publishes.tables) if (wanted.shapes[name]?.reduce((all, n) => all * n, 1) !== rows * width) throw malformed(`'${name}' must have ${rows} rows of ${width}, but has others.`);
-}
 // src/device/export.ts
-var KIND = "murmura device", VERSION$1 = 1, NAMES = [
+var KIND = "murmura device", VERSION$2 = 1, NAMES = [
 	"identity",
 	"permission",
 	"likes",
@@ -1890,14 +1582,14 @@ async function exportedText(storage) {
 	for (let prefix of LISTS) values[prefix] = await storage.list(prefix);
 	return JSON.stringify({
 		kind: KIND,
-		version: VERSION$1,
+		version: VERSION$2,
 		values
 	}, plain, 1);
 }
 function readExport(text) {
 	try {
 		let read = JSON.parse(text, revived);
-		if (read.kind !== KIND || read.version !== VERSION$1) throw TypeError();
+		if (read.kind !== KIND || read.version !== VERSION$2) throw TypeError();
 		let changes = {};
 		for (let name of NAMES) name in read.values && (changes[name] = read.values[name]);
 		for (let prefix of LISTS) read.values[prefix].forEach((one, n) => {
@@ -1991,6 +1683,12 @@ async function verifyJournal(lines, count, head) {
 	}
 	if (lines.length !== count || heads.at(-1) !== head) throw new DeviceError(`the ledger must have ${count} lines, but has ${lines.length}, or others; nothing more leaves.`);
 	return heads;
+}
+function journalFiles(lines) {
+	return {
+		"journal.jsonl": lines.map(({ entry, hash }) => `{"entry": ${entryText(entry)}, "hash": "${hash}"}\n`).join(""),
+		"journal.head": `${lines.length} ${lines.at(-1)?.hash ?? START}\n`
+	};
 }
 function journalCsv(lines) {
 	let names = [
@@ -2238,7 +1936,7 @@ var NativeAlgorithm = class {
 	Aes256Gcm: 2,
 	Chacha20Poly1305: 3,
 	ExportOnly: 65535
-}, EMPTY = new Uint8Array(), SUITE_ID_HEADER_KEM = new Uint8Array([
+}, EMPTY$1 = new Uint8Array(), SUITE_ID_HEADER_KEM = new Uint8Array([
 	75,
 	69,
 	77,
@@ -2275,7 +1973,7 @@ var HkdfNative = class extends NativeAlgorithm {
 			enumerable: !0,
 			configurable: !0,
 			writable: !0,
-			value: EMPTY
+			value: EMPTY$1
 		}), Object.defineProperty(this, "algHash", {
 			enumerable: !0,
 			configurable: !0,
@@ -2309,7 +2007,7 @@ var HkdfNative = class extends NativeAlgorithm {
 	}
 	async expand(prk, info, len) {
 		await this._setup();
-		let prkBuf = toArrayBuffer(prk), key = await this._api.importKey("raw", prkBuf, this.algHash, !1, ["sign"]), okm = new ArrayBuffer(len), okmBytes = new Uint8Array(okm), prev = EMPTY, mid = toUint8Array(info), tail = new Uint8Array(1);
+		let prkBuf = toArrayBuffer(prk), key = await this._api.importKey("raw", prkBuf, this.algHash, !1, ["sign"]), okm = new ArrayBuffer(len), okmBytes = new Uint8Array(okm), prev = EMPTY$1, mid = toUint8Array(info), tail = new Uint8Array(1);
 		if (len > 255 * this.hashSize) throw Error("Entropy limit reached");
 		let tmp = new Uint8Array(this.hashSize + mid.length + 1);
 		for (let i = 1, cur = 0; cur < okmBytes.length; i++) tail[0] = i, tmp.set(prev, 0), tmp.set(mid, prev.length), tmp.set(tail, prev.length + mid.length), prev = new Uint8Array(await this._api.sign("HMAC", key, tmp.slice(0, prev.length + mid.length + 1))), okmBytes.length - cur >= prev.length ? (okmBytes.set(prev, cur), cur += prev.length) : (okmBytes.set(prev.slice(0, okmBytes.length - cur), cur), cur += okmBytes.length - cur);
@@ -2332,7 +2030,7 @@ var HkdfNative = class extends NativeAlgorithm {
 		return await this.expand(prk, this.buildLabeledInfo(label, info, len), len);
 	}
 	_checkInit() {
-		if (this._suiteId === EMPTY) throw Error("Not initialized. Call init()");
+		if (this._suiteId === EMPTY$1) throw Error("Not initialized. Call init()");
 	}
 }, HkdfSha256Native = class extends HkdfNative {
 	constructor() {
@@ -2515,7 +2213,7 @@ var Dhkem = class {
 	}
 	async _generateSharedSecret(dh, kemContext) {
 		let labeledIkm = this._kdf.buildLabeledIkm(LABEL_EAE_PRK, dh), labeledInfo = this._kdf.buildLabeledInfo(LABEL_SHARED_SECRET, kemContext, this.secretSize);
-		return await this._kdf.extractAndExpand(EMPTY, labeledIkm, labeledInfo, this.secretSize);
+		return await this._kdf.extractAndExpand(EMPTY$1, labeledIkm, labeledInfo, this.secretSize);
 	}
 }, KEM_USAGES = ["deriveBits"], LABEL_DKP_PRK = new Uint8Array([
 	100,
@@ -2727,7 +2425,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	constructor() {
 		super(...arguments), _RecipientContextImpl_mutex.set(this, void 0);
 	}
-	async open(data, aad = EMPTY.buffer) {
+	async open(data, aad = EMPTY$1.buffer) {
 		__classPrivateFieldSet$1(this, _RecipientContextImpl_mutex, __classPrivateFieldGet$1(this, _RecipientContextImpl_mutex, "f") ?? new Mutex(), "f");
 		let release = await __classPrivateFieldGet$1(this, _RecipientContextImpl_mutex, "f").lock(), pt;
 		try {
@@ -2760,7 +2458,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 			value: void 0
 		}), _SenderContextImpl_mutex.set(this, void 0), this.enc = enc;
 	}
-	async seal(data, aad = EMPTY.buffer) {
+	async seal(data, aad = EMPTY$1.buffer) {
 		__classPrivateFieldSet(this, _SenderContextImpl_mutex, __classPrivateFieldGet(this, _SenderContextImpl_mutex, "f") ?? new Mutex(), "f");
 		let release = await __classPrivateFieldGet(this, _SenderContextImpl_mutex, "f").lock(), ct;
 		try {
@@ -2880,20 +2578,20 @@ var LABEL_BASE_NONCE = new Uint8Array([
 		let sharedSecret = await this._kem.decap(params), mode;
 		return mode = params.psk === void 0 ? params.senderPublicKey === void 0 ? Mode.Base : Mode.Auth : params.senderPublicKey === void 0 ? Mode.Psk : Mode.AuthPsk, await this._keyScheduleR(mode, sharedSecret, params);
 	}
-	async seal(params, pt, aad = EMPTY.buffer) {
+	async seal(params, pt, aad = EMPTY$1.buffer) {
 		let ctx = await this.createSenderContext(params);
 		return {
 			ct: await ctx.seal(pt, aad),
 			enc: ctx.enc
 		};
 	}
-	async open(params, ct, aad = EMPTY.buffer) {
+	async open(params, ct, aad = EMPTY$1.buffer) {
 		return await (await this.createRecipientContext(params)).open(ct, aad);
 	}
 	async _keySchedule(mode, sharedSecret, params) {
-		let pskId = params.psk === void 0 ? EMPTY : toUint8Array(params.psk.id), pskIdHash = await this._kdf.labeledExtract(EMPTY, LABEL_PSK_ID_HASH, pskId), info = params.info === void 0 ? EMPTY : toUint8Array(params.info), infoHash = await this._kdf.labeledExtract(EMPTY, LABEL_INFO_HASH, info), keyScheduleContext = new Uint8Array(1 + pskIdHash.byteLength + infoHash.byteLength);
+		let pskId = params.psk === void 0 ? EMPTY$1 : toUint8Array(params.psk.id), pskIdHash = await this._kdf.labeledExtract(EMPTY$1, LABEL_PSK_ID_HASH, pskId), info = params.info === void 0 ? EMPTY$1 : toUint8Array(params.info), infoHash = await this._kdf.labeledExtract(EMPTY$1, LABEL_INFO_HASH, info), keyScheduleContext = new Uint8Array(1 + pskIdHash.byteLength + infoHash.byteLength);
 		keyScheduleContext.set(new Uint8Array([mode]), 0), keyScheduleContext.set(new Uint8Array(pskIdHash), 1), keyScheduleContext.set(new Uint8Array(infoHash), 1 + pskIdHash.byteLength);
-		let psk = params.psk === void 0 ? EMPTY : toUint8Array(params.psk.key), ikm = this._kdf.buildLabeledIkm(LABEL_SECRET, psk), exporterSecretInfo = this._kdf.buildLabeledInfo(LABEL_EXP, keyScheduleContext, this._kdf.hashSize), exporterSecret = await this._kdf.extractAndExpand(sharedSecret, ikm, exporterSecretInfo, this._kdf.hashSize);
+		let psk = params.psk === void 0 ? EMPTY$1 : toUint8Array(params.psk.key), ikm = this._kdf.buildLabeledIkm(LABEL_SECRET, psk), exporterSecretInfo = this._kdf.buildLabeledInfo(LABEL_EXP, keyScheduleContext, this._kdf.hashSize), exporterSecret = await this._kdf.extractAndExpand(sharedSecret, ikm, exporterSecretInfo, this._kdf.hashSize);
 		if (this._aead.id === AeadId.ExportOnly) return {
 			aead: this._aead,
 			exporterSecret
@@ -3032,7 +2730,7 @@ var LABEL_BASE_NONCE = new Uint8Array([
 	async deriveKeyPair(ikm) {
 		await this._setup();
 		try {
-			let rawIkm = toArrayBuffer(ikm), dkpPrk = await this._hkdf.labeledExtract(EMPTY, LABEL_DKP_PRK, new Uint8Array(rawIkm)), rawSk = await this._hkdf.labeledExpand(dkpPrk, LABEL_SK, EMPTY, this._nSk), rawSkBytes = new Uint8Array(rawSk), sk = await this._deserializePkcs8Key(rawSkBytes);
+			let rawIkm = toArrayBuffer(ikm), dkpPrk = await this._hkdf.labeledExtract(EMPTY$1, LABEL_DKP_PRK, new Uint8Array(rawIkm)), rawSk = await this._hkdf.labeledExpand(dkpPrk, LABEL_SK, EMPTY$1, this._nSk), rawSkBytes = new Uint8Array(rawSk), sk = await this._deserializePkcs8Key(rawSkBytes);
 			return rawSkBytes.fill(0), {
 				privateKey: sk,
 				publicKey: await this.derivePublicKey(sk)
@@ -3149,7 +2847,7 @@ async function pair(privateBytes) {
 	};
 }
 // src/protocol/report.ts
-var VERSION = 2, ID_BYTES = 16, SHARE_HEADER = 508, NO_RECEIPT = new Uint8Array(64);
+var VERSION$1 = 2, ID_BYTES = 16, SHARE_HEADER = 508, NO_RECEIPT = new Uint8Array(64);
 async function reportId(token, manifest) {
 	return (await sha256(utf8(`murmura report\0${token}`), manifest)).slice(0, ID_BYTES);
 }
@@ -3158,7 +2856,7 @@ function journalMark(salt, head) {
 }
 async function sealedShare(share, given) {
 	let { kind, manifest, report, admission } = share, key = fromHex(share.to), tail = Uint8Array.of(kind), info = (part) => concat$1(utf8(`murmura ${part}\0`), manifest, tail, report), payload = await seal(share.payload, key, info("payload"), given?.payload), pass = await seal(await passOf(share, await sha256(payload), admission), key, info("pass"), given?.pass);
-	return concat$1(utf8("ms"), Uint8Array.of(VERSION, kind), manifest, report, pass, payload);
+	return concat$1(utf8("ms"), Uint8Array.of(VERSION$1, kind), manifest, report, pass, payload);
 }
 async function passOf(share, named, admission) {
 	let shown = admission?.shown ?? new Uint8Array(104), signature = admission ? await admission.key.sign("report", share.manifest, share.report, Uint8Array.of(share.kind), named) : new Uint8Array(64);
@@ -3166,7 +2864,7 @@ async function passOf(share, named, admission) {
 }
 function letter(parts) {
 	let { manifest, report, ticket, mark, payload } = parts;
-	return concat$1(utf8("ml"), Uint8Array.of(VERSION, 0), manifest, report, ticket, mark, payload);
+	return concat$1(utf8("ml"), Uint8Array.of(VERSION$1, 0), manifest, report, ticket, mark, payload);
 }
 // src/device/records.ts
 var Records = class {
@@ -3256,27 +2954,318 @@ async function countersigned(receipt, terms) {
 		return [];
 	}
 }
-// src/device/places.ts
-var MOST_PLACES = 1 << 24;
-async function register(send, url, terms, admission, token) {
-	let body = await wanted$1(terms, admission, token), reply = jsonObject(await ask(send, {
-		method: "POST",
-		url: `${url}/devices`,
-		body,
-		purpose: "join"
-	})), { slot } = reply;
-	if (reply.token !== token || !Number.isInteger(slot) || slot < 0 || slot >= MOST_PLACES) throw malformed("a place must have this device's token and a number, but has not.");
-	return slot;
+// src/message/float16.ts
+var table = null;
+function float16Table() {
+	return table ??= Float32Array.from({ length: 65536 }, (_, bits) => single(bits)), table;
 }
-async function wanted$1(terms, admission, token) {
-	if (terms.fields.admission === "open") return utf8(JSON.stringify({ token }));
-	if (!admission) throw new RefusedError("unauthorised", "this federation is for invited devices; open the page by an invitation.");
-	let proof = toHex(await joinProof(admission, terms.fields.federation, token));
-	return utf8(JSON.stringify({
-		token,
-		admission: toHex(admission.shown),
-		proof
-	}));
+function single(bits) {
+	let sign = bits & 32768 ? -1 : 1, exponent = bits >> 10 & 31, fraction = bits & 1023;
+	return exponent === 0 ? sign * fraction * 2 ** -24 : exponent === 31 ? fraction ? NaN : sign * Infinity : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+// src/message/codec.ts
+var VERSION = 2, HEADER = 8, HASH = 32, LARGEST_EXPONENT = 121;
+async function decodeModel(content, publishes, listed) {
+	let reader = await Reader.of(content, publishes, "mu"), model = {};
+	if (content.length !== modelBytes(publishes, listed.length)) throw malformed(`a model must have ${modelBytes(publishes, listed.length)} bytes, but has ${content.length}.`);
+	for (let one of publishes.tables) {
+		let here = one.space === "item" ? listed : null, rows = here?.length ?? one.rows;
+		if (reader.count(one, rows) !== rows) throw malformed(`the model's '${one.name}' must have ${rows} rows.`);
+		let values = reader.values(one, rows);
+		model[one.name] = here ? spread(one, values, here) : values;
+	}
+	return reader.finish(), model;
+}
+async function applyChanges(base, changes, publishes, listed) {
+	let reader = await Reader.of(changes, publishes, "mc"), named = await sha256(base), told = reader.take(HASH, "base");
+	if (toHex(named) !== toHex(told)) throw malformed(`changes must be of the model ${toHex(named).slice(0, 16)} that is here, but are of another.`);
+	let whole = concat$1(base), places = new Map(listed.map((item, place) => [item, place])), at = HEADER;
+	for (let one of publishes.tables) {
+		let rows = one.space === "item" ? listed.length : one.rows, index = reader.index(one, reader.count(one, rows));
+		if (!index.every((row, n) => n === 0 || row > index[n - 1]) || one.space === "item" && !index.every((row) => places.has(row))) throw malformed(`the changed rows of '${one.name}' must be on offer and ascend, but do not.`);
+		at += 4, one.dtype === "int8" && rescale(whole, at++, reader.exponent(one), rows * one.width);
+		for (let row of index) {
+			let place = one.space === "item" ? places.get(row) : row;
+			whole.set(reader.take(rowBytes(one), `values of '${one.name}'`), at + place * rowBytes(one));
+		}
+		at += rows * rowBytes(one);
+	}
+	return reader.finish(), whole;
+}
+function rescale(whole, at, exponent, length) {
+	let numbers = new Int8Array(whole.buffer, at, 1 + length), factor = 2 ** (numbers[0] - exponent);
+	numbers[0] = exponent;
+	for (let place = 1; place <= length && factor !== 1; place++) numbers[place] = numbers[place] * factor;
+}
+var Reader = class Reader {
+	content;
+	at = HEADER;
+	seen;
+	constructor(content) {
+		this.content = content, this.seen = view(content);
+	}
+	static async of(content, declared, magic) {
+		let expected = await header(declared, magic);
+		if (content.length < HEADER || toHex(content.subarray(0, HEADER)) !== toHex(expected)) throw malformed(`a message must begin with '${magic}', version ${VERSION} and the mark of its declaration, but does not; both sides need the same configuration.`);
+		return new Reader(content);
+	}
+	take(length, what) {
+		if (this.at + length > this.content.length) throw malformed(`a message must be at least ${this.at + length} bytes long to hold its ${what}, but is not.`);
+		return this.at += length, this.content.subarray(this.at - length, this.at);
+	}
+	count(one, most) {
+		this.take(4, `number of rows of '${one.name}'`);
+		let count = this.seen.getUint32(this.at - 4, !0);
+		if (count > most) throw malformed(`'${one.name}' must have at most ${most} rows, but the message claims ${count}.`);
+		return count;
+	}
+	index(one, count) {
+		let start = this.at;
+		this.take(4 * count, `row numbers of '${one.name}'`);
+		let rows = Array.from({ length: count }, (_, n) => this.seen.getUint32(start + 4 * n, !0));
+		if (rows.some((row) => row >= one.rows)) throw malformed(`the row numbers of '${one.name}' must stay below ${one.rows}, but one does not.`);
+		return Int32Array.from(rows);
+	}
+	double() {
+		return this.take(8, "scalars"), this.seen.getFloat64(this.at - 8, !0);
+	}
+	exponent(one) {
+		this.take(1, `exponent of '${one.name}'`);
+		let exponent = this.seen.getInt8(this.at - 1);
+		if (exponent > LARGEST_EXPONENT) throw malformed(`the exponent of '${one.name}' must be at most ${LARGEST_EXPONENT}, but is ${exponent}.`);
+		return exponent;
+	}
+	values(one, count) {
+		let scale = one.dtype === "int8" ? 2 ** this.exponent(one) : 1, start = this.at;
+		return this.take(count * rowBytes(one), `values of '${one.name}'`), readValues(one, this.seen, start, count * one.width, scale);
+	}
+	finish() {
+		if (this.at !== this.content.length) throw malformed(`a message must end after ${this.at} bytes, but has ${this.content.length}.`);
+	}
+};
+function readValues(one, seen, start, length, scale) {
+	let values = emptyValues(one.dtype, length);
+	switch (one.dtype) {
+		case "int8":
+			for (let n = 0; n < length; n++) values[n] = seen.getInt8(start + n) * scale;
+			return values;
+		case "float16": {
+			let single = float16Table();
+			for (let n = 0; n < length; n++) values[n] = single[seen.getUint16(start + 2 * n, !0)];
+			return values;
+		}
+		case "float32":
+			for (let n = 0; n < length; n++) values[n] = seen.getFloat32(start + 4 * n, !0);
+			return values;
+		case "float64":
+			for (let n = 0; n < length; n++) values[n] = seen.getFloat64(start + 8 * n, !0);
+			return values;
+		case "uint32":
+			for (let n = 0; n < length; n++) values[n] = seen.getUint32(start + 4 * n, !0);
+			return values;
+	}
+}
+function spread(one, values, listed) {
+	let whole = emptyValues(one.dtype, one.rows * one.width);
+	return listed.forEach((item, place) => {
+		whole.set(values.subarray(place * one.width, (place + 1) * one.width), item * one.width);
+	}), whole;
+}
+async function header(declared, magic) {
+	let start = Uint8Array.of(magic.charCodeAt(0), magic.charCodeAt(1), VERSION, declared.tables.length);
+	return concat$1(start, u32(await mark(declared)));
+}
+// src/protocol/description.ts
+var END = 2 ** 32;
+function readDescription(content) {
+	let read = object(content), { items, listed, clients, interactions, people, counts } = read;
+	if (read.task !== void 0) throw malformed("this page recommends items, but the federation classifies samples.");
+	let labels = ["string", "number"].some((kind) => Array.isArray(items) && items.every((one) => typeof one === kind)), whole = (n) => Number.isInteger(n) && n >= 0 && n < END;
+	if (!labels || !Array.isArray(listed) || ![
+		clients,
+		interactions,
+		people
+	].every(whole)) throw malformed("a description must have the fields of docs/wire.md, but has not.");
+	let n = items.length;
+	if (!listed.every((item, place) => whole(item) && item < n && (place === 0 || item > listed[place - 1]))) throw malformed("the listed items must be numbers of items, ascending, but are not.");
+	let info = {
+		items: n,
+		listed,
+		clients,
+		interactions,
+		people,
+		counts: counts === null ? null : checkedCounts(counts, n)
+	}, features = featuresNamed(read.features);
+	return {
+		labels: items,
+		info: features ? {
+			...info,
+			featureCount: features.count
+		} : info,
+		features
+	};
+}
+function readCounts(content, items) {
+	let read = unpackArrays(content).counts;
+	if (!read || read.type !== "<u4" || read.shape.length !== 1 || read.shape[0] !== items) throw malformed("the counts must be one uint32 for every item, but are something else.");
+	return Array.from(read.values);
+}
+function object(content) {
+	try {
+		let read = JSON.parse(text$1(content));
+		if (typeof read == "object" && read && !Array.isArray(read)) return read;
+	} catch {}
+	throw malformed("a description must be a JSON object, but is something else.");
+}
+function checkedCounts(counts, items) {
+	if (!(Array.isArray(counts) && counts.length === items && counts.every((n) => Number.isInteger(n) && n >= 0)) || counts.reduce((a, b) => a + b, 0) >= END) throw malformed("counts of items must be from 0 and add up to less than 2**32, but do not.");
+	return counts;
+}
+function featuresNamed(features) {
+	if (features === void 0) return null;
+	let [count, hash] = Array.isArray(features) ? features : [];
+	if (!Number.isInteger(count) || typeof hash != "string" || !/^[0-9a-f]{64}$/.test(hash)) throw malformed("a description must name its features by number and hash, but does not.");
+	return {
+		count,
+		hash
+	};
+}
+// src/device/downloads.ts
+var ARRAYS_BYTES = 1024, Downloads = class {
+	url;
+	send;
+	terms;
+	storage;
+	described = null;
+	counted = null;
+	held = null;
+	read = null;
+	constructor(url, send, terms, storage = null) {
+		this.url = url, this.send = send, this.terms = terms, this.storage = storage;
+	}
+	async description() {
+		if (!this.described) {
+			let { description, bytes } = this.terms.fields.catalogue, read = readDescription(await this.kept("description", description, Math.min(DOWNLOAD_BYTES, bytes), "items"));
+			if (methodOf(this.terms.fields).releasesCounts && read.info.counts) throw malformed("the description of a method that sums up the counts of items must have none, but has some.");
+			this.described = await this.withFeatures(read);
+		}
+		return this.described;
+	}
+	async withFeatures(read) {
+		if (!methodOf(this.terms.fields).usesFeatures) return read;
+		if (!read.features) throw malformed(`${this.terms.fields.method} needs item features, but the description names none.`);
+		let most = Math.min(DOWNLOAD_BYTES, this.terms.fields.catalogue.features_bytes), { hash, count } = read.features, features = await readFeatures(await this.kept("features", hash, most, "item features"));
+		if (features.start.length !== read.info.items + 1 || features.labels.length !== count) throw malformed("the item features must be those of the items, but are others.");
+		return {
+			...read,
+			info: {
+				...read.info,
+				features
+			}
+		};
+	}
+	async info(wanted) {
+		let { info } = await this.description(), method = methodOf(this.terms.fields), phase = method.phases(info).find((one) => one.name === wanted.phase);
+		if (wanted.counts && !(method.releasesCounts && phase?.follows)) throw forged(`counts of items must come from a sum that the phase follows, but '${wanted.phase}' follows none.`);
+		return wanted.counts ? this.withCounts(wanted.counts.hash, wanted.counts.bytes) : info;
+	}
+	async model(wanted, info) {
+		let length = modelBytes(this.downloads(info), info.listed.length);
+		if (wanted.model.bytes !== length) throw malformed(`the model of a round must have ${length} bytes, but says others.`);
+		return checkShapes(methodOf(this.terms.fields).publishes(info), wanted), this.hold(wanted.model.hash, info, wanted.counts?.hash ?? "", wanted.round, wanted);
+	}
+	async newest(logged, round) {
+		let { info } = await this.description(), known = logged.counts ? await this.withCounts(logged.counts, DOWNLOAD_BYTES) : info;
+		await this.hold(logged.model, known, logged.counts, round, null);
+	}
+	async offline() {
+		let kept = await this.heldModel();
+		if (!kept) return null;
+		let { info } = await this.description(), known = kept.counts ? await this.withCounts(kept.counts, DOWNLOAD_BYTES) : info;
+		return {
+			kept,
+			info: known,
+			model: await this.decoded(kept, known)
+		};
+	}
+	async fetch(name, length, purpose) {
+		let content = await this.get(name, length, purpose);
+		if (await sha256Hex(content) !== name) throw forged("what is published under a hash must have it, but has another; take no part.");
+		return content;
+	}
+	async withCounts(name, length) {
+		if (this.counted?.hash !== name) {
+			let { info } = await this.description(), content = await this.kept("counts", name, Math.min(ARRAYS_BYTES + 4 * info.items, length), "counts");
+			this.counted = {
+				hash: name,
+				info: {
+					...info,
+					counts: readCounts(content, info.items)
+				}
+			};
+		}
+		return this.counted.info;
+	}
+	async hold(name, info, counts, round, wanted) {
+		let before = await this.heldModel(), same = before?.hash === name, kept = {
+			hash: name,
+			content: same ? before.content : await this.fetchModel(name, info, wanted, before),
+			counts,
+			round: same ? Math.max(before.round, round) : round
+		}, model = await this.decoded(kept, info), read = await this.storage?.read("public/counts");
+		return same || await this.storage?.write({
+			"public/model": kept,
+			"public/counts of the model": read
+		}), this.held = kept, model;
+	}
+	async fetchModel(name, info, wanted, before) {
+		let spec = this.downloads(info), whole = modelBytes(spec, info.listed.length);
+		if (whole > 67108864) throw malformed(`a model must have at most ${DOWNLOAD_BYTES} bytes, but has ${whole}.`);
+		if (!before) return this.fetch(name, whole, "model");
+		let short = wanted?.changes.find((one) => one.base === before.hash && one.bytes < whole), content = short ? await this.fetch(short.hash, short.bytes, "model changes") : await this.get(`${name}/since/${before.hash}`, whole, "model changes");
+		if (await sha256Hex(content) === name) return content;
+		let led = await applyChanges(before.content, content, spec, info.listed);
+		if (await sha256Hex(led) !== name) throw malformed("what changed must lead to the model of the round, but leads elsewhere.");
+		return led;
+	}
+	async decoded(kept, info) {
+		if (this.read?.hash === kept.hash) return this.read.model;
+		let method = methodOf(this.terms.fields), model = await decodeModel(kept.content, this.downloads(info), info.listed), told = method.releasesCounts ? method.publicCounts(model) : null;
+		if (method.releasesCounts && JSON.stringify(told) !== JSON.stringify(info.counts)) throw forged("the counts of items must be those the model tells, but are not.");
+		return this.read = {
+			hash: kept.hash,
+			model
+		}, model;
+	}
+	downloads(info) {
+		return narrowed(methodOf(this.terms.fields).publishes(info), this.terms.channel.download);
+	}
+	async heldModel() {
+		return this.held ??= await this.storage?.read("public/model") ?? null, this.held;
+	}
+	async kept(kind, name, length, purpose) {
+		for (let slot of [kind, `${kind} of the model`]) {
+			let known = await this.storage?.read(`public/${slot}`);
+			if (known?.hash === name) return known.content;
+		}
+		let content = await this.fetch(name, length, purpose);
+		return await this.storage?.write({ [`public/${kind}`]: {
+			hash: name,
+			content
+		} }), content;
+	}
+	async get(path, length, purpose) {
+		let url = `${this.url}/m/${path}`;
+		return (await ask(this.send, {
+			method: "GET",
+			url,
+			purpose,
+			largest: length
+		})).body;
+	}
+};
+function checkShapes(publishes, wanted) {
+	for (let { name, rows, width } of publishes.tables) if (wanted.shapes[name]?.reduce((all, n) => all * n, 1) !== rows * width) throw malformed(`'${name}' must have ${rows} rows of ${width}, but has others.`);
 }
 // src/channel/shares.ts
 async function expand(seed, ring) {
@@ -3289,94 +3278,6 @@ async function expand(seed, ring) {
 }
 async function otherShare(vector, seed, ring) {
 	return ring.less(vector, await expand(seed, ring));
-}
-// src/device/upload.ts
-async function outgoing(terms, url, vector, seed) {
-	let ring = new Ring(terms.channel.ring, vector.length), [first, second] = terms.aggregators;
-	if (!first || !second) {
-		let payload = ring.pack(vector);
-		return [{
-			url: `${url}/letters`,
-			purpose: "letter",
-			payload,
-			aggregator: null,
-			length: payload.length + 148
-		}];
-	}
-	let other = ring.pack(await otherShare(vector, seed, ring)), share = (purpose, to, payload) => ({
-		url: `${to.url}/reports`,
-		purpose,
-		payload,
-		aggregator: to,
-		length: payload.length + SHARE_HEADER
-	});
-	return [share("seed share", first, seed), share("vector share", second, other)];
-}
-async function sealed(message, kind, by) {
-	let { payload, aggregator } = message;
-	return aggregator ? sealedShare({
-		...by,
-		kind,
-		payload,
-		to: aggregator.sealing_key
-	}) : letter({
-		...by,
-		payload
-	});
-}
-function digestOf(messages) {
-	return sha256Hex(concat$1(...messages.map((one) => one.payload)));
-}
-// src/device/preview.ts
-async function preview(of, { trainer, entropy }) {
-	let { identity, terms, memory, permission, manifest } = of, { fields } = terms, found = await of.downloads.offline(), info = found?.info ?? (await of.downloads.description()).info, phases = methodOf(fields).phases(info), phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1) : phases[0]), { history } = heldHistory(of.likes, info, memory.joined, permission, identity.secret), made = await trainer.train({
-		of: {
-			method: fields.method,
-			settings: fields.settings
-		},
-		info,
-		phase: phase.name,
-		model: found?.model ?? {},
-		round: (manifest?.round ?? found?.kept.round ?? 0) + 1,
-		state: memory.state,
-		history,
-		secret: identity.secret,
-		channel: terms.channel,
-		largest: manifest?.largest ?? info.clients,
-		multiplier: fields.noise.multipliers[phase.name] ?? 0
-	}), sent = await outgoing(terms, identity.url, made.vector, entropy(32)), messages = [{
-		to: `${identity.url}/tickets`,
-		purpose: "ticket",
-		bytes: 48,
-		content: new Uint8Array(48)
-	}, ...sent.map(({ url, purpose, length, payload }) => ({
-		to: url,
-		purpose,
-		bytes: length,
-		content: payload
-	}))], items = Array.from(history.item), open = (row) => history.consent[row] > 0;
-	return {
-		pi: permission.pi,
-		shared: items.filter((_, row) => open(row)),
-		kept: items.filter((_, row) => !open(row)),
-		phase: phase.name,
-		rows: made.rows,
-		bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
-		messages,
-		update: decoded(made.update.tables, made.update.scalars),
-		vector: made.vector
-	};
-}
-function decoded(tables, scalars) {
-	return {
-		tables: Object.entries(tables).map(([name, { index, values }]) => ({
-			name,
-			width: index.length ? values.length / index.length : 0,
-			index,
-			values: Float64Array.from(values)
-		})),
-		scalars
-	};
 }
 // src/device/checks.ts
 function isNew(manifest, memory, terms, now) {
@@ -3436,6 +3337,65 @@ function ofNoise(terms, memory, allowed, manifest) {
 	let after = epsilonSpent(memory.pending?.manifest === manifest.name ? memory : spending(memory, noise.multipliers[manifest.phase] ?? 0), noise.delta);
 	return after <= allowed.epsilon ? null : `this upload would bring epsilon to ${after.toPrecision(3)}, but ${allowed.epsilon} is allowed in all`;
 }
+// src/device/places.ts
+var MOST_PLACES = 1 << 24;
+async function register(send, url, terms, admission, token) {
+	let body = await wanted$1(terms, admission, token), reply = jsonObject(await ask(send, {
+		method: "POST",
+		url: `${url}/devices`,
+		body,
+		purpose: "join"
+	})), { slot } = reply;
+	if (reply.token !== token || !Number.isInteger(slot) || slot < 0 || slot >= MOST_PLACES) throw malformed("a place must have this device's token and a number, but has not.");
+	return slot;
+}
+async function wanted$1(terms, admission, token) {
+	if (terms.fields.admission === "open") return utf8(JSON.stringify({ token }));
+	if (!admission) throw new RefusedError("unauthorised", "this federation is for invited devices; open the page by an invitation.");
+	let proof = toHex(await joinProof(admission, terms.fields.federation, token));
+	return utf8(JSON.stringify({
+		token,
+		admission: toHex(admission.shown),
+		proof
+	}));
+}
+// src/device/upload.ts
+async function outgoing(terms, url, vector, seed) {
+	let ring = new Ring(terms.channel.ring, vector.length), [first, second] = terms.aggregators;
+	if (!first || !second) {
+		let payload = ring.pack(vector);
+		return [{
+			url: `${url}/letters`,
+			purpose: "letter",
+			payload,
+			aggregator: null,
+			length: payload.length + 148
+		}];
+	}
+	let other = ring.pack(await otherShare(vector, seed, ring)), share = (purpose, to, payload) => ({
+		url: `${to.url}/reports`,
+		purpose,
+		payload,
+		aggregator: to,
+		length: payload.length + SHARE_HEADER
+	});
+	return [share("seed share", first, seed), share("vector share", second, other)];
+}
+async function sealed(message, kind, by) {
+	let { payload, aggregator } = message;
+	return aggregator ? sealedShare({
+		...by,
+		kind,
+		payload,
+		to: aggregator.sealing_key
+	}) : letter({
+		...by,
+		payload
+	});
+}
+function digestOf(messages) {
+	return sha256Hex(concat$1(...messages.map((one) => one.payload)));
+}
 // src/device/rounds.ts
 var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 	identity;
@@ -3445,6 +3405,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 	downloads;
 	around;
 	etag = "";
+	uploading = new AbortController();
 	manifest = null;
 	constructor(identity, terms, admission, records, downloads, around) {
 		this.identity = identity, this.terms = terms, this.admission = admission, this.records = records, this.downloads = downloads, this.around = around;
@@ -3465,6 +3426,9 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			throw error;
 		}
 		return reply.status === 304 ? outcome("idle") : this.takePart(reply);
+	}
+	cancel() {
+		this.uploading.abort(), this.uploading = new AbortController();
 	}
 	async takePart(reply) {
 		let memory = await this.records.memory(), { send, clock } = this.around, signed = await verified(reply.body, this.terms, memory.log, send, this.identity.url), { manifest } = signed;
@@ -3653,7 +3617,8 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			try {
 				return await ask(send, {
 					...request,
-					headers
+					headers,
+					...work && { signal: this.uploading.signal }
 				});
 			} catch (error) {
 				if (error instanceof UnreachableError) unanswered = work !== null;
@@ -3673,6 +3638,86 @@ function outcome(kind, why = "") {
 		bytes: 0,
 		disclosed: 0,
 		epsilon: null
+	};
+}
+// src/device/pinned.ts
+async function pinned(identity, records, around) {
+	let terms = await FederationTerms.decode(identity.terms), downloads = new Downloads(identity.url, around.send, terms, records.storage), { labels, info } = await downloads.description();
+	return {
+		identity,
+		terms,
+		downloads,
+		rounds: new Rounds(identity, terms, identity.admission ? await ownAdmission(identity.admission) : null, records, downloads, around),
+		labels,
+		listed: info.listed
+	};
+}
+async function refreshModel(of, records, send) {
+	let { terms, downloads } = of, { url } = of.identity, { log } = await records.memory(), logged = await newestModel(send, url, terms, log);
+	if (logged) {
+		let last = await lastVerified(send, url, terms, log);
+		await downloads.newest(logged, last?.manifest.round ?? 0);
+	} else try {
+		let { manifest } = await verified((await ask(send, {
+			method: "GET",
+			url: `${url}/round`,
+			purpose: "round",
+			largest: LARGEST_ENVELOPE
+		})).body, terms, log, send, url);
+		await downloads.model(manifest, await downloads.info(manifest));
+	} catch (error) {
+		if (!(error instanceof RefusedError) || !["paused", "finished"].includes(error.code)) throw error;
+	}
+}
+// src/device/preview.ts
+async function preview(of, { trainer, entropy }) {
+	let { identity, terms, memory, permission, manifest } = of, { fields } = terms, found = await of.downloads.offline(), info = found?.info ?? (await of.downloads.description()).info, phases = methodOf(fields).phases(info), phase = phases.find(({ name }) => name === manifest?.phase) ?? (found ? phases.at(-1) : phases[0]), { history } = heldHistory(of.likes, info, memory.joined, permission, identity.secret), made = await trainer.train({
+		of: {
+			method: fields.method,
+			settings: fields.settings
+		},
+		info,
+		phase: phase.name,
+		model: found?.model ?? {},
+		round: (manifest?.round ?? found?.kept.round ?? 0) + 1,
+		state: memory.state,
+		history,
+		secret: identity.secret,
+		channel: terms.channel,
+		largest: manifest?.largest ?? info.clients,
+		multiplier: fields.noise.multipliers[phase.name] ?? 0
+	}), sent = await outgoing(terms, identity.url, made.vector, entropy(32)), messages = [{
+		to: `${identity.url}/tickets`,
+		purpose: "ticket",
+		bytes: 48,
+		content: new Uint8Array(48)
+	}, ...sent.map(({ url, purpose, length, payload }) => ({
+		to: url,
+		purpose,
+		bytes: length,
+		content: payload
+	}))], items = Array.from(history.item), open = (row) => history.consent[row] > 0;
+	return {
+		pi: permission.pi,
+		shared: items.filter((_, row) => open(row)),
+		kept: items.filter((_, row) => !open(row)),
+		phase: phase.name,
+		rows: made.rows,
+		bytes: messages.reduce((sum, one) => sum + one.bytes, 0),
+		messages,
+		update: decoded(made.update.tables, made.update.scalars),
+		vector: made.vector
+	};
+}
+function decoded(tables, scalars) {
+	return {
+		tables: Object.entries(tables).map(([name, { index, values }]) => ({
+			name,
+			width: index.length ? values.length / index.length : 0,
+			index,
+			values: Float64Array.from(values)
+		})),
+		scalars
 	};
 }
 // src/device/storage.ts
@@ -3793,7 +3838,17 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/browser_device.ts
-var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
+var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
+	stage: "empty",
+	federation: null,
+	likes: 0,
+	permission: NO_CONSENT,
+	uploads: 0,
+	bytesUp: 0,
+	model: null,
+	last: null,
+	offered: []
+}, Device = class Device {
 	parts;
 	storage;
 	records;
@@ -3806,17 +3861,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 		this.parts = parts, this.storage = new ClosableStorage(parts.storage), this.records = new Records(this.storage), this.around = {
 			...parts,
 			send: declared(parts.send, this.storage, parts.clock)
-		}, this.now = {
-			stage: "empty",
-			federation: null,
-			likes: 0,
-			permission: NO_CONSENT,
-			uploads: 0,
-			bytesUp: 0,
-			model: null,
-			last: null,
-			offered: []
-		};
+		}, this.now = EMPTY;
 	}
 	static async open(parts) {
 		let device = new Device(parts), identity = await device.records.identity();
@@ -3845,9 +3890,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 			readable: !1,
 			...known && withoutAdmission(known)
 		};
-		await this.storage.write({ identity });
-		let pinned = await this.pin(identity);
-		return await this.refreshModel(pinned), await this.tell(), this.now.federation;
+		return await this.storage.write({ identity }), await refreshModel(await this.pin(identity), this.records, send), await this.tell(), this.now.federation;
 	}
 	catalogue() {
 		let { labels, listed } = this.need();
@@ -3877,7 +3920,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 			...change
 		};
 		if (!(permission.pi >= 0 && permission.pi <= 1)) throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
-		return await this.storage.write({ permission }), await this.tell(), permission;
+		return await this.storage.write({ permission }), this.pinned?.rounds.cancel(), await this.tell(), permission;
 	}
 	async preview(pi) {
 		let { identity, terms, downloads, rounds } = this.need(), [memory, likes, permission] = await Promise.all([
@@ -3917,9 +3960,13 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 			if (identity.place === null) throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
 			try {
 				let last = await rounds.visit();
-				return await this.tell(last.kind === "idle" ? {} : { last }), last;
+				return [
+					"sent",
+					"not-called",
+					"finished"
+				].includes(last.kind) && await this.refreshQuietly(), await this.tell(last.kind === "idle" ? {} : { last }), last;
 			} catch (error) {
-				throw error instanceof TermsChangedError && (await this.storage.write({ offered: error.offered.content }), await this.tell({ offered: error.changes })), error;
+				throw error instanceof TermsChangedError && (await this.storage.write({ offered: error.offered.content }), await this.tell()), error;
 			}
 		});
 	}
@@ -3941,16 +3988,20 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 		}
 	}
 	async acceptTerms() {
-		let { identity } = this.need(), offered = await this.storage.read("offered");
+		let { identity, terms } = this.need(), offered = await this.storage.read("offered");
 		if (!offered) throw new DeviceError("there must be changed terms to agree to, but there are none.");
 		let accepted = {
 			...identity,
 			terms: offered
-		};
+		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory();
 		await this.storage.write({
 			identity: accepted,
-			offered: void 0
-		}), await this.pin(accepted), await this.tell({ offered: [] });
+			offered: void 0,
+			memory: same ? memory : {
+				...memory,
+				state: null
+			}
+		}), await this.pin(accepted), await this.tell();
 	}
 	recommend(k, options = {}) {
 		return this.rank(k, !1, options);
@@ -3963,6 +4014,9 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 	}
 	async ledgerCsv() {
 		return journalCsv(await this.records.journal());
+	}
+	async journalFiles() {
+		return journalFiles(await this.records.journal());
 	}
 	async exportAll() {
 		return exportedText(this.storage);
@@ -3992,17 +4046,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 			if (!(error instanceof DeviceError)) throw error;
 			why = error.message;
 		}
-		return await this.storage.erase(), this.pinned = null, this.kept = [], this.announce({
-			stage: "empty",
-			federation: null,
-			likes: 0,
-			permission: NO_CONSENT,
-			uploads: 0,
-			bytesUp: 0,
-			model: null,
-			last: null,
-			offered: []
-		}), why;
+		return this.pinned?.rounds.cancel(), await this.storage.erase(), this.pinned = null, this.kept = [], this.announce(EMPTY), why;
 	}
 	async rank(k, popular, options) {
 		let { identity, terms, downloads } = this.need(), found = await downloads.offline();
@@ -4032,21 +4076,11 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 			round: kept.round
 		};
 	}
-	async refreshModel({ identity, terms, downloads }) {
-		let { send } = this.around, { url } = identity, memory = await this.records.memory(), logged = await newestModel(send, url, terms, memory.log);
-		if (logged) {
-			let last = await lastVerified(send, url, terms, memory.log);
-			await downloads.newest(logged, last?.manifest.round ?? 0);
-		} else try {
-			let { manifest } = await verified((await ask(send, {
-				method: "GET",
-				url: `${url}/round`,
-				purpose: "round",
-				largest: LARGEST_ENVELOPE
-			})).body, terms, memory.log, send, url);
-			await downloads.model(manifest, await downloads.info(manifest));
+	async refreshQuietly() {
+		try {
+			await refreshModel(this.need(), this.records, this.around.send);
 		} catch (error) {
-			if (!(error instanceof RefusedError) || !["paused", "finished"].includes(error.code)) throw error;
+			if (!(error instanceof UnreachableError || error instanceof RefusedError)) throw error;
 		}
 	}
 	need() {
@@ -4054,26 +4088,19 @@ var POLL = 2, SOON = .25, MINIMUM = 100, Device = class Device {
 		return this.pinned;
 	}
 	async pin(identity) {
-		let terms = await FederationTerms.decode(identity.terms), downloads = new Downloads(identity.url, this.around.send, terms, this.storage), { labels, info } = await downloads.description(), rounds = new Rounds(identity, terms, identity.admission ? await ownAdmission(identity.admission) : null, this.records, downloads, this.around);
-		return this.pinned = {
-			identity,
-			terms,
-			downloads,
-			rounds,
-			labels,
-			listed: info.listed
-		}, this.pinned;
+		return this.pinned = await pinned(identity, this.records, this.around), this.pinned;
 	}
 	async tell(news = {}) {
 		this.kept = await this.records.likes();
-		let permission = await this.records.permission(), { pinned } = this, facts = pinned ? federationFacts(pinned.identity, pinned.terms, (await pinned.downloads.description()).info) : null, found = pinned ? await this.storage.read("public/model") : void 0, journal = await this.records.journal(), traffic = await this.storage.list("traffic/");
+		let permission = await this.records.permission(), now = this.pinned, facts = now ? federationFacts(now.identity, now.terms, (await now.downloads.description()).info) : null, found = now ? await this.storage.read("public/model") : void 0, journal = await this.records.journal(), traffic = await this.storage.list("traffic/"), offered = now && await this.storage.read("offered");
 		this.announce({
 			...this.now,
 			federation: facts,
+			offered: offered ? now.terms.differences(await FederationTerms.decode(offered)) : [],
 			permission,
 			likes: this.kept.length,
 			uploads: journal.length,
-			stage: pinned ? pinned.identity.place === null ? "visitor" : "member" : "empty",
+			stage: now ? now.identity.place === null ? "visitor" : "member" : "empty",
 			bytesUp: traffic.reduce((sum, one) => sum + one.bytes, 0),
 			model: found ? {
 				hash: found.hash,

@@ -326,7 +326,7 @@ function cubic(c, x) {
 }
 function log(x) {
 	let e = 0, m = x;
-	for (; m < .5;) m *= 2, e--;
+	for (; m < .5; m *= 2) e--;
 	m < .7071067811865476 && (m *= 2, e--);
 	let s = (m - 1) / (m + 1), z = s * s, series = 1 / 13;
 	for (let k of [
@@ -627,7 +627,25 @@ var SPREAD$1 = .1, Cfpl = class Cfpl {
 			values
 		};
 	}
-}, WORD = 32, PackedPairs = class {
+};
+// src/methods/released_counts.ts
+function takesPart(value, from) {
+	return from === null || value >= from;
+}
+function sharedItems(history, rng, valueFrom) {
+	let coins = rng.stream(Purpose.COINS), open = Array.from(history.consent, (share) => coins.coin(share));
+	return history.item.filter((_, row) => open[row] && takesPart(history.value[row], valueFrom));
+}
+function releasedCounts(model) {
+	let counts = Array.from(model.counts);
+	return counts.some((count) => count > 0) ? counts : null;
+}
+function countedRows(of, update, history) {
+	let held = new Set(of.name === "counts" ? update.tables.counts.index : []);
+	return Array.from(history.item, (item) => held.has(item));
+}
+// src/methods/packing.ts
+var WORD = 32, PackedPairs = class {
 	counts;
 	items;
 	words;
@@ -669,15 +687,19 @@ var SPREAD$1 = .1, Cfpl = class Cfpl {
 function pairScores(s, model, own, time) {
 	let counts = model.counts, items = weighed(s, counts), parts = weights(s, model, items.length), places = new Map(items.map((item, place) => [item, place])), known = parts.length ? own.flatMap((item, row) => places.has(item) ? [row] : []) : [];
 	if (!known.length) return Float32Array.from(counts);
-	let z = recency(time ?? own.map(() => 0), s.recency), found = parts.map(({ share, weigh }) => {
+	let z = recency(time ?? own.map(() => 0), s.recency);
+	return scoresOfPart(items, counts, parts.map(({ share, weigh }) => {
 		let scores = new Float64Array(items.length);
 		for (let row of known) weigh(places.get(own[row]), scores, Math.fround(z[row]));
 		return {
 			share,
 			scores: Float32Array.from(scores)
 		};
-	}), mixed = found.length === 1 && !s.discount ? found[0].scores : blended(found);
-	return s.discount && items.forEach((item, n) => mixed[n] = mixed[n] - s.discount * Math.log(counts[item] + 1)), withOthers(mixed, items, counts);
+	}), s.discount);
+}
+function scoresOfPart(items, counts, found, discount) {
+	let mixed = found.length === 1 && !discount ? found[0].scores : blended(found);
+	return discount && items.forEach((item, n) => mixed[n] = mixed[n] - discount * Math.log(counts[item] + 1)), withOthers(mixed, items, counts);
 }
 function weightsTo(s, model, item, own) {
 	let items = weighed(s, model.counts), parts = weights(s, model, items.length), target = items.indexOf(item);
@@ -778,14 +800,13 @@ var Cooccurrence = class Cooccurrence {
 		]);
 	}
 	publicCounts(model) {
-		let counts = Array.from(model.counts);
-		return counts.some((count) => count > 0) ? counts : null;
+		return releasedCounts(model);
 	}
 	clientInit(info) {
 		return { counted: new Uint8Array(info.items) };
 	}
 	clientStep(context, state, history, rng) {
-		let coins = rng.stream(Purpose.COINS), open = Array.from(history.consent, (share) => coins.coin(share)), shared = history.item.filter((_, row) => open[row] && this.takesPart(history.value[row]));
+		let shared = sharedItems(history, rng, this.s.value_from);
 		if (context.phase === "counts") {
 			let counted = new Uint8Array(context.info.items);
 			shared.forEach((item) => counted[item] = 1);
@@ -822,8 +843,7 @@ var Cooccurrence = class Cooccurrence {
 		};
 	}
 	clientDiscloses(of, update, history) {
-		let held = new Set(of.name === "counts" ? update.tables.counts.index : []);
-		return Array.from(history.item, (item) => held.has(item));
+		return countedRows(of, update, history);
 	}
 	clientReady(_context, state) {
 		return state;
@@ -832,7 +852,7 @@ var Cooccurrence = class Cooccurrence {
 		return this.clientInit(context.info);
 	}
 	clientScore(context, _state, history) {
-		let rows = Array.from(history.value.keys()).filter((row) => this.takesPart(history.value[row])), own = rows.map((row) => history.item[row]), time = history.time && rows.map((row) => history.time[row]);
+		let rows = Array.from(history.value.keys()).filter((row) => takesPart(history.value[row], this.s.value_from)), own = rows.map((row) => history.item[row]), time = history.time && rows.map((row) => history.time[row]);
 		return pairScores(this.s, context.model, own, time);
 	}
 	clientTerms() {
@@ -840,9 +860,6 @@ var Cooccurrence = class Cooccurrence {
 	}
 	likeness(context, item, own) {
 		return weightsTo(this.s, context.model, item, own);
-	}
-	takesPart(value) {
-		return this.s.value_from === null || value >= this.s.value_from;
 	}
 	get pairPhases() {
 		return this.s.parts > 1 ? Array.from({ length: this.s.parts }, (_, n) => `pairs-${n + 1}`) : ["pairs"];
@@ -1105,64 +1122,149 @@ function known(info) {
 	if (!info.features) throw malformed("this method needs features of the items, but the federation names none.");
 	return info.features;
 }
+// src/methods/private_cooccurrence.ts
+var FEWEST = 200, PEOPLE_PER_ITEM = 4, PrivateCooccurrence = class PrivateCooccurrence {
+	s;
+	releasesCounts = !0;
+	usesFeatures = !1;
+	constructor(s) {
+		this.s = s;
+	}
+	static of(settings) {
+		let s = settings;
+		if (![s.core_items, s.eigenvectors].every((n) => Number.isInteger(n) && n >= 0) || !(s.recency >= 0 && s.discount >= 0)) throw new RefusedError("version", "the terms ask for normalised sums that this page does not know.");
+		return new PrivateCooccurrence(s);
+	}
+	phases(info) {
+		let once = {
+			repeat: 1,
+			fetchesModel: !1,
+			longest: 1
+		}, counts = phase("counts", message([table("counts", "item", info.items, 1, "float32", { bound: 1 })]), once);
+		return this.s.eigenvectors ? [counts, phase("pairs", message([table("pairs", "dense", triangle(this.coreSize(info)), 1, "float32", { bound: 1 })]), {
+			...once,
+			follows: "counts"
+		})] : [counts];
+	}
+	publishes(info) {
+		let counts = table("counts", "item", info.items, 1, "uint32");
+		return this.s.eigenvectors ? message([counts, table("factors", "dense", this.coreSize(info), this.s.eigenvectors)]) : message([counts]);
+	}
+	publicCounts(model) {
+		return releasedCounts(model);
+	}
+	clientInit() {
+		return {};
+	}
+	clientStep(context, state, history, rng) {
+		let shared = sharedItems(history, rng, this.s.value_from);
+		if (context.phase === "counts") return {
+			state,
+			update: {
+				tables: { counts: {
+					index: shared,
+					values: new Float32Array(shared.length).fill(shared.length ** -.5)
+				} },
+				scalars: {}
+			}
+		};
+		let places = this.places(context.info), ranks = Array.from(shared).flatMap((item) => places.get(item) ?? []), values = new Float32Array(triangle(places.size));
+		return ranks.forEach((a, at) => {
+			let row = a * places.size - a * (a - 1) / 2 - a;
+			for (let b of ranks.slice(at)) values[row + b] = (a === b ? 1 : Math.sqrt(2)) / ranks.length;
+		}), {
+			state,
+			update: {
+				tables: { pairs: {
+					index: Int32Array.from(values.keys()),
+					values
+				} },
+				scalars: {}
+			}
+		};
+	}
+	clientDiscloses(of, update, history) {
+		return countedRows(of, update, history);
+	}
+	clientReady(_context, state) {
+		return state;
+	}
+	clientFoldIn() {
+		return {};
+	}
+	clientScore({ info, model }, _state, history) {
+		let counts = model.counts;
+		if (!this.s.eigenvectors || info.counts === null) return Float32Array.from(counts);
+		let places = this.places(info), rows = Array.from(history.item.keys()).filter((row) => takesPart(history.value[row], this.s.value_from)), z = recency(history.time ? rows.map((row) => history.time[row]) : rows.map(() => 0), this.s.recency), known = rows.flatMap((row, n) => {
+			let place = places.get(history.item[row]);
+			return place === void 0 ? [] : [{
+				place,
+				weight: Math.fround(z[n])
+			}];
+		});
+		if (!known.length) return Float32Array.from(counts);
+		let scores = lowRankScores(model.factors, this.s.eigenvectors, known);
+		return scoresOfPart([...places.keys()], counts, [{
+			share: 1,
+			scores
+		}], this.s.discount);
+	}
+	clientTerms() {
+		return null;
+	}
+	likeness({ info, model }, item, own) {
+		let places = this.places(info), target = places.get(item);
+		return !this.s.eigenvectors || info.counts === null || target === void 0 ? null : Float64Array.from(own, (one) => {
+			let place = places.get(one);
+			return place === void 0 ? 0 : lowRankScores(model.factors, this.s.eigenvectors, [{
+				place,
+				weight: 1
+			}])[target];
+		});
+	}
+	coreSize(info) {
+		let most = Math.max(FEWEST, Math.floor(info.clients / PEOPLE_PER_ITEM));
+		return this.s.eigenvectors ? Math.min(this.s.core_items, most, info.listed.length) : 0;
+	}
+	places(info) {
+		let counts = (item) => info.counts?.[item] ?? 0, order = [...info.listed].sort((a, b) => counts(b) - counts(a) || a - b).slice(0, this.coreSize(info));
+		return new Map(order.sort((a, b) => a - b).map((item, place) => [item, place]));
+	}
+};
+function triangle(n) {
+	return n * (n + 1) / 2;
+}
+function lowRankScores(A, rank, own) {
+	let taste = new Float64Array(rank);
+	for (let { place, weight } of own) for (let f = 0; f < rank; f++) taste[f] += weight * A[place * rank + f];
+	return Float32Array.from({ length: A.length / rank }, (_, item) => {
+		let dot = 0, squares = 0;
+		for (let f = 0; f < rank; f++) {
+			let a = A[item * rank + f];
+			dot += a * taste[f], squares += a * a;
+		}
+		return dot / (1 - squares);
+	});
+}
 // src/methods/registry.ts
 var METHODS = {
-	...Object.fromEntries([
-		"cfpl",
-		"dp-cfpl",
-		"sfpl",
-		"sfpl+",
-		"pfpl",
-		"pfpl+"
-	].map((name) => [name, Cfpl.of])),
-	...Object.fromEntries([
-		"fed-ease",
-		"fed-item-knn",
-		"fed-order"
-	].map((name) => [name, Cooccurrence.of])),
-	...Object.fromEntries(["kgflex", "ckgflex"].map((name) => [name, Kgflex.of]))
-};
+	...named(Cfpl.of, "cfpl", "dp-cfpl", "sfpl", "sfpl+", "pfpl", "pfpl+"),
+	...named(Cooccurrence.of, "fed-item-knn", "fed-order"),
+	...named((settings) => ("eigenvectors" in settings ? PrivateCooccurrence : Cooccurrence).of(settings), "fed-ease"),
+	...named(PrivateCooccurrence.of, "fed-mostpop"),
+	...named(Kgflex.of, "kgflex", "ckgflex")
+}, MADE = new WeakMap();
 function methodOf({ method, settings }) {
 	let made = Object.hasOwn(METHODS, method) ? METHODS[method] : void 0;
 	if (!made || "criteria" in settings) throw new RefusedError("version", `the terms ask for the method '${method.slice(0, 40)}', unknown to this page.`);
-	return made(settings);
+	let known = MADE.get(settings) ?? made(settings);
+	return MADE.set(settings, known), known;
 }
-// src/channel/ring.ts
-var Ring = class {
-	bits;
-	words;
-	constructor(bits, words) {
-		this.bits = bits, this.words = words;
-	}
-	get messageBytes() {
-		return this.words * this.bits / 8;
-	}
-	wrap(value) {
-		let whole = 2 ** this.bits;
-		return (value % whole + whole) % whole;
-	}
-	pack(vector) {
-		let each = this.bits / 8, bytes = new Uint8Array(this.messageBytes);
-		for (let n = 0; n < this.words; n++) for (let k = 0; k < each; k++) bytes[n * each + k] = vector[n] >>> 8 * k;
-		return bytes;
-	}
-	unpack(bytes) {
-		if (bytes.length !== this.messageBytes) throw RangeError("a packed vector of another length");
-		let each = this.bits / 8, vector = new Uint32Array(this.words);
-		for (let n = 0; n < this.words; n++) {
-			let word = 0;
-			for (let k = 0; k < each; k++) word |= bytes[n * each + k] << 8 * k;
-			vector[n] = word;
-		}
-		return vector;
-	}
-	less(one, other) {
-		return one.map((word, n) => this.wrap(word - other[n]));
-	}
-	sum(one, other) {
-		return one.map((word, n) => this.wrap(word + other[n]));
-	}
-}, VectorLayout = class VectorLayout {
+function named(made, ...names) {
+	return Object.fromEntries(names.map((name) => [name, made]));
+}
+// src/channel/layout.ts
+var VectorLayout = class VectorLayout {
 	sends;
 	items;
 	half;
@@ -1214,6 +1316,40 @@ var Ring = class {
 			});
 		}
 		return sent;
+	}
+}, Ring = class {
+	bits;
+	words;
+	constructor(bits, words) {
+		this.bits = bits, this.words = words;
+	}
+	get messageBytes() {
+		return this.words * this.bits / 8;
+	}
+	wrap(value) {
+		let whole = 2 ** this.bits;
+		return (value % whole + whole) % whole;
+	}
+	pack(vector) {
+		let each = this.bits / 8, bytes = new Uint8Array(this.messageBytes);
+		for (let n = 0; n < this.words; n++) for (let k = 0; k < each; k++) bytes[n * each + k] = vector[n] >>> 8 * k;
+		return bytes;
+	}
+	unpack(bytes) {
+		if (bytes.length !== this.messageBytes) throw RangeError("a packed vector of another length");
+		let each = this.bits / 8, vector = new Uint32Array(this.words);
+		for (let n = 0; n < this.words; n++) {
+			let word = 0;
+			for (let k = 0; k < each; k++) word |= bytes[n * each + k] << 8 * k;
+			vector[n] = word;
+		}
+		return vector;
+	}
+	less(one, other) {
+		return one.map((word, n) => this.wrap(word - other[n]));
+	}
+	sum(one, other) {
+		return one.map((word, n) => this.wrap(word + other[n]));
 	}
 }, FEWEST_BITS = 8, LEAST_NOISE = 16, LARGEST_NOISE = 8192, FARTHEST = 17, Chain = class Chain {
 	layout;
