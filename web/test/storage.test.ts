@@ -30,6 +30,16 @@ test("IndexedDB keeps across openings and is gone when erased", async () => {
   expect(await (await IndexedDbStorage.open("kept")).read("likes")).toBe(undefined);
 });
 
+test("what is being written does not keep it from being erased; later reads are refused, not thrown", async () => {
+  const storage = await IndexedDbStorage.open("busy");
+  const writing = storage.write({ one: new Uint8Array(1e6) });
+  await storage.erase();
+  await writing;
+  expect((await indexedDB.databases()).map(({ name }) => name)).not.toContain("busy");
+  const late = [storage.read("one"), storage.list("o")];
+  for (const one of late) await expect(one).rejects.toThrow(/must be able to keep/);
+});
+
 test("a write that cannot be cloned writes none of it", async () => {
   const storage = await IndexedDbStorage.open("whole");
   await storage.write({ one: 1 });

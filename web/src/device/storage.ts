@@ -84,11 +84,11 @@ export class IndexedDbStorage implements DeviceStorage {
     return new IndexedDbStorage(name, database);
   }
 
-  read<T>(name: string): Promise<T | undefined> {
+  async read<T>(name: string): Promise<T | undefined> {
     return done(this.store("readonly").get(name) as IDBRequest<T | undefined>);
   }
 
-  list<T>(prefix: string): Promise<T[]> {
+  async list<T>(prefix: string): Promise<T[]> {
     return done(this.store("readonly").getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`)) as IDBRequest<T[]>);
   }
 
@@ -108,7 +108,10 @@ export class IndexedDbStorage implements DeviceStorage {
 
   async erase(): Promise<void> {
     this.database.close();
-    await done(indexedDB.deleteDatabase(this.name));
+    const deleting = indexedDB.deleteDatabase(this.name);
+    const deleted = done(deleting);
+    deleting.onblocked = null; // what is being written ends first, and other tabs let go
+    await deleted;
   }
 
   private store(mode: IDBTransactionMode): IDBObjectStore {

@@ -75,7 +75,7 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T | undefined>
   try {
     return await work();
   } catch (error) {
-    trouble.value = error instanceof Error ? error.message : String(error);
+    if (gone.value === null) trouble.value = error instanceof Error ? error.message : String(error);
     return undefined;
   }
 }
@@ -131,6 +131,7 @@ export async function erase(): Promise<void> {
     for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
     await forgetMeter();
     gone.value = why ?? "";
+    trouble.value = ""; // whatever was at work could no longer read or write
   });
 }
 

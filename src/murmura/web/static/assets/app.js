@@ -3752,10 +3752,10 @@ var ClosableStorage = class {
 		let database = await done$2(opening);
 		return database.onversionchange = () => database.close(), new IndexedDbStorage(name, database);
 	}
-	read(name) {
+	async read(name) {
 		return done$2(this.store("readonly").get(name));
 	}
-	list(prefix) {
+	async list(prefix) {
 		return done$2(this.store("readonly").getAll(IDBKeyRange.bound(prefix, `${prefix}\uffff`)));
 	}
 	async write(changes) {
@@ -3768,7 +3768,9 @@ var ClosableStorage = class {
 		await written;
 	}
 	async erase() {
-		this.database.close(), await done$2(indexedDB.deleteDatabase(this.name));
+		this.database.close();
+		let deleting = indexedDB.deleteDatabase(this.name), deleted = done$2(deleting);
+		deleting.onblocked = null, await deleted;
 	}
 	store(mode) {
 		return attempted(() => this.database.transaction(STORE$1, mode, { durability: "strict" }).objectStore(STORE$1));
@@ -4553,7 +4555,7 @@ async function guarded(work) {
 	try {
 		return await work();
 	} catch (error) {
-		trouble.value = error instanceof Error ? error.message : String(error);
+		gone.value === null && (trouble.value = error instanceof Error ? error.message : String(error));
 		return;
 	}
 }
@@ -4595,7 +4597,7 @@ async function erase() {
 		let why = await theDevice().leave();
 		for (let name of await caches.keys()) await caches.delete(name);
 		for (let one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
-		await forgetMeter(), gone.value = why ?? "";
+		await forgetMeter(), gone.value = why ?? "", trouble.value = "";
 	});
 }
 function takesPart() {
