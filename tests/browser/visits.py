@@ -84,7 +84,7 @@ def counted(page: Page) -> tuple[int, int]:
 
 def alarm(page: Page) -> str:
     """The sentence about what went wrong, "" for none."""
-    return page.locator("[role=alert]").first.inner_text().strip()
+    return str(page.locator("[role=alert]").first.inner_text()).strip()
 
 
 def leave(page: Page) -> None:
