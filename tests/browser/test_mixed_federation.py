@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -24,28 +25,52 @@ from murmura.engine.visit import visit
 from murmura.runtimes.http.device.from_dataset import training_rows
 from murmura.runtimes.inprocess import InProcess
 from tests.browser.headless import Told, likes_file, take_part
+from tests.browser.visits import choose_share, open_page, personal_list, use, wait_for_uploads
 from tests.examples.test_independent_client import told
 from tests.http.network import people
 from tests.http.processes import get, served, write_table
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 pytestmark = pytest.mark.process
 
+SET_SECRET = """(secret) => new Promise((done, fail) => {
+    const opening = indexedDB.open("murmura", 1);
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+        const store = opening.result.transaction("kept", "readwrite").objectStore("kept");
+        const found = store.get("identity"), written = () => { opening.result.close(); done(); };
+        found.onsuccess = () => {
+            store.put({ ...found.result, secret }, "identity").onsuccess = written;
+        };
+    };
+})"""
 SEED, USERS, PI, PAGE = 11, 10, 0.5, 9  # the page has the last place
 
 
+T = TypeVar("T")
+Play = Callable[[str, Interactions, Path], T]  # take part by an invitation, until the federation is finished
+
+
 @dataclass(frozen=True)
-class Trained:
+class Trained(Generic[T]):
     """A federation that is finished, and its twin in one process."""
 
     folder: Path
-    page: Told
+    page: T  # what the page's device told
     rounds: list[dict[str, Any]]
     published: bytes
     twin: Any
     data: Interactions
 
 
-def trained(folder: Path, method: str, **settings: Any) -> Trained:
+def by_node(link: str, data: Interactions, folder: Path) -> Told:
+    """The device without its screens."""
+    return take_part(link, likes_file(data, PAGE, folder / "tenth.csv"), SEED, PAGE, USERS, PI)
+
+
+def trained(folder: Path, method: str, play: Play[T], **settings: Any) -> Trained[T]:
     likes = people(USERS, 30)
     when = np.random.default_rng(3).integers(1_600_000_000, 1_600_000_000 + 10**6, len(likes))
     table = write_table(Interactions.of(likes.user, likes.item, time=when), folder / "likes.csv")
@@ -71,7 +96,7 @@ def trained(folder: Path, method: str, **settings: Any) -> Trained:
             assert here.processes.running["fleet"].poll() is None, here.processes.log("fleet")
             time.sleep(0.1)
         (link,) = here.invite(1)
-        page = take_part(link, likes_file(data, PAGE, folder / "tenth.csv"), SEED, PAGE, USERS, PI)
+        page = play(link, data, folder)
         here.processes.wait("fleet")
         rounds = told(here, "/rounds")["rounds"][::-1]
         published = get(f"{here.url}/m/{told(here, '/federation')['model']}")
@@ -100,7 +125,7 @@ def shared(data: Interactions) -> list[int]:
     return [int(item) for item in items[consent > 0]]
 
 
-def check_evidence(made: Trained) -> None:
+def check_evidence(made: Trained[Told]) -> None:
     """All rounds had ten reports; the page has a countersigned line for each, of the half that is shared."""
     assert {(one["state"], one["reports"]) for one in made.rounds} == {("committed", USERS)}
     entries, traffic = made.page.ledger["entries"], made.page.ledger["traffic"]
@@ -116,7 +141,7 @@ def check_evidence(made: Trained) -> None:
 
 
 def test_counts_and_pairs_give_the_bits_and_the_lists_of_the_simulation(tmp_path: Path) -> None:
-    made = trained(tmp_path, "fed-item-knn", least=2, k=10, power=2.0, recency=0.5)
+    made = trained(tmp_path, "fed-item-knn", by_node, least=2, k=10, power=2.0, recency=0.5)
     plan = made.twin.plan
     assert made.published == encode_model(
         made.twin.model, plan.algorithm.publishes(plan.info), plan.info.listed
@@ -127,9 +152,35 @@ def test_counts_and_pairs_give_the_bits_and_the_lists_of_the_simulation(tmp_path
     check_evidence(made)
 
 
+def test_a_tab_of_a_browser_gives_the_bits_of_the_simulation(tmp_path: Path, page: Page) -> None:
+    """The same in a real tab, by its own screens; only its secret is that of the simulation's tenth."""
+    secret = client_secrets(SEED, USERS)[PAGE].tolist()
+
+    def by_tab(link: str, data: Interactions, folder: Path) -> list[set[int]]:
+        open_page(page, link.replace("murmura://", "http://").replace("#", "/#"))
+        page.evaluate(SET_SECRET, secret)
+        open_page(page, page.url)
+        likes = likes_file(data, PAGE, folder / "tenth.csv").read_text(encoding="utf-8")
+        file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": f"item,time\n{likes}".encode()}
+        page.set_input_files("input[type=file]", file)
+        page.wait_for_selector("text=titles are known here")
+        choose_share(page, "Half")
+        use(page)
+        return wait_for_uploads(page, 2)
+
+    made = trained(tmp_path, "fed-item-knn", by_tab, least=2, k=10, power=2.0, recency=0.5)
+    plan = made.twin.plan
+    assert made.published == encode_model(
+        made.twin.model, plan.algorithm.publishes(plan.info), plan.info.listed
+    )
+    assert made.page == [set(shared(made.data))] * 2
+    lists = made.twin.recommend(np.array([PAGE], np.int32), 10).item[0]
+    assert personal_list(page) == [str(label) for label in made.data.items.labels[lists].tolist()]
+
+
 def test_sums_of_cfpl_differ_by_one_step_at_most(tmp_path: Path) -> None:
     """Every round from the same model: the nine other vectors are Python's, so sums differ by the page's."""
-    made = trained(tmp_path, "cfpl", rounds=4, clients=USERS, factors=8)
+    made = trained(tmp_path, "cfpl", by_node, rounds=4, clients=USERS, factors=8)
     check_evidence(made)
     plan, secret = made.twin.plan, client_secrets(SEED, USERS)[PAGE]
     assert [(one["phase"], one["round"]) for one in made.page.steps] == [
