@@ -17,7 +17,7 @@ federation: $(VENV)/.federation
 	$(BIN)/python examples/federation.py $(if $(STAY),--stay)
 
 # A federation on embedded data, and its page: your browser is one more device.
-demo-web: $(VENV)/.federation
+demo-web: $(VENV)/.demo $(VENV)/.federation
 	$(BIN)/python examples/browser_federation.py
 
 # Build the page from its sources into the package. Needs node 20.19 or later; nothing else does.
@@ -113,7 +113,7 @@ $(VENV)/.test: $(VENV)/bin/python pyproject.toml
 
 # A browser is installed only where there is none; on Debian and its relatives.
 $(VENV)/.web: $(VENV)/.test
-	$(PIP) install playwright
+	$(PIP) install 'playwright>=1.50,<2'
 	command -v chromium || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
 
