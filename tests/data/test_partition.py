@@ -239,7 +239,7 @@ def test_protocols_change_their_split(name: str) -> None:
     [
         ("clients", "must come KEY=VALUE"),
         ("clients=", "must come KEY=VALUE"),
-        ("kind=random", "must come KEY=VALUE"),
+        ("kind=random", "unknown setting 'mnist-iid.kind'"),
         ("clients=0", "greater than or equal to 1"),
         ("clients=many", "valid integer"),
         ("client=10", "Did you mean 'clients'"),

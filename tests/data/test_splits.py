@@ -254,7 +254,7 @@ def test_random_holdout_holds_every_row_out_equally_often() -> None:
 
 
 def test_wrong_settings_are_one_sentence() -> None:
-    with pytest.raises(SettingError, match="there is no split 'loo'; it is one of temporal"):
+    with pytest.raises(SettingError, match="there is no split 'loo': it is one of temporal"):
         split_named("loo")
     with pytest.raises(SettingError, match=r"Did you mean 'validation'\?"):
         split_named("temporal", {"validaton": 0.1})

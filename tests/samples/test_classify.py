@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from murmura.algorithms import ALGORITHMS
 from murmura.algorithms.preset import neutral
 from murmura.cli.app import app
+from murmura.core.catalogue import Catalogue, Dataset
 from murmura.core.errors import DataError, RunError, SettingError
 from murmura.core.split import TRAIN, Split
 from murmura.engine.experiment import score
@@ -146,6 +147,6 @@ def test_a_classifier_must_answer_with_labels() -> None:
     data = labelled(awkward=False)
     split = Split("every third", data, np.where(np.arange(len(data)) % 3, TRAIN, 2).astype(np.uint8))
     fitted = fit(Plan(Wrong(), split.train), runtime=InProcess())
-    rules = protocol("mnist-iid", None)  # type: ignore[arg-type]
+    rules = protocol("mnist-iid", Dataset("labelled", data, Catalogue(data.items)))
     with pytest.raises(DataError, match=r"answers must be labels from 0 to 2, but 48 are not, such as 0.5"):
         score(fitted, split, rules, 1, (10,))

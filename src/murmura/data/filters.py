@@ -119,7 +119,7 @@ Filter = Annotated[
 
 # name on the command line -> the class, and the one number it may take
 FILTERS: dict[str, tuple[type, str | None]] = {
-    one.step: (one, next((name for name in field_names(one) if name != "step"), None))
+    one.step: (one, next((name for name in field_names(one) if name not in ("step", "order")), None))
     for one in get_args(get_args(Filter)[0])
 }
 

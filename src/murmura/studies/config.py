@@ -130,7 +130,7 @@ def named_data(config: dict[str, Any]) -> DataConfig:
 
 
 def located(run: Run, data_dir: Path | None = None) -> DataConfig:
-    """The data a folder names, found from any directory: its files in `data_dir`, where they were, or here.
+    """The data a folder names, found from any directory: its files where they were, in `data_dir`, or here.
 
     Data sets known by name are in `data_dir`, else in MURMURA_DATA, else where they were.
     """
@@ -138,16 +138,16 @@ def located(run: Run, data_dir: Path | None = None) -> DataConfig:
     begun = places.get("folder", Path())
     found: dict[str, Any] = {}
     for key, value in ((key, getattr(data, key, None)) for key in FILES):
-        if value is None or (key == "name" and not looks_like_a_file(value)):
+        if value is None or (key == "name" and not (looks_like_a_file(value) or (begun / value).exists())):
             continue
-        tried = [*([data_dir / Path(value).name] if data_dir else []), begun / value, Path(value)]
+        tried = [begun / value, *([data_dir / Path(value).name] if data_dir else []), Path(value)]
         found[key] = next((str(path) for path in tried if path.exists()), None)
         if found[key] is None:
             raise RunError(
                 f"the data of {run.path} must be found again, but {value} is not in {begun.resolve()}; give "
                 "the folder that holds it with --data-dir."
             )
-    usual = data_folder(None) or places.get("data")
+    usual = None if "name" in found else data_folder(None) or places.get("data")
     where = data_dir or (begun / data.dir if data.dir else usual)
     return changed(data, **found, dir=None if where is None else str(where))
 
