@@ -56,11 +56,6 @@ def sampled_key(key: str) -> str:
     return f"{name}/{SAMPLED}@{k}"
 
 
-def is_sampled(key: str) -> bool:
-    """Whether it is a metric of drawn candidates."""
-    return f"/{SAMPLED}@" in key
-
-
 def evaluate_sampled(
     answer: Answer,
     split: Split,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -132,12 +131,6 @@ def built_files() -> dict[str, PageFile]:
         return {}
     found = {path: PageFile(part.read_bytes(), _kind(path)) for path, part in _walk(root, "")}
     return {**found, "/": found["/index.html"]}
-
-
-def build_record() -> dict[str, str]:
-    """The hash of every built file, as it was written down when the page was built."""
-    read = json.loads((files("murmura.web") / "static" / BUILD).read_text(encoding="utf-8"))
-    return {str(path): str(name) for path, name in read["files"].items()}
 
 
 def _kind(path: str) -> str:
