@@ -99,6 +99,14 @@ def flower(tmp_path: Path) -> Iterator[Flower]:
         made.kill(name)
 
 
+def test_a_supernode_without_a_silo_is_told_what_to_give() -> None:
+    code = "from types import SimpleNamespace as Given\n"
+    code += "from murmura.runtimes.flower.client_app import introduce\nintroduce(None, Given(node_config={}))"
+    done = subprocess.run([f"{WHERE}/python", "-c", code], capture_output=True, text=True, check=False)
+    assert "must be told the folder of its silo" in done.stderr
+    assert "start it with --node-config 'silo=\"FOLDER\"'." in done.stderr
+
+
 def test_superlink_is_killed_and_restarted_and_the_digest_is_the_simulations(flower: Flower) -> None:
     folder = flower.folder
     _, simulated = cut("pfpl+", {**CHANNEL, "rounds": 3, "clients": "all"}, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from murmura.core.errors import SettingError
 from murmura.runtimes.flower.records import content_of, message_of
 from murmura.runtimes.flower.silo import Silo
 
@@ -23,6 +24,11 @@ def answer(message: Message, context: Context) -> Message:
 
 def _silo(context: Context) -> Silo:
     node = context.node_config
+    if "silo" not in node:
+        raise SettingError(
+            "a SuperNode must be told the folder of its silo, but its configuration names none; start it with "
+            "--node-config 'silo=\"FOLDER\"'."
+        )
     return Silo(Path(str(node["silo"])), int(node.get("workers", 1)))
 
 
