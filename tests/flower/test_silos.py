@@ -91,6 +91,14 @@ def test_silo_ranks_with_the_final_model(tmp_path: Path) -> None:
     )
 
 
+def test_a_silo_without_a_model_ranks_nothing(tmp_path: Path) -> None:
+    cut("pfpl+", METHODS["pfpl+"][0], tmp_path)
+    silo = Silo(tmp_path / "silo-0")
+    user = str(silo.held.data.users.labels[0])
+    with pytest.raises(RunError, match="silo-0 has no model yet; run the federation first"):
+        silo.recommend(user, 3)
+
+
 def test_repeated_messages_change_nothing(tmp_path: Path) -> None:
     terms, simulated = cut("cfpl", METHODS["cfpl"][0], tmp_path)
     silos = silos_of(tmp_path)

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from murmura.core.arrays import Ints
 from murmura.core.codec import encode
 from murmura.core.contract import Phase, Received, RoundContext, ServerState, Total
-from murmura.core.errors import FederationError
+from murmura.core.errors import FederationError, RunError
 from murmura.core.locks import locked
 from murmura.core.population import member_places
+from murmura.engine.checkpoint import NAME as CHECKPOINT
 from murmura.engine.checkpoint import load_checkpoint, read_beside, save_checkpoint
 from murmura.engine.federation import Federation
 from murmura.engine.itinerary import Position
@@ -71,7 +72,7 @@ class Silo:
                 return kept[name].tobytes()
             last = Position.decode(kept["at"].tobytes()) if "at" in kept else None
             self._check(request, last)
-            f = self._federation()
+            f = self.federation()
             if last is None:
                 f.server = ServerState(request.model)
             f.step(ServerState(request.model), request.answers)
@@ -83,12 +84,21 @@ class Silo:
             return reply
 
     def federation(self) -> Federation:
-        """The silo's people with their states, as the last exchange left them."""
-        return self._federation()
+        """The silo's people with their states, as the last exchange left them, or as they begin."""
+        plan = SiloPlan.of(self.terms, self.held.population(self.terms))
+        through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
+        f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, through))
+        found = load_checkpoint(self.folder, f)
+        return f if found is None else found[0]
 
     def scores(self, user: int) -> NDArray[Any]:
         """The scores of all items for one of the silo's people, by the latest model it was sent."""
-        f, groups = self._federation(), self.held.groups
+        if not (self.folder / CHECKPOINT).exists():
+            raise RunError(
+                f"a silo must have a model to rank with, but {self.folder} has no model yet; run the "
+                "federation first."
+            )
+        f, groups = self.federation(), self.held.groups
         client = user if groups is None else int(groups[user])
         place = 0 if groups is None else int(member_places(groups)[user])
         a, people = f.plan.algorithm, f.plan.people
@@ -106,13 +116,6 @@ class Silo:
         offered = np.setdiff1d(self.terms.info.listed, data.by_user.of(int(code)))
         best = offered[np.argsort(-scores[offered], kind="stable")[:top]]
         return [(items[item].item(), float(scores[item])) for item in best.tolist()]
-
-    def _federation(self) -> Federation:
-        plan = SiloPlan.of(self.terms, self.held.population(self.terms))
-        through = tuple(phase for phase in plan.algorithm.phases(plan.info) if phase.name in plan.chains)
-        f = Federation.begin(plan, self.runtime.kernel_for(plan.algorithm, through))
-        found = load_checkpoint(self.folder, f)
-        return f if found is None else found[0]
 
     def _check(self, request: SiloRequest, last: Position | None) -> None:
         if request.federation != self.terms.name:
