@@ -26,6 +26,7 @@ from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.dask import DaskTasks, dask_client
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.tasks import InlineTasks
+from murmura.studies.worker_pool import Workers, processes
 from tests.ports import free_ports
 from tests.runtimes.kills import Killing, Twice, digest, training
 from tests.runtimes.test_shards import FLOATS, RING, assert_same, fitted
@@ -143,6 +144,9 @@ def test_refuses_workers_that_compile_otherwise(tmp_path: Path) -> None:
             client.wait_for_workers(2)
             with pytest.raises(SettingError, match="one kind of CPU"):
                 finished(DaskTasks(client), tmp_path)
+        mixed = Workers(cluster=f"tcp://127.0.0.1:{port}")
+        with pytest.raises(SettingError, match="one kind of CPU"), processes(mixed):
+            pass
     finally:
         ended(machines)
 

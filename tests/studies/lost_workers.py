@@ -2,8 +2,10 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
+from murmura.studies import worker_pool
 from murmura.studies.worker_pool import held
 
 
@@ -17,6 +19,31 @@ def die_once(number: int) -> int:
         except FileExistsError:
             pass
     return number * number
+
+
+def die_once_each(number: int) -> int:
+    """The number; who is the first to be at work on each is killed."""
+    folder: Path = held()
+    try:
+        (folder / f"{number}.killed").touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        return number
+    raise AssertionError("was killed")
+
+
+def wait_for(name: str) -> int:
+    """Be at work until a file is there; how often it was begun."""
+    folder: Path = held()
+    with (folder / "begun").open("a") as begun:
+        begun.write("x")
+    while not (folder / name).exists():
+        time.sleep(0.05)
+    return len((folder / "begun").read_text())
+
+
+def count_held() -> int:
+    return len(worker_pool._held)
 
 
 def die_always(number: int) -> None:

@@ -1,12 +1,12 @@
 """Fits in workers: every one is heard of once, and by one worker before the next begins."""
 
-from concurrent.futures.process import BrokenProcessPool
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
+from murmura.core.errors import FederationError
+from murmura.studies.worker_pool import REPETITIONS, Steps, Workers, held, processes, run_steps
 from tests.studies import lost_workers
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
@@ -70,8 +70,45 @@ def test_a_worker_killed_at_work_costs_a_line_and_a_repetition(cluster: str, tmp
 
 @pytest.mark.process
 def test_a_task_that_always_ends_its_worker_is_given_up() -> None:
-    with processes(2) as pool, pytest.raises(BrokenProcessPool):
+    with pytest.raises(FederationError, match="did so 4 times"), processes(2) as pool:
         list(pool.map(lost_workers.die_always, [1]))
+
+
+@needs_dask
+@pytest.mark.process
+def test_on_a_cluster_it_is_given_up_in_a_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from murmura.runtimes.dask import CONFIG
+
+    monkeypatch.setitem(CONFIG, "distributed.scheduler.allowed-failures", 0)
+    here = Workers(cluster="local:1")
+    with pytest.raises(FederationError, match="one did so 1 times"), processes(here) as pool:
+        list(pool.map(lost_workers.die_always, [1]))
+
+
+@pytest.mark.process
+def test_workers_killed_by_different_tasks_cost_the_others_nothing(tmp_path: Path) -> None:
+    lines: list[str] = []
+    kills = REPETITIONS + 2
+    with processes(Workers(2, said=lines.append), tmp_path) as pool:
+        waiting = pool.submit(lost_workers.wait_for, "over")
+        try:
+            assert list(pool.map(lost_workers.die_once_each, range(kills))) == list(range(kills))
+        finally:
+            (tmp_path / "over").touch()
+        assert waiting.result() == 1
+    assert len(lines) == kills
+
+
+@needs_dask
+@pytest.mark.process
+def test_two_commands_on_one_cluster_keep_their_own_and_leave_nothing() -> None:
+    from murmura.runtimes.dask import dask_client
+
+    with dask_client("local:1") as client:
+        shared = Workers(cluster=client.cluster.scheduler_address)
+        with processes(shared, "one") as first, processes(shared, "other") as second:
+            assert [first.submit(held).result(), second.submit(held).result()] == ["one", "other"]
+        assert list(client.run(lost_workers.count_held).values()) == [0]
 
 
 @pytest.mark.process

@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -120,27 +120,32 @@ def dask_client(where: str, tls: Path | None = None) -> Iterator[Client]:
 
 
 class BeginWorker(WorkerPlugin):  # type: ignore[misc]
-    """Calls something once in every worker, also in one that comes later or begins anew."""
+    """Calls something once in every worker, also in one that comes later or begins anew, and at the end."""
 
-    def __init__(self, begin: Callable[[], None]) -> None:
-        self.begin = begin
+    def __init__(self, begin: Callable[[], None], end: Callable[[], None]) -> None:
+        self.begin, self.end = begin, end
 
     def setup(self, worker: Any) -> None:
         """Before its first task."""
         self.begin()
 
+    def teardown(self, worker: Any) -> None:
+        """After the last one."""
+        self.end()
+
 
 @contextmanager
 def dask_executor(
     where: str,
-    tls: Path | None = None,
-    begin: Callable[[], None] | None = None,
+    tls: Path | None,
+    begin: BeginWorker,
+    name: str,
     said: Callable[[str], None] = print,
 ) -> Iterator[Executor]:
     """The same cluster as a pool for independent work, such as the fits of a search.
 
-    `begin` is called once in every worker. Where a worker is lost at work, Dask has others repeat what it was
-    at, and `said` is told.
+    `begin` is in every worker under this name, which no other command on the cluster may have. Where a worker
+    is lost at work, Dask has others repeat what it was at, and `said` is told.
     """
 
     def heard(event: tuple[float, Any]) -> None:
@@ -149,13 +154,17 @@ def dask_executor(
             said(f"worker {told['worker']} was lost; what it was at is repeated")
 
     with dask_client(where, tls) as client:
-        if begin is not None:
-            client.register_plugin(BeginWorker(begin), name="murmura")
+        with _said():
+            DaskTasks(client).workers()  # refuses mixed ones
+            client.register_plugin(begin, name=name)
         client.subscribe_topic("all", heard)
         try:
-            yield client.get_executor(pure=False)
+            with _said((CancelledError, CommClosedError)):  # the work itself may meet other errors of files
+                yield client.get_executor(pure=False)
         finally:
-            client.unsubscribe_topic("all")
+            with suppress(CancelledError, OSError, TimeoutError):  # of a cluster that is gone
+                client.unsubscribe_topic("all")
+                client.unregister_worker_plugin(name)
 
 
 def _local(where: str) -> LocalCluster:
@@ -187,16 +196,18 @@ def _security(tls: Path | None) -> Security | None:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
-    """Say in one sentence that the cluster is gone."""
+def _said(
+    lost: tuple[type[Exception], ...] = (CancelledError, CommClosedError, OSError, TimeoutError),
+) -> Iterator[None]:
+    """Say in one sentence that the cluster is gone, as these errors tell."""
     try:
         yield
     except KilledWorker as error:
         raise FederationError(
-            f"a task must not end its worker, but did so again and again ({error}); give the workers more "
-            "memory, or take smaller shards."
+            f"a task must not end its worker, but one did so {error.allowed_failures + 1} times; give the "
+            "workers more memory, or each task less to do (smaller shards or settings)."
         ) from None
-    except (CancelledError, CommClosedError, OSError, TimeoutError) as error:
+    except lost as error:
         raise FederationError(
             f"the cluster must stay until the training is done, but it was lost ({type(error).__name__}); "
             "start the same command again: it goes on from its last files."

@@ -6,13 +6,25 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, TypeVar
+from uuid import uuid4
+
+from murmura.core.errors import FederationError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,7 +35,8 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 REPETITIONS = 3  # of a task whose worker was lost; one that ends its worker each time is given up then
 
-_held: Any = None  # what the tasks of this worker have in common
+_held: dict[str, Any] = {}  # what the tasks of this worker have in common, by who sent them
+_whose: ContextVar[str] = ContextVar("whose", default="")  # the name of the task at work; "": a process of ours
 
 
 @dataclass(frozen=True)
@@ -70,67 +83,84 @@ class InlineExecutor(Executor):
 
 
 class ProcessWorkers(Executor):
-    """Worker processes; where one is killed, all begin anew and repeat what they were at.
+    """Worker processes; one that is killed begins anew and repeats what it was at, the others go on.
 
-    `begin` is called once in every process before its first task.
+    Each is a pool of its own, so it is known whose task ended it. `begin` is called once in every process
+    before its first task.
     """
 
     def __init__(self, count: int, begin: Callable[[], None], said: Callable[[str], None]) -> None:
-        self._count, self._begin, self._said = count, begin, said
-        self._lock, self._pool = threading.Lock(), self._new()
+        self._begin, self._said, self._ending = begin, said, False
+        self._threads, self._idle = ThreadPoolExecutor(count), SimpleQueue[ProcessPoolExecutor]()
+        for _ in range(count):
+            self._idle.put(self._new())
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have it called by a process, and again by another where that one is lost."""
-        wanted: Future[Any] = Future()
-        self._send(wanted, partial(fn, *args, **kwargs), REPETITIONS)
-        return wanted
+        return self._threads.submit(self._repeated, partial(fn, *args, **kwargs))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the processes end."""
-        self._pool.shutdown(wait, cancel_futures=cancel_futures)
+        self._ending = True
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+        while not self._idle.empty():
+            self._idle.get().shutdown(wait)
 
-    def _send(self, wanted: Future[Any], call: Callable[[], Any], left: int) -> None:
-        with self._lock:
-            try:
-                running = self._pool.submit(call)
-            except BrokenProcessPool:  # a moment before those at work hear of it
-                self._renew()
-                running = self._pool.submit(call)
-            pool = self._pool
-        running.add_done_callback(partial(self._ended, wanted, call, left, pool))
-
-    def _ended(
-        self, wanted: Future[Any], call: Callable[[], Any], left: int, pool: Executor, running: Future[Any]
-    ) -> None:
-        if running.cancelled():
-            wanted.cancel()
-        elif (error := running.exception()) is None:
-            wanted.set_result(running.result())
-        elif isinstance(error, BrokenProcessPool) and left:
-            with self._lock:
-                if self._pool is pool:  # the first to hear of it
-                    self._renew()
-            self._send(wanted, call, left - 1)
-        else:
-            wanted.set_exception(error)
-
-    def _renew(self) -> None:
-        self._pool = self._new()
-        self._said("a worker process was killed; what the workers were at is repeated")
+    def _repeated(self, call: Callable[[], Any]) -> Any:
+        """In a thread, of which there are as many as processes: what a process answers."""
+        process = self._idle.get()
+        try:
+            for left in reversed(range(REPETITIONS + 1)):
+                try:
+                    return process.submit(call).result()
+                except BrokenProcessPool:
+                    process = self._new()
+                    if not left or self._ending:
+                        break
+                    self._said("a worker process was killed; what it was at is repeated")
+        finally:
+            self._idle.put(process)
+        raise FederationError(
+            f"a fit must not end its worker process, but one did so {REPETITIONS + 1 - left} times; take fewer "
+            "--workers, so that each has more memory, or smaller settings."
+        )
 
     def _new(self) -> ProcessPoolExecutor:
         spawn = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(self._count, mp_context=spawn, initializer=_follow, initargs=(self._begin,))
+        return ProcessPoolExecutor(1, mp_context=spawn, initializer=_follow, initargs=(self._begin,))
+
+
+class NamedExecutor(Executor):
+    """Another executor, whose tasks find what is held by this name in a worker that others share."""
+
+    def __init__(self, inner: Executor, name: str) -> None:
+        self._inner, self._name = inner, name
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have it called."""
+        return self._inner.submit(_call_named, self._name, partial(fn, *args, **kwargs))
+
+
+def _call_named(name: str, call: Callable[[], Any]) -> Any:
+    """In a worker."""
+    before = _whose.set(name)
+    try:
+        return call()
+    finally:
+        _whose.reset(before)
 
 
 def held() -> Any:
     """What the tasks of this worker have in common: it came once, before the first of them."""
-    return _held
+    return _held.get(_whose.get())
 
 
-def _hold(common: Any) -> None:
-    global _held
-    _held = common
+def _hold(name: str, common: Any) -> None:
+    _held[name] = common
+
+
+def _let_go(name: str) -> None:
+    _held.pop(name, None)
 
 
 @contextmanager
@@ -141,21 +171,23 @@ def processes(workers: int | Workers, common: Any = None) -> Iterator[Executor]:
     """
     wanted = Workers.of(workers)
     if wanted.alone:
-        before = held()
-        _hold(common)
+        whose, before = _whose.get(), held()
+        _hold(whose, common)
         try:
             yield InlineExecutor()
         finally:
-            _hold(before)
+            _hold(whose, before)
         return
     if wanted.cluster:
-        from murmura.runtimes.dask import dask_executor
+        from murmura.runtimes.dask import BeginWorker, dask_executor
 
-        with dask_executor(wanted.cluster, wanted.tls, partial(_hold, common), wanted.said) as executor:
-            yield executor
+        name = uuid4().hex  # others may be at work on the same cluster
+        begin = BeginWorker(partial(_hold, name, common), partial(_let_go, name))
+        with dask_executor(wanted.cluster, wanted.tls, begin, name, wanted.said) as executor:
+            yield NamedExecutor(executor, name)
         return
     with _one_thread_each():
-        pool = ProcessWorkers(wanted.count, partial(_hold, common), wanted.said)
+        pool = ProcessWorkers(wanted.count, partial(_hold, "", common), wanted.said)
         try:
             yield pool
         finally:
