@@ -43,6 +43,19 @@ def test_refuses_what_is_no_population(tmp_path: Path) -> None:
     assert (done.returncode, "must hold a finished population" in done.stderr) == (3, True)
 
 
+def test_refuses_a_method_without_sums_and_not_a_setting_nobody_gave(population: Path, tmp_path: Path) -> None:
+    done = murmura("simulate", str(population), "--model", "fedsplit", cwd=tmp_path)
+    assert (done.returncode, "train it in process" in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["search"], ["sweep", "--data", "x", "--models", "sfpl"], ["reproduce", "run", "x"]]
+)
+def test_certificates_without_a_cluster_are_refused(words: list[str], tmp_path: Path) -> None:
+    done = murmura(*words, "--cluster-tls", ".", cwd=tmp_path)
+    assert (done.returncode, "needs a cluster" in done.stderr) == (2, True), done.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [

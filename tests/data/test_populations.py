@@ -87,7 +87,7 @@ def test_refuses_rows_no_client_can_hold(item: list[int], said: str, tmp_path: P
 
 def test_an_unfinished_population_is_none(tmp_path: Path) -> None:
     PopulationWriter(tmp_path, ITEMS).add(made())
-    with pytest.raises(DataError, match="must hold a finished population"):
+    with pytest.raises(DataError, match=r"must hold a finished population.*synth OUT --population"):
         PopulationFiles.open(tmp_path)
 
 

@@ -20,9 +20,8 @@ def cluster_at(where: str, tls: Path | None, folder: Path) -> Iterator[Cluster |
     What its workers share is beside the results in `folder`, or for workers of this machine in its own place
     for temporary files.
     """
+    refuse_tls_alone(where, tls)
     if not where:
-        if tls is not None:
-            raise SettingError("--cluster-tls needs a cluster, but none is named; give --cluster too.")
         yield None
         return
     from murmura.runtimes.cluster import Cluster
@@ -30,3 +29,9 @@ def cluster_at(where: str, tls: Path | None, folder: Path) -> Iterator[Cluster |
 
     with dask_client(where, tls) as client:
         yield Cluster(DaskTasks(client), folder=None if where.startswith(LOCAL) else folder)
+
+
+def refuse_tls_alone(where: str, tls: Path | None) -> None:
+    """Certificates are for a cluster."""
+    if tls is not None and not where:
+        raise SettingError("--cluster-tls needs a cluster, but none is named; give --cluster too.")

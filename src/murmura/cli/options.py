@@ -292,7 +292,9 @@ def new_folder(out: Path | None, *what: str) -> Path:
 
 def team(workers: int, cluster: str = "", tls: Path | None = None) -> WorkerTeam:
     """Who does independent fits; that a worker was lost is said in a line."""
+    from murmura.cli.clusters import refuse_tls_alone
     from murmura.cli.console import say
     from murmura.studies.worker_pool import Workers
 
+    refuse_tls_alone(cluster, tls)
     return Workers(workers, cluster, tls, say)

@@ -105,6 +105,7 @@ def run(
     """Run an experiment and write its page; fetches nothing. After an interruption the same command goes on."""
     from murmura.studies.papers.reproduce import reproduce
 
+    team = options.team(workers, cluster, cluster_tls)
     shown, places = _places(name, data, quick, out or HERE, data_dir)
     if shown.of_data:
         _describe(shown, places, out or HERE)
@@ -115,7 +116,7 @@ def run(
             say(_forecast(place.experiment, place.data))
         with progress() as listener:
             heard = _FitPrinter(listener, place)
-            reproduce(place, options.team(workers, cluster, cluster_tls), heard)
+            reproduce(place, team, heard)
             heard.end()
     _finish(shown, places, out or HERE)
     if quick:

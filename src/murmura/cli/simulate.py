@@ -68,10 +68,13 @@ def simulate(
 def _plan(model: str, settings: list[str], seed: int, population: PopulationFiles) -> ShardPlan:
     """The training that the flags describe, of everyone through a channel where they say nothing else."""
     from murmura.algorithms import algorithm
+    from murmura.core.channel import ChannelSettings
     from murmura.runtimes.shard_plan import ShardPlan, population_info
 
     given = options.parse_settings(settings, [model])[model]
-    preset = algorithm(model)(**{"channel": "secure-sum", "ring": 64, **given})
+    named = algorithm(model)
+    sums = {"channel": "secure-sum", "ring": 64} if ChannelSettings in named.parts else {}
+    preset = named(**{**sums, **given})
     method = preset.algorithm()
     info = population_info(method, population)
     return ShardPlan(method, info, preset.schedule(), preset.consent(), seed, preset.channel_settings())

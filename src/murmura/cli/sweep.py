@@ -60,7 +60,7 @@ def sweep(
     from murmura.studies.sweep import plan_sweep
     from murmura.tracking import tracker
 
-    told = tracker(log)
+    told, team = tracker(log), options.team(workers, cluster, cluster_tls)
     swept = options.parse_models(models)
     others = options.parse_models(beside) if beside.strip() else {}
     for label, own in options.parse_settings(for_all(settings, list(swept)), [*swept, *others]).items():
@@ -73,7 +73,7 @@ def sweep(
         metrics=options.parse_metrics(metrics), source=source,
     )  # fmt: skip
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
-    _run(plan, what, folder, options.team(workers, cluster, cluster_tls), as_json)
+    _run(plan, what, folder, team, as_json)
     say(f"run folder: {folder}")
     page(folder)
     tell_tracker(told, folder)

@@ -113,7 +113,7 @@ class PopulationFiles:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(
                 f"{folder} must hold a finished population, but its {MANIFEST} cannot be read ({error}); "
-                "make one with `murmura data synth`."
+                "make one with `murmura data synth OUT --population`."
             ) from None
 
     @property
