@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms import algorithm
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
@@ -54,6 +54,13 @@ def test_a_region_of_too_few_and_updates_without_a_channel_are_refused() -> None
         FederatedMethod(few, Regional(regions=3)).fit(interactions(), SEED)
     with pytest.raises(SettingError, match="regions hand on sums of whole numbers, but phase 'train' has no"):
         FederatedMethod(algorithm("pfpl+")(rounds=1), Regional()).fit(interactions(), SEED)
+
+
+@pytest.mark.parametrize("channel", SUM_PROTOCOLS)
+def test_protocols_between_single_devices_have_no_regions(channel: str) -> None:
+    preset = algorithm("fed-mostpop")(channel=channel, minimum_cohort=2)
+    with pytest.raises(SettingError, match=f"but channel '{channel}' is a protocol between single devices"):
+        FederatedMethod(preset, Regional()).fit(interactions(), SEED)
 
 
 @pytest.mark.parametrize(("arrangement", "copies"), [("household", 0), ("intermediate", 1), ("members", None)])

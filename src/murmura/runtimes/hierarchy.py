@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from murmura.core.arrays import Bools, Ints, Longs
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import IndividualUpdates, Phase, Total
 from murmura.core.errors import SettingError
 from murmura.core.kernel import CompiledChannel
@@ -39,6 +39,16 @@ class Regional(InProcess):
     """Clients are in so many regions, each with a server of its own that hands on its sum."""
 
     regions: Annotated[int, Field(ge=1)] = 2
+
+    def run(self, federation: Federation, rounds: range) -> None:
+        """Run these rounds; refuses protocols that know no regions."""
+        channel = federation.plan.channel.channel
+        if channel in SUM_PROTOCOLS:
+            raise SettingError(
+                f"regions hand on sums that are added up, but channel '{channel}' is a protocol between single "
+                "devices and servers; set channel=secure-sum, or train without regions."
+            )
+        super().run(federation, rounds)
 
     def collect(
         self,
