@@ -14,6 +14,8 @@ from murmura.core.consent import Permission
 from murmura.core.errors import DataError
 from murmura.runtimes.http.device.device import VisitOutcome
 from murmura.runtimes.http.device.folder import DeviceFolder
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+from murmura.runtimes.loopback import COORDINATOR
 from tests.http.network import World, people
 from tests.http.own_devices import TRAINING, awake, settle
 
@@ -41,6 +43,37 @@ def test_excluded_items_never_leave_and_pi_is_a_limit(tmp_path: Path) -> None:
     assert own[0] not in sent
     assert 0 < len(sent) <= len(own) // 2
     assert folder.journal.verify().entries[-1].disclosed == len(sent) / len(own)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [UnreachableError("it is down."), RefusedError("unauthorised", "no device has this token.")],
+    ids=["no answer", "place lost"],
+)
+def test_consent_taken_back_at_the_ticket_ends_the_round(tmp_path: Path, answer: Exception) -> None:
+    world = World(tmp_path, people(), settings=TRAINING)
+    asked: list[str] = []
+
+    async def scenario() -> VisitOutcome:
+        folder = await settle(world, tmp_path / "me")
+        for client in range(1, 12):
+            await world.join(client)
+        world.coordinator.order("start")
+        await world.turn()
+
+        def taken_back(method: str, url: str, body: bytes) -> bytes:
+            if method != "POST":
+                return body
+            asked.append(url.removeprefix(COORDINATOR))
+            folder.allow(Permission(train=False))
+            raise answer
+
+        world.network.tamper = taken_back
+        return await awake(world, folder).visit()
+
+    outcome = asyncio.run(scenario())
+    assert (outcome.kind, asked) == ("declined", ["/tickets"])
+    assert "taken back" in outcome.why
 
 
 @pytest.mark.parametrize("timed", [True, False])

@@ -2,25 +2,14 @@ import { beforeEach, expect, test } from "vitest";
 import { toHex } from "../src/bytes.ts";
 import { freshMemory } from "../src/device/memory.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
-import type { Like } from "../src/device/types.ts";
 import { UnreachableError } from "../src/refusals.ts";
-import { GoldenFederation, LINK } from "./golden_federation.ts";
+import { EVERYTHING, GoldenFederation, LIKES, LINK } from "./golden_federation.ts";
 
-const LIKES: Like[] = [0, 3].map((item) => ({ item, time: null, value: 1 }));
-const EVERYTHING = { train: true, statistics: true, pi: 1 };
 const ABOUT_HER = /\/(devices|tickets|reports|letters)/;
 let federation: GoldenFederation;
 beforeEach(async () => void (federation = await GoldenFederation.open()));
 
-/** A member who allows what is given. */
-async function member(allowed: object = EVERYTHING, storage = new MemoryStorage()) {
-  const device = await federation.device(storage);
-  await device.look(LINK);
-  await device.setLikes(LIKES);
-  await device.allow(allowed);
-  await device.join();
-  return device;
-}
+const member = (allowed?: object, storage?: MemoryStorage) => federation.member(allowed, storage);
 
 test("a visitor looks, likes and gets a list, and nothing about her has left", async () => {
   const device = await federation.device();

@@ -9,12 +9,15 @@ import { type SigningKey, signingKey } from "../src/crypto/signatures.ts";
 import { Device, type DeviceParts } from "../src/device/browser_device.ts";
 import { type DeviceStorage, MemoryStorage } from "../src/device/storage.ts";
 import { here } from "../src/device/training.ts";
+import type { Like } from "../src/device/types.ts";
 import { Stream } from "../src/numerics/philox.ts";
 import type { HttpReply, HttpRequest, Transport } from "../src/protocol/transport.ts";
 import { vectors } from "./vectors.ts";
 
 export const { good } = vectors("wire");
 export const LINK: string = good.admission.link.replace("fed.example/a", "127.0.0.1:8000");
+export const LIKES: Like[] = [0, 3].map((item) => ({ item, time: null, value: 1 }));
+export const EVERYTHING = { train: true, statistics: true, pi: 1 };
 const hex = (digits: string): Bytes => fromHex(digits);
 
 export class GoldenFederation {
@@ -46,6 +49,16 @@ export class GoldenFederation {
       alone: (work) => work(),
       ...more,
     });
+  }
+
+  /** A member with two likes who allows what is given. */
+  async member(allowed: object = EVERYTHING, storage?: DeviceStorage, more?: Partial<DeviceParts>): Promise<Device> {
+    const device = await this.device(storage, more);
+    await device.look(LINK);
+    await device.setLikes(LIKES);
+    await device.allow(allowed);
+    await device.join();
+    return device;
   }
 
   /** Terms that all three machines sign, and the open round under them. */

@@ -2,11 +2,11 @@
 
 import { type Bytes, toHex } from "../bytes.ts";
 import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
-import { ask, bearer } from "../protocol/transport.ts";
 import { FederationTerms } from "../protocol/terms.ts";
 import { fetchTerms, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
+import { checkWindows } from "./checks.ts";
 import { exportedText, readExport } from "./export.ts";
 import { federationFacts } from "./facts.ts";
 import { heldHistory } from "./history.ts";
@@ -14,7 +14,7 @@ import { journalCsv, journalFiles } from "./journal.ts";
 import { type Identity, NO_CONSENT } from "./memory.ts";
 import { readLedger } from "./ledger.ts";
 import { type Pinned, pinned, refreshModel } from "./pinned.ts";
-import { register } from "./places.ts";
+import { giveUp, register } from "./places.ts";
 import { preview } from "./preview.ts";
 import { Records } from "./records.ts";
 import { outcome, type Surroundings } from "./rounds.ts";
@@ -187,6 +187,7 @@ export class Device implements BrowserDevice {
       const { send, clock } = this.around;
       const admission = identity.admission ? await ownAdmission(identity.admission) : null;
       if (admission) await checkAdmission(admission.shown, terms, clock());
+      checkWindows(terms);
       const place = await register(send, identity.url, terms, admission, identity.token);
       const joined: Identity = {
         ...identity,
@@ -200,14 +201,14 @@ export class Device implements BrowserDevice {
     });
   }
 
-  visit(): Promise<VisitOutcome> {
+  visit(stop?: AbortSignal): Promise<VisitOutcome> {
     return this.parts.alone(async () => {
       const { identity, rounds } = this.need();
       if (identity.place === null)
         throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
       try {
-        const last = await rounds.visit();
-        if (["sent", "not-called", "finished"].includes(last.kind)) await this.refreshQuietly();
+        const last = await rounds.visit(stop);
+        if (!stop?.aborted && ["sent", "not-called", "finished"].includes(last.kind)) await this.refreshQuietly();
         await this.tell(last.kind === "idle" ? {} : { last });
         return last;
       } catch (error) {
@@ -224,7 +225,7 @@ export class Device implements BrowserDevice {
     for (let pause = SOON; !signal.aborted; pause = Math.min(POLL, 2 * pause)) {
       let last: VisitOutcome;
       try {
-        last = await this.visit();
+        last = await this.visit(signal);
       } catch (error) {
         if (!(error instanceof DeviceError)) throw error;
         const lasting = error instanceof RefusedError && ["unauthorised", "version", "forged"].includes(error.code);
@@ -300,16 +301,13 @@ export class Device implements BrowserDevice {
     const identity = await this.records.identity();
     let why: string | null = null;
     try {
-      if (identity && identity.place !== null) {
-        const headers = bearer(identity.token);
-        const url = `${identity.url}/devices/me`;
-        await ask(this.around.send, { method: "DELETE", url, headers, purpose: "leave" });
-      }
+      // first of all, so that a round at work sends nothing more and takes no place anew
+      await this.storage.write({ permission: NO_CONSENT }).finally(() => this.pinned?.rounds.cancel());
+      if (identity && identity.place !== null) await giveUp(this.around.send, identity.url, identity.token);
     } catch (error) {
       if (!(error instanceof DeviceError)) throw error;
       why = error.message;
     }
-    this.pinned?.rounds.cancel();
     await this.storage.erase();
     this.pinned = null;
     this.kept = [];

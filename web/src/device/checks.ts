@@ -8,6 +8,19 @@ import type { FederationTerms } from "../protocol/terms.ts";
 import { forged, malformed, RefusedError } from "../refusals.ts";
 import { answers, type DeviceMemory, TRAINING } from "./memory.ts";
 
+const SHORTEST_WINDOW = 3600; // seconds
+
+/** Refuse to join a federation that releases the same sum so often that two of them show who came between. */
+export function checkWindows(terms: FederationTerms): void {
+  const { seconds } = terms.fields.windows;
+  if (seconds > 0 && seconds < SHORTEST_WINDOW) {
+    throw forged(
+      `a release window must last at least ${SHORTEST_WINDOW} seconds, but lasts ${seconds}: sums of two of them ` +
+        "would show who came between; do not join.",
+    );
+  }
+}
+
 /** Whether there is still something to do; refuses a coordinator that says two different things. */
 export function isNew(manifest: Manifest, memory: DeviceMemory, terms: FederationTerms, now: number): boolean {
   const { serial, round, phase, window } = manifest;

@@ -3,7 +3,7 @@
 import { type Bytes, toHex, utf8 } from "../bytes.ts";
 import { joinProof, type OwnAdmission } from "../protocol/admission.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
-import { ask, jsonObject, type Transport } from "../protocol/transport.ts";
+import { ask, bearer, jsonObject, type Transport } from "../protocol/transport.ts";
 import { malformed, RefusedError } from "../refusals.ts";
 
 const MOST_PLACES = 1 << 24;
@@ -24,6 +24,11 @@ export async function register(
     throw malformed("a place must have this device's token and a number, but has not.");
   }
   return slot as number;
+}
+
+/** The place under this token is free again. */
+export async function giveUp(send: Transport, url: string, token: string): Promise<void> {
+  await ask(send, { method: "DELETE", url: `${url}/devices/me`, headers: bearer(token), purpose: "leave" });
 }
 
 async function wanted(terms: FederationTerms, admission: OwnAdmission | null, token: string): Promise<Bytes> {

@@ -73,6 +73,7 @@ interface Trained {
 export class Rounds {
   private etag = "";
   private uploading = new AbortController();
+  private stop = this.uploading.signal; // of the visit that runs
   manifest: Manifest | null = null; // the last one seen
 
   constructor(
@@ -84,13 +85,14 @@ export class Rounds {
     private readonly around: Surroundings,
   ) {}
 
-  /** Look at the coordinator once, and take part if there is something to take part in. */
-  async visit(): Promise<VisitOutcome> {
+  /** Look at the coordinator once, and take part if there is something to take part in; until `stop` ends it. */
+  async visit(stop = new AbortController().signal): Promise<VisitOutcome> {
+    this.stop = stop;
     const headers = this.etag ? { "if-none-match": this.etag } : {};
     const url = `${this.identity.url}/round`;
     let reply: HttpReply;
     try {
-      reply = await ask(this.around.send, { method: "GET", url, purpose: "round", headers, largest: LARGEST_ENVELOPE });
+      reply = await ask(this.stoppable, { method: "GET", url, purpose: "round", headers, largest: LARGEST_ENVELOPE });
     } catch (error) {
       const code = error instanceof RefusedError ? error.code : "";
       if (code === "paused" || code === "finished") return outcome(code === "paused" ? "idle" : "finished");
@@ -107,8 +109,8 @@ export class Rounds {
 
   private async takePart(reply: HttpReply): Promise<VisitOutcome> {
     const memory = await this.records.memory();
-    const { send, clock } = this.around;
-    const signed = await verified(reply.body, this.terms, memory.log, send, this.identity.url);
+    const { clock } = this.around;
+    const signed = await verified(reply.body, this.terms, memory.log, this.stoppable, this.identity.url);
     const { manifest } = signed;
     this.manifest = manifest;
     let made = outcome("idle");
@@ -152,7 +154,7 @@ export class Rounds {
   ): Promise<VisitOutcome> {
     const { entropy, clock } = this.around;
     const report = await reportId(this.identity.token, manifest.hash);
-    const ticket = await this.ticket(manifest, report);
+    const ticket = await this.ticket(manifest, report, allowed);
     // before training, so that it tells nothing about how long that takes
     const draw = new DataView(entropy(4).buffer).getUint32(0, true) / 2 ** 32;
     const work: Work = {
@@ -199,7 +201,7 @@ export class Rounds {
   }
 
   /** The right to report in this round; a place that was lost by staying away is taken anew. */
-  private async ticket(manifest: Manifest, report: Bytes): Promise<Bytes> {
+  private async ticket(manifest: Manifest, report: Bytes, allowed: Permission): Promise<Bytes> {
     const { url, token } = this.identity;
     const body = concat(manifest.hash, report);
     const request: HttpRequest = {
@@ -210,14 +212,15 @@ export class Rounds {
       round: manifest.round,
     };
     try {
-      return (await this.patiently(request, manifest, null)).body;
+      return (await this.patiently(request, manifest, allowed)).body;
     } catch (error) {
       if (!(error instanceof RefusedError) || error.code !== "unauthorised") throw error;
     }
-    const place = await register(this.around.send, url, this.terms, this.admission, token);
+    await this.requireConsent(allowed);
+    const place = await register(this.stoppable, url, this.terms, this.admission, token);
     this.identity = { ...this.identity, place };
     await this.records.storage.write({ identity: this.identity });
-    return (await this.patiently(request, manifest, null)).body;
+    return (await this.patiently(request, manifest, allowed)).body;
   }
 
   /** The algorithm's step and the device half of the channel; nothing leaves. */
@@ -318,9 +321,9 @@ export class Rounds {
     if (hold > 0 && late > 0) sendAt += Math.ceil(late / hold) * hold; // tell no more than in whole holds
     for (let left = sendAt - clock(); left > 0; left = sendAt - clock()) {
       await sleep(Math.min(left, 1));
-      await this.requireConsent(work);
+      await this.requireConsent(work.allowed);
     }
-    await this.requireConsent(work);
+    await this.requireConsent(work.allowed);
   }
 
   /** Every message in its order, each with the receipt of the one before; their receipts. */
@@ -345,7 +348,7 @@ export class Rounds {
         purpose: message.purpose,
         round: manifest.round,
       };
-      const signed = (await this.patiently(request, manifest, work)).body;
+      const signed = (await this.patiently(request, manifest, work.allowed)).body;
       const key = message.aggregator?.key ?? this.terms.fields.coordinator;
       await checkSignature(key, "receipt", concat(manifest.hash, report, mark), signed);
       receipts.push(signed);
@@ -353,28 +356,32 @@ export class Rounds {
     return receipts;
   }
 
-  private async requireConsent(work: Work): Promise<void> {
-    if (JSON.stringify(await this.records.permission()) !== JSON.stringify(work.allowed)) {
+  private async requireConsent(allowed: Permission): Promise<void> {
+    if (JSON.stringify(await this.records.permission()) !== JSON.stringify(allowed)) {
       throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
     }
+    if (this.stop.aborted) throw new DeviceError("its owner has paused this device, so nothing more leaves.");
   }
 
+  private readonly stoppable: Transport = (request) =>
+    this.around.send({ ...request, signal: AbortSignal.any([this.uploading.signal, this.stop]) });
+
   /**
-   * Ask again while nobody answers, until the round is over by this device's own clock. Where a part of an upload
-   * leaves, consent is asked before every attempt.
+   * Ask again while nobody answers, until the round is over by this device's own clock. Consent is asked before
+   * every attempt.
    */
-  private async patiently(request: HttpRequest, manifest: Manifest, work: Work | null): Promise<HttpReply> {
-    const { clock, sleep, send } = this.around;
+  private async patiently(request: HttpRequest, manifest: Manifest, allowed: Permission): Promise<HttpReply> {
+    const { clock, sleep } = this.around;
     const until = clock() + (manifest.deadline - manifest.opened);
     const own = request.url.startsWith(`${this.identity.url}/`);
     const headers = own ? bearer(this.identity.token) : {}; // the token is the coordinator's alone to see
     for (let unanswered = false; ; await sleep(RETRY)) {
-      if (work) await this.requireConsent(work);
+      await this.requireConsent(allowed);
       try {
-        return await ask(send, { ...request, headers, ...(work && { signal: this.uploading.signal }) });
+        return await ask(this.stoppable, { ...request, headers });
       } catch (error) {
         if (error instanceof UnreachableError) {
-          unanswered = work !== null;
+          unanswered = request.purpose !== "ticket"; // of an upload, which may have been counted
         } else if (error instanceof RefusedError && !["rate", "full"].includes(error.code)) {
           if (!unanswered || error.code === "left-out") throw error; // who refuses now may have counted it before
           throw new NoReceiptError(error.code, `${error.message} An earlier attempt got no answer.`);

@@ -205,9 +205,9 @@ export interface BrowserDevice {
 
   /** Take a place. Needs an invitation; asks the coordinator, and is in the ledger. */
   join(options?: JoinOptions): Promise<void>;
-  /** Look once whether a round is open, and answer it within what is allowed. */
-  visit(): Promise<VisitOutcome>;
-  /** Visit until the federation is finished or `signal` says stop. */
+  /** Look once whether a round is open, and answer it within what is allowed; nothing leaves after `stop`. */
+  visit(stop?: AbortSignal): Promise<VisitOutcome>;
+  /** Visit until the federation is finished or `signal` says stop, which also ends the visit that runs. */
   stay(signal: AbortSignal, tell?: (outcome: VisitOutcome) => void): Promise<void>;
   /** Agree to changed terms, of which `status().offered` said what changes. */
   acceptTerms(): Promise<void>;

@@ -33,6 +33,7 @@ async function answer(request: Request): Promise<Response> {
     if (kept) return kept;
   }
   await count(request);
+  request.signal.throwIfAborted(); // stopped while it was written down
   const reply = await fetch(request).catch(async (error: unknown) => {
     const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : undefined;
     if (kept) return kept;

@@ -10,8 +10,9 @@ import {
   type Like,
   type Ranking,
 } from "../device/types.ts";
+import { forgetPage } from "./forgetting.ts";
 import { invitationHere } from "./invitation.ts";
-import { forgetMeter, type Metered, readMeter } from "./meter.ts";
+import { type Metered, readMeter } from "./meter.ts";
 import { isUpload } from "./uploads.ts";
 import { texts } from "./texts.ts";
 import { Titles } from "./titles.ts";
@@ -127,9 +128,7 @@ export async function erase(): Promise<void> {
   await guarded(async () => {
     staying?.abort();
     const why = await theDevice().leave();
-    for (const name of await caches.keys()) await caches.delete(name);
-    for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
-    await forgetMeter();
+    await forgetPage();
     gone.value = why ?? "";
     trouble.value = ""; // whatever was at work could no longer read or write
   });

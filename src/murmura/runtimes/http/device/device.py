@@ -210,7 +210,7 @@ class Device:
         again = before.pending if before.pending and before.pending.manifest == m.hash.hex() else None
         report = self._report(m)
         try:
-            ticket = await self._ticket(m, report)
+            ticket = await self._ticket(m, report, allowed)
             # before training, so that it tells nothing about how long that takes
             draw = int.from_bytes(self._entropy(4), "little") / 2**32
             send_at = self._clock() + m.hold + m.spread * draw
@@ -235,19 +235,20 @@ class Device:
             # consent was taken back, this history cannot be trained on, or nothing can be written down
             return self._done(m, "declined", str(error))
 
-    async def _ticket(self, manifest: Manifest, report: bytes) -> bytes:
+    async def _ticket(self, manifest: Manifest, report: bytes, allowed: Permission) -> bytes:
         """The right to report in this round; a place that was lost by staying away is taken anew."""
         url, body = f"{self.identity.url}/tickets", manifest.hash + report
         try:
-            return (await self._patiently("POST", url, body, manifest)).body
+            return (await self._patiently("POST", url, body, manifest, allowed)).body
         except RefusedError as error:
             if error.code != "unauthorised":
                 raise
         own = self.identity
+        self._require_consent(allowed)
         place = await register(self.send, own.url, own.terms, own.admission, token=own.token)
         self.identity = replace(own, place=place.slot)
         self.storage.keep_place(place.slot)
-        return (await self._patiently("POST", url, body, manifest)).body
+        return (await self._patiently("POST", url, body, manifest, allowed)).body
 
     def _report(self, manifest: Manifest) -> bytes:
         """The id of this device's one report in a round: the same after a crash, random to the aggregators."""
@@ -311,8 +312,8 @@ class Device:
             send_at += late + -late % m.hold
         while (wait := send_at - self._clock()) > 0:
             await self._sleep(min(wait, 1.0))
-            self._require_consent(work)
-        self._require_consent(work)
+            self._require_consent(work.permission)
+        self._require_consent(work.permission)
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
         noted = JournalEntry(
             now, m.round, m.phase, pending.manifest, result.length, result.rows, result.disclosed
@@ -338,14 +339,14 @@ class Device:
         for kind, message in enumerate(result.messages):
             head = ShareHead(kind, m.hash, work.report)
             body = message.sealed(head, work.ticket, receipts[-1], marked, self.identity.admission)
-            receipt = (await self._patiently("POST", message.url, body, m, work)).body
+            receipt = (await self._patiently("POST", message.url, body, m, work.permission, upload=True)).body
             key = self.identity.terms.coordinator if message.aggregator is None else message.aggregator.key
             check_signature(bytes.fromhex(key), "receipt", m.hash + work.report + marked, receipt)
             receipts.append(receipt)
         return receipts[1:]
 
-    def _require_consent(self, work: _Work) -> None:
-        if self.storage.permission() != work.permission:
+    def _require_consent(self, allowed: Permission) -> None:
+        if self.storage.permission() != allowed:
             raise FederationError("what its owner allows was changed or taken back, so nothing more leaves.")
 
     async def last_manifest(self) -> Manifest | None:
@@ -373,22 +374,21 @@ class Device:
             raise
 
     async def _patiently(
-        self, method: str, url: str, body: bytes, manifest: Manifest, work: _Work | None = None
+        self, method: str, url: str, body: bytes, manifest: Manifest, allowed: Permission, upload: bool = False
     ) -> HttpReply:
         """Ask again while nobody answers, until the round is over by this device's own clock.
 
-        Where a part of an upload leaves, consent is asked before every attempt.
+        Consent is asked before every attempt. What is part of an upload may be counted without an answer.
         """
         until = self._clock() + (manifest.deadline - manifest.opened)
         headers = bearer(self.identity.token) if url.startswith(self.identity.url + "/") else {}
         unanswered = False
         while True:
-            if work is not None:
-                self._require_consent(work)
+            self._require_consent(allowed)
             try:
                 return await ask(self.send, method, url, body, headers)
             except UnreachableError:
-                unanswered = work is not None
+                unanswered = upload
             except RefusedError as error:
                 if error.code not in ("rate", "full"):
                     if unanswered and error.code != "left-out":  # who refuses now may have counted it before

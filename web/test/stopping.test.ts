@@ -1,0 +1,141 @@
+/** What no longer leaves: after a pause, after consent is taken back, after everything is deleted. */
+
+import { beforeEach, expect, test } from "vitest";
+import { sha256Hex } from "../src/crypto/hashing.ts";
+import { fromHex, utf8 } from "../src/bytes.ts";
+import { MemoryStorage } from "../src/device/storage.ts";
+import type { VisitOutcome } from "../src/device/types.ts";
+import type { HttpReply } from "../src/protocol/transport.ts";
+import { UnreachableError } from "../src/refusals.ts";
+import { EVERYTHING, GoldenFederation, LINK } from "./golden_federation.ts";
+
+let federation: GoldenFederation;
+beforeEach(async () => void (federation = await GoldenFederation.open()));
+
+const asked = (path: RegExp) => federation.requests.filter(({ url }) => path.test(url)).length;
+const refusal = (status: number, error: string): HttpReply => ({
+  status,
+  body: utf8(JSON.stringify({ error, message: "no." })),
+  etag: "",
+});
+const lost = refusal(401, "unauthorised");
+
+/** The outcomes of staying until `pause` aborts it. */
+async function staying(device: Awaited<ReturnType<typeof federation.member>>, pause: AbortController) {
+  const told: VisitOutcome[] = [];
+  await device.stay(pause.signal, (outcome) => told.push(outcome));
+  return told.map(({ kind, why }) => `${kind}: ${why}`);
+}
+
+test("a pause while the upload waits for its time lets nothing leave", async () => {
+  const pause = new AbortController();
+  const sleep = async (seconds: number) => {
+    federation.time += seconds;
+    pause.abort();
+  };
+  const device = await federation.member(EVERYTHING, new MemoryStorage(), { sleep });
+  expect(await staying(device, pause)).toEqual(["declined: its owner has paused this device, so nothing more leaves."]);
+  expect([asked(/tickets/), asked(/reports/), federation.requests.at(-1)!.purpose]).toEqual([1, 0, "ticket"]);
+});
+
+test("a pause stops a share on its way, and it is not tried again", async () => {
+  const pause = new AbortController();
+  const device = await federation.member();
+  let stopped = false;
+  federation.meddle = (request, reply) => {
+    if (!/one.example/.test(request.url)) return reply;
+    request.signal!.addEventListener("abort", () => (stopped = true));
+    pause.abort();
+    throw new UnreachableError("it was stopped.");
+  };
+  expect(await staying(device, pause)).toEqual([expect.stringMatching(/^declined: .*paused/)]);
+  expect([stopped, asked(/reports/)]).toEqual([true, 1]);
+});
+
+test("a pause between the look at the round and the ticket asks for none", async () => {
+  const pause = new AbortController();
+  const device = await federation.member();
+  federation.meddle = (request, reply) => {
+    if (/\/round$/.test(request.url)) pause.abort();
+    return reply;
+  };
+  expect(await staying(device, pause)).toEqual([expect.stringMatching(/^declined: .*paused/)]);
+  expect(asked(/tickets|reports/)).toBe(0);
+});
+
+test("a ticket that got no answer is not asked for again once consent is taken back", async () => {
+  const device = await federation.member();
+  federation.meddle = async (request, reply) => {
+    if (!/tickets/.test(request.url)) return reply;
+    await device.allow({ train: false });
+    throw new UnreachableError("it must answer, but does not.");
+  };
+  const outcome = await device.visit();
+  expect([outcome.kind, asked(/tickets/), federation.requests.at(-1)!.signal!.aborted]).toEqual(["declined", 1, true]);
+  expect(outcome.why).toMatch(/taken back/);
+});
+
+test("a place that was lost is taken anew with consent alone", async () => {
+  const device = await federation.member();
+  let gone = true;
+  federation.meddle = (request, reply) => {
+    if (/devices$/.test(request.url)) gone = false;
+    return gone && /tickets/.test(request.url) ? lost : reply;
+  };
+  expect([(await device.visit()).kind, asked(/devices$/)]).toEqual(["sent", 2]);
+
+  federation = await GoldenFederation.open();
+  const other = await federation.member();
+  federation.meddle = async (request, reply) => {
+    if (!/tickets/.test(request.url)) return reply;
+    await other.allow({ train: false });
+    return lost;
+  };
+  expect([(await other.visit()).kind, asked(/devices$/), asked(/tickets/)]).toEqual(["declined", 1, 1]);
+});
+
+test("who deletes everything allows nothing before the coordinator is told, and a round at work ends", async () => {
+  const storage = new MemoryStorage();
+  const device = await federation.member(EVERYTHING, storage);
+  let leaving: Promise<string | null> | null = null;
+  let allowed: unknown = null;
+  let answered = () => {};
+  const held = new Promise<void>((resolve) => (answered = resolve));
+  federation.meddle = async (request, reply) => {
+    if (request.method === "DELETE") {
+      allowed = await storage.read("permission");
+      await held; // the coordinator takes its time, and the round goes on
+    }
+    if (!/tickets/.test(request.url)) return reply;
+    const deleting = new Promise((resolve) => request.signal!.addEventListener("abort", resolve));
+    leaving = device.leave();
+    await deleting;
+    return lost; // it would take a place anew
+  };
+  const outcome = await device.visit();
+  expect([outcome.kind, asked(/devices$/), asked(/reports/)]).toEqual(["declined", 1, 0]);
+  answered();
+  expect(await leaving).toBe(null);
+  expect(allowed).toMatchObject({ train: false, statistics: false, pi: 0 });
+  expect(await storage.list("")).toEqual([]);
+});
+
+test.each([
+  [3599, false],
+  [3600, true],
+  [0, true],
+])("release windows of %d seconds are joined: %s", async (seconds, joins) => {
+  const { terms } = await federation.renewed((now) =>
+    now.replace(/("windows":\{[^}]*"seconds":)[\d.]+/, `$1${seconds.toFixed(1)}`),
+  );
+  federation.meddle = (request, reply) => {
+    if (/\/round$/.test(request.url)) return refusal(503, "paused");
+    return /\/terms$/.test(request.url) ? { ...reply, body: terms } : reply;
+  };
+  const hash = fromHex(await sha256Hex(terms.slice(192)));
+  const device = await federation.device();
+  await device.look(LINK.replace(/#2\.[\w-]{43}/, `#2.${Buffer.from(hash).toString("base64url")}`));
+  if (joins) await device.join();
+  else await expect(device.join()).rejects.toThrow(/must last at least 3600 seconds, but lasts 3599: .* do not join/);
+  expect([asked(/devices/), device.status().stage]).toEqual(joins ? [1, "member"] : [0, "visitor"]);
+});
