@@ -58,6 +58,24 @@ def test_terms_have_one_spelling_and_are_named_by_it() -> None:
         assert refused(other).code == "malformed"
 
 
+def test_the_address_of_an_aggregator_says_where_it_is_and_nothing_else() -> None:
+    for url in ("https://one.example:8443/a/b", "http://127.0.0.1:8001", "https://[::1]:9/x"):
+        FederationTerms.decode(changed(seed_aggregator={**SEED_AT, "url": url}))
+    for more in (" ", "; script-src *", ",x", "/*", "'", '"', "/?a", "/#a", "\n", "/é", ":x", ":123456"):
+        for side, at in (("seed_aggregator", SEED_AT), ("vector_aggregator", VECTOR_AT)):
+            found = refused(changed(**{side: {**at, "url": at["url"] + more}}))
+            assert (found.code, "in plain characters" in str(found)) == ("malformed", True), more
+    for url in (
+        "",
+        "one.example",
+        "ftp://one.example",
+        "https://",
+        "https://u:p@one.example",
+        "https://*.example",
+    ):
+        assert refused(changed(seed_aggregator={**SEED_AT, "url": url})).code == "malformed"
+
+
 WRONG: dict[str, list[Any]] = {
     "federation": ["0", "xx", "0F", 7, None],
     "coordinator": ["", "00", "0" * 63, "g" * 64, None, 7],

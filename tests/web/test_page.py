@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from murmura.core.errors import SettingError
 from murmura.runtimes.http import endpoints
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.web import verification
 from murmura.web.app import App
 from murmura.web.origins import PageOrigin
@@ -131,6 +134,17 @@ async def test_only_one_origin_may_send_shares(world: World) -> None:
             PageOrigin.of(bad)
 
 
+@dataclass(frozen=True)
+class MeddlingPage(VisitorPage):
+    """The honest files, with other headers."""
+
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    def reply(self, path: str, request: endpoints.HttpRequest) -> HttpReply:
+        reply = super().reply(path, request)
+        return replace(reply, headers={**reply.headers, **self.more})
+
+
 async def test_verify_finds_the_file_and_the_policy_that_differ(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,16 +156,26 @@ async def test_verify_finds_the_file_and_the_policy_that_differ(
     assert terms.vector_aggregator is not None
     uploads = tuple(one.url + endpoints.UPLOADS for one in (terms.seed_aggregator, terms.vector_aggregator))
 
-    async def checked(page: VisitorPage) -> dict[str, str]:
+    async def checked(page: VisitorPage, fingerprint: bytes | None = None) -> dict[str, str]:
         async with (
             served(App(world.coordinator, COORDINATOR, PLENTY, nothing, 0.01, page)) as client,
             HttpTransport() as send,
         ):
-            return (await verification.verify_page(send, str(client.base_url).rstrip("/"))).different
+            found = await verification.verify_page(send, str(client.base_url).rstrip("/"), fingerprint)
+            assert tuple(one + endpoints.UPLOADS for one in found.aggregators) == uploads
+            return found.different
 
     assert await checked(VisitorPage(PARTS, uploads)) == {}
     changed = {**PARTS, "/assets/app.js": PageFile(b"'evil'", "text/javascript")}
     assert "is another file" in (await checked(VisitorPage(changed, uploads)))["/assets/app.js"]
     assert "policy" in (await checked(VisitorPage(PARTS, (*uploads, "https://evil.example"))))["/"]
+    more: dict[str, str] = {"set-cookie": "id=1", "refresh": "0; url=https://evil.example", "nel": "{}"}
+    more |= {"report-to": "{}", "permissions-policy": "camera=*", "content-type": "text/plain"}
+    more |= {"referrer-policy": "unsafe-url", "cross-origin-opener-policy": "unsafe-none"}
+    for name, value in more.items():
+        assert f"header {name}" in (await checked(MeddlingPage(PARTS, uploads, {name: value})))["/"]
+    with pytest.raises(RefusedError, match="must be the one of the invitation"):
+        await checked(VisitorPage(PARTS, uploads), b"x" * 32)
+    assert await checked(VisitorPage(PARTS, uploads), terms.hash) == {}
     fewer = {path: part for path, part in PARTS.items() if path != WORKER}
     assert "is not there" in (await checked(VisitorPage(fewer, uploads)))[WORKER]

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TrafficEntry } from "../src/device/types.ts";
 import type { CountedRequest } from "../src/sw/meter_store.ts";
+import { isOperators } from "../src/sw/operators.ts";
 import { compared } from "../src/ui/meter.ts";
 
 const HERE = "https://films.example";
@@ -57,7 +58,7 @@ describe("the meter beside the page", () => {
   it("marks addresses that say more than those of the page's own files", () => {
     const files = ["/", "/titles.json", "/federation", "/assets/app.js"].map((path) => counted("GET", path, 0));
     expect(undeclared(files)).toEqual([]);
-    const more = ["/?likes=1", "/titles.json?likes=1", "/assets/app.js?likes=1", "/round"];
+    const more = ["/?likes=1", "/titles.json?likes=1", "/assets/app.js?likes=1", "/assets/3-17-42", "/round"];
     expect(undeclared(more.map((path) => counted("GET", path, 0)))).toEqual(more);
   });
   it("takes a request without a body for declared as often as it is made, by its method", () => {
@@ -67,5 +68,20 @@ describe("the meter beside the page", () => {
   it("does not take another host's file for the page's own", () => {
     const other = { ...counted("GET", "/", 0), url: "https://other.example/assets/app.js" };
     expect(compared([other], [], HERE).undeclared).toEqual([other]);
+  });
+});
+
+describe("the operator's page", () => {
+  const asked = (mode: RequestMode, url: string) => ({ mode, url: HERE + url });
+  it("is opened and asks without being counted", () => {
+    expect(isOperators(asked("navigate", "/operator"), undefined, HERE)).toBe(true);
+    expect(isOperators(asked("cors", "/status"), `${HERE}/operator`, HERE)).toBe(true);
+  });
+  it("hides nothing that a visitor's tab asks for", () => {
+    expect(isOperators(asked("navigate", "/operator?likes=1"), undefined, HERE)).toBe(false);
+    expect(isOperators(asked("navigate", "/"), `${HERE}/operator`, HERE)).toBe(false);
+    expect(isOperators(asked("cors", "/operator"), `${HERE}/`, HERE)).toBe(false);
+    expect(isOperators(asked("cors", "/status"), undefined, HERE)).toBe(false);
+    expect(isOperators(asked("cors", "/status"), "https://other.example/operator", HERE)).toBe(false);
   });
 });

@@ -75,13 +75,8 @@ class VisitorPage:
             "etag": tag,
             "vary": "accept-encoding",
             **({"content-encoding": "gzip"} if packs else {}),
-            "content-type": part.kind,
             "cache-control": ASK_AGAIN,  # names stay when files change; the service worker keeps them
-            "referrer-policy": "no-referrer",
-            "cross-origin-opener-policy": "same-origin",
-            "cross-origin-resource-policy": "same-origin",
-            "permissions-policy": FEATURES,
-            "content-security-policy": self.policy(path, request.headers.get("host", "")),
+            **self.rules(path, request.headers.get("host", "")),
         }
         known = request.headers.get("if-none-match") == tag
         return (
@@ -89,6 +84,17 @@ class VisitorPage:
             if known
             else HttpReply(200, part.packed if packs else part.content, headers)
         )
+
+    def rules(self, path: str, host: str) -> dict[str, str]:
+        """What a browser is told to hold a file to; `murmura verify` compares it."""
+        return {
+            "content-type": self.parts[path].kind,
+            "referrer-policy": "no-referrer",
+            "cross-origin-opener-policy": "same-origin",
+            "cross-origin-resource-policy": "same-origin",
+            "permissions-policy": FEATURES,
+            "content-security-policy": self.policy(path, host),
+        }
 
     def policy(self, path: str, host: str) -> str:
         """Whom the page may talk to: paths of this server one by one, and where shares are taken.

@@ -14,10 +14,13 @@ from murmura.core.errors import SettingError
 from murmura.runtimes.http.device.trust import fetch_terms
 from murmura.runtimes.http.endpoints import UPLOADS
 from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES, Transport
 from murmura.web.page import VisitorPage, built_files
 
 POLICY = "content-security-policy"
+# headers that would mark a visitor, move her, or tell of her
+UNWANTED = ("set-cookie", "refresh", "report-to", "reporting-endpoints", "nel")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,14 @@ class PageCheck:
     """What was found, file by file: path -> "" where it is as it should be, otherwise what is not."""
 
     found: dict[str, str]
+    terms: FederationTerms  # whose aggregators the policy must name
+
+    @property
+    def aggregators(self) -> list[str]:
+        """Where the page may send shares."""
+        return [
+            one.url for one in (self.terms.seed_aggregator, self.terms.vector_aggregator) if one is not None
+        ]
 
     @property
     def different(self) -> dict[str, str]:
@@ -32,18 +43,22 @@ class PageCheck:
         return {path: why for path, why in self.found.items() if why}
 
 
-async def verify_page(send: Transport, url: str) -> PageCheck:
-    """Fetch every file of the page, and compare it with that of this package."""
+async def verify_page(send: Transport, url: str, fingerprint: bytes | None = None) -> PageCheck:
+    """Fetch every file of the page, and compare it with that of this package.
+
+    Without the fingerprint of an invitation the server itself says which terms, and so which aggregators,
+    are right.
+    """
     built = built_files()
     if not built:
         raise SettingError(
             "this installation must have the page to compare with, but was built without; run `make web`, or "
             "install a release."
         )
-    terms = await fetch_terms(send, url, None)
-    aggregators = [one for one in (terms.seed_aggregator, terms.vector_aggregator) if one is not None]
-    page = VisitorPage(built, tuple(one.url + UPLOADS for one in aggregators))
-    return PageCheck({path: await _difference(send, url, path, page) for path in sorted(built)})
+    terms = await fetch_terms(send, url, fingerprint)
+    checked = PageCheck({}, terms)
+    page = VisitorPage(built, tuple(one + UPLOADS for one in checked.aggregators))
+    return PageCheck({path: await _difference(send, url, path, page) for path in sorted(built)}, terms)
 
 
 async def _difference(send: Transport, url: str, path: str, page: VisitorPage) -> str:
@@ -55,6 +70,13 @@ async def _difference(send: Transport, url: str, path: str, page: VisitorPage) -
         return f"is not there (status {reply.status})"
     if (found := hashlib.sha256(reply.body).hexdigest()) != page.parts[path].hash:
         return f"is another file, with SHA-256 {found}"
-    if reply.headers.get(POLICY) != page.policy(path, urlsplit(url).netloc):
+    rules = page.rules(path, urlsplit(url).netloc)
+    if reply.headers.get(POLICY) != rules.pop(POLICY):  # two of them arrive as one with a comma
         return "comes without the policy that names whom the page may talk to, or with another one"
+    for name, value in rules.items():
+        text = "; charset=utf-8" if name == "content-type" and value.startswith("text/") else ""
+        if reply.headers.get(name, "").lower() != (value + text).lower():
+            return f"comes without the header {name} of this package, or with another one"
+    if unwanted := [name for name in UNWANTED if name in reply.headers]:
+        return f"comes with the header {unwanted[0]}, which the page has no use for"
     return ""

@@ -1,16 +1,18 @@
 /** The device as the screens know it (types.ts): a visitor who likes and ranks, and a member who answers rounds. */
 
-import { type Bytes, toHex } from "../bytes.ts";
+import type { Bytes } from "../bytes.ts";
 import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
 import { FederationTerms } from "../protocol/terms.ts";
 import { fetchTerms, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
 import { checkWindows } from "./checks.ts";
+import { changeLikes, changePermission, checkLikes, checkPermission } from "./choices.ts";
 import { exportedText, readExport } from "./export.ts";
 import { federationFacts } from "./facts.ts";
 import { heldHistory } from "./history.ts";
 import { journalCsv, journalFiles } from "./journal.ts";
+import { checkIdentity, identityOf } from "./identity.ts";
 import { type Identity, NO_CONSENT } from "./memory.ts";
 import { readLedger } from "./ledger.ts";
 import { type Pinned, pinned, refreshModel } from "./pinned.ts";
@@ -18,7 +20,7 @@ import { giveUp, register } from "./places.ts";
 import { preview } from "./preview.ts";
 import { Records } from "./records.ts";
 import { outcome, type Surroundings } from "./rounds.ts";
-import { ClosableStorage, type DeviceStorage } from "./storage.ts";
+import { type Changes, ClosableStorage, type DeviceStorage } from "./storage.ts";
 import { declared } from "./traffic.ts";
 import {
   type BrowserDevice,
@@ -31,6 +33,7 @@ import {
   type Ledger,
   type Like,
   type Permission,
+  type PinnedBy,
   type Preview,
   type Ranking,
   type RankingOptions,
@@ -39,7 +42,6 @@ import {
 
 const POLL = 2,
   SOON = 0.25; // seconds between two looks at the coordinator: the first is soon, as the next round is near
-const MINIMUM = 100; // devices in a sum, unless its owner says another number
 
 const EMPTY: DeviceStatus = {
   stage: "empty",
@@ -55,6 +57,7 @@ const EMPTY: DeviceStatus = {
 
 export interface DeviceParts extends Surroundings {
   storage: DeviceStorage;
+  origin?: string; // of the page: it takes over devices of this one alone
   /** Runs the work while no other tab is at work; throws a DeviceError if one is. */
   alone: <T>(work: () => Promise<T>) => Promise<T>;
 }
@@ -75,12 +78,16 @@ export class Device implements BrowserDevice {
     this.now = EMPTY;
   }
 
-  /** With everything that was kept. */
+  /** With everything that was kept; empty where that is of no use now. */
   static async open(parts: DeviceParts): Promise<Device> {
     const device = new Device(parts);
     const identity = await device.records.identity();
-    if (identity) await device.pin(identity);
-    await device.tell();
+    try {
+      if (identity) await device.pin(identity);
+      await device.tell();
+    } catch {
+      device.pinned = null; // as if empty: the page works, looks again, and can delete what is kept
+    }
     return device;
   }
 
@@ -93,7 +100,7 @@ export class Device implements BrowserDevice {
     return () => this.listeners.delete(listener);
   }
 
-  async look(link: string): Promise<FederationFacts> {
+  async look(link: string, by: PinnedBy = "invitation"): Promise<FederationFacts> {
     const invitation = readInvitation(link);
     const { url, admission } = invitation;
     const { send, entropy, clock } = this.around;
@@ -101,26 +108,9 @@ export class Device implements BrowserDevice {
     const known = await this.records.identity();
     const terms = await fetchTerms(send, url, invitation.terms);
     methodOf(terms.fields); // refuses a method this page does not know
-    if (known && (known.url !== url || toHex(known.terms as Bytes) !== toHex(terms.content))) {
-      throw new DeviceError(
-        "this browser is in another federation; leave that one first, on the page about your data.",
-      );
-    }
+    const identity = identityOf(invitation, terms, by, known, entropy);
     if (admission) await checkAdmission((await ownAdmission(admission)).shown, terms, clock());
-    const words = new Uint32Array(entropy(8).buffer);
-    const identity: Identity = {
-      url,
-      terms: terms.content,
-      admission: admission ?? known?.admission ?? null,
-      secret: [words[0]!, words[1]!],
-      token: toHex(entropy(32)),
-      place: null,
-      minimum: MINIMUM,
-      readable: false,
-      ...(known && withoutAdmission(known)),
-    };
-    await this.storage.write({ identity });
-    const found = await this.pin(identity);
+    const found = await this.pin(identity, { identity });
     await refreshModel(found, this.records, send);
     await this.tell();
     return this.now.federation!;
@@ -136,15 +126,14 @@ export class Device implements BrowserDevice {
   }
 
   async setLikes(likes: readonly Like[]): Promise<void> {
-    const { labels } = this.need();
-    const items = new Set(likes.map(({ item }) => item));
-    if (
-      items.size < likes.length ||
-      ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)
-    ) {
-      throw new DeviceError("likes must be items of this federation, each once, but are not.");
-    }
+    checkLikes(likes, this.need().labels.length);
     await this.storage.write({ likes });
+    await this.tell();
+  }
+
+  async like(likes: readonly Like[], on: boolean): Promise<void> {
+    checkLikes(likes, this.need().labels.length);
+    await changeLikes(this.storage, likes, on);
     await this.tell();
   }
 
@@ -157,12 +146,19 @@ export class Device implements BrowserDevice {
     return this.now.permission;
   }
 
-  async allow(change: Partial<Permission>): Promise<Permission> {
-    const permission = { ...(await this.records.permission()), ...change };
-    if (!(permission.pi >= 0 && permission.pi <= 1)) {
-      throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
-    }
-    await this.storage.write({ permission });
+  allow(change: Partial<Permission>): Promise<Permission> {
+    return this.permit(() => change);
+  }
+
+  never(item: number, on: boolean): Promise<Permission> {
+    return this.permit(({ never }) => {
+      const others = never.filter((one) => one !== item);
+      return { never: on ? [...others, item] : others };
+    });
+  }
+
+  private async permit(change: (kept: Permission) => Partial<Permission>): Promise<Permission> {
+    const permission = await changePermission(this.storage, change);
     this.pinned?.rounds.cancel();
     await this.tell();
     return permission;
@@ -248,12 +244,8 @@ export class Device implements BrowserDevice {
     const same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings);
     const memory = await this.records.memory();
     // what was learned by another method is of no use
-    await this.storage.write({
-      identity: accepted,
-      offered: undefined,
-      memory: same ? memory : { ...memory, state: null },
-    });
-    await this.pin(accepted);
+    const kept = same ? memory : { ...memory, state: null };
+    await this.pin(accepted, { identity: accepted, offered: undefined, memory: kept });
     await this.tell();
   }
 
@@ -290,9 +282,10 @@ export class Device implements BrowserDevice {
           "this browser must have no likes and no place to move a device to it, but has; delete everything first.",
         );
       }
-      await this.storage.write(changes);
-      const identity = await this.records.identity();
-      if (identity) await this.pin(identity);
+      const identity = await checkIdentity(changes.identity, this.parts.origin);
+      checkPermission((changes.permission ?? NO_CONSENT) as Permission);
+      const fits = ({ labels }: Pinned) => checkLikes((changes.likes ?? []) as Like[], labels.length);
+      await this.pin(identity, { ...changes, identity }, fits);
       await this.tell();
     });
   }
@@ -355,9 +348,12 @@ export class Device implements BrowserDevice {
     return this.pinned;
   }
 
-  private async pin(identity: Identity): Promise<Pinned> {
-    this.pinned = await pinned(identity, this.records, this.around);
-    return this.pinned;
+  /** Check what an identity pins; only then keep `changes`. */
+  private async pin(identity: Identity, changes?: Changes, check?: (found: Pinned) => void): Promise<Pinned> {
+    const found = await pinned(identity, this.records, this.around);
+    check?.(found);
+    if (changes) await this.storage.write(changes);
+    return (this.pinned = found);
   }
 
   /** Read everything anew, as another tab may have changed it, and tell whoever watches. */
@@ -390,9 +386,4 @@ export class Device implements BrowserDevice {
     this.now = status;
     for (const listener of this.listeners) listener(status);
   }
-}
-
-/** What a second look at the same invitation does not change. */
-function withoutAdmission({ admission: _, ...rest }: Identity): Omit<Identity, "admission"> {
-  return rest;
 }

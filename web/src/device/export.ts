@@ -6,7 +6,7 @@ import { DeviceError } from "./types.ts";
 
 const KIND = "murmura device";
 const VERSION = 1;
-const NAMES = ["identity", "permission", "likes", "memory", "requests", "offered"];
+const NAMES = ["identity", "permission", "likes", "memory", "requests"];
 const LISTS = ["journal/", "receipts/", "traffic/"];
 const ARRAYS = { Uint8Array, Int32Array, Float32Array, Float64Array } as const;
 
@@ -29,6 +29,7 @@ export function readExport(text: string): Changes {
     for (const name of NAMES) if (name in read.values) changes[name] = read.values[name];
     for (const prefix of LISTS) {
       (read.values[prefix] as unknown[]).forEach((one, n) => {
+        if (typeof one !== "object" || one === null) throw new TypeError();
         changes[`${prefix}${String(n).padStart(9, "0")}`] = one;
       });
     }

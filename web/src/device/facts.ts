@@ -27,6 +27,7 @@ export function federationFacts(own: Identity, terms: FederationTerms, info: Fed
     unit: noise.unit,
     against: noise.against,
     machines,
-    invited: fields.admission === "open" || own.admission !== null,
+    pinnedBy: own.pinnedBy === "invitation" ? "invitation" : "server", // what was kept before says nothing
+    invited: own.pinnedBy === "invitation" && (fields.admission === "open" || own.admission !== null),
   };
 }

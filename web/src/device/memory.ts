@@ -4,7 +4,7 @@ import { epsilonOf } from "../channel/accountant.ts";
 import type { ClientState } from "../methods/method.ts";
 import type { Secret } from "../numerics/philox.ts";
 import type { SeenHead } from "../protocol/log.ts";
-import type { Permission } from "./types.ts";
+import type { Permission, PinnedBy } from "./types.ts";
 
 const REMEMBERED = 64; // exchanges, to answer none twice
 export const TRAINING = -1; // in place of a window, where all answers to a phase of training are counted
@@ -13,6 +13,7 @@ export const TRAINING = -1; // in place of a window, where all answers to a phas
 export interface Identity {
   url: string; // of the coordinator
   terms: Uint8Array; // content: no others are taken part under
+  pinnedBy: PinnedBy; // who said which terms these are
   admission: Uint8Array | null; // (104,) of the invitation
   secret: Secret;
   token: string; // 64 hexadecimal digits; asked for again it is the same place

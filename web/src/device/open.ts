@@ -18,6 +18,7 @@ export async function openDevice(worker: Worker): Promise<BrowserDevice> {
     clock: () => Date.now() / 1000,
     sleep: (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds)),
     entropy: systemRandomness,
+    origin: location.origin,
     alone,
   });
 }

@@ -14,6 +14,8 @@ export interface DeviceStorage {
   list<T>(prefix: string): Promise<T[]>;
   /** When this returns all of it is safe; when it throws none is. */
   write(changes: Changes): Promise<void>;
+  /** Replace one value by what `work` makes of it, with nobody writing in between; when it throws nothing changes. */
+  change<T>(name: string, work: (kept: T | undefined) => T): Promise<T>;
   /** Delete everything. */
   erase(): Promise<void>;
 }
@@ -38,6 +40,12 @@ export class MemoryStorage implements DeviceStorage {
     }
   }
 
+  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
+    const made = work(structuredClone(this.kept.get(name)) as T | undefined);
+    this.kept.set(name, structuredClone(made));
+    return made;
+  }
+
   async erase(): Promise<void> {
     this.kept.clear();
   }
@@ -58,13 +66,22 @@ export class ClosableStorage implements DeviceStorage {
   }
 
   async write(changes: Changes): Promise<void> {
-    if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
+    this.checkOpen();
     await this.inner.write(changes);
+  }
+
+  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
+    this.checkOpen();
+    return this.inner.change(name, work);
   }
 
   async erase(): Promise<void> {
     this.closed = true;
     await this.inner.erase();
+  }
+
+  private checkOpen(): void {
+    if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
   }
 }
 
@@ -104,6 +121,28 @@ export class IndexedDbStorage implements DeviceStorage {
       store.transaction.abort(); // said below
     }
     await written;
+  }
+
+  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
+    const store = this.store("readwrite");
+    const written = finished(store.transaction);
+    let made: { value: T } | { why: unknown } | null = null;
+    const reading = store.get(name) as IDBRequest<T | undefined>;
+    reading.onsuccess = () => {
+      try {
+        made = { value: work(reading.result) };
+        store.put(made.value, name);
+      } catch (why) {
+        made = { why };
+        store.transaction.abort();
+      }
+    };
+    return written.then(
+      () => (made as unknown as { value: T }).value,
+      (error: unknown) => {
+        throw made && "why" in made ? (made as { why: unknown }).why : error;
+      },
+    );
   }
 
   async erase(): Promise<void> {

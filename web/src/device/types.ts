@@ -14,6 +14,8 @@
 
 export type Stage = "empty" | "visitor" | "member";
 export type Label = string | number;
+/** An invitation, which its sender vouches for; or the server itself, which may show anybody other terms. */
+export type PinnedBy = "invitation" | "server";
 
 /** What is public about a federation, checked: signed by all of its machines, and what the invitation pins. */
 export interface FederationFacts {
@@ -28,7 +30,8 @@ export interface FederationFacts {
   unit: string; // what epsilon is about, "" without noise
   against: string; // whom it holds against
   machines: Machine[]; // coordinator and both aggregators: the only ones anything is sent to
-  invited: boolean; // whether the invitation lets a device in
+  pinnedBy: PinnedBy; // who said which federation this is
+  invited: boolean; // whether an invitation was opened, and lets a device in
 }
 
 export interface Machine {
@@ -189,18 +192,22 @@ export interface BrowserDevice {
   watch(listener: (status: DeviceStatus) => void): () => void;
 
   /** Check an invitation and fetch terms, items and the newest model: public requests alone. */
-  look(link: string): Promise<FederationFacts>;
+  look(link: string, by?: PinnedBy): Promise<FederationFacts>;
   catalogue(): Catalogue;
 
   likes(): readonly Like[];
   /** Replace all likes; unknown items are refused. */
   setLikes(likes: readonly Like[]): Promise<void>;
+  /** Like these too, or no longer; whatever another tab changed stays. */
+  like(likes: readonly Like[], on: boolean): Promise<void>;
   /** Labels of a file of her own to item numbers; null where the federation does not have it. */
   find(labels: readonly Label[]): (number | null)[];
 
   permission(): Permission;
   /** Change what is allowed. Takes effect before the next byte; sends nothing. */
   allow(change: Partial<Permission>): Promise<Permission>;
+  /** Never share an item, or let it be shared again; the rest of what is allowed stays. */
+  never(item: number, on: boolean): Promise<Permission>;
   preview(pi: number): Promise<Preview>;
 
   /** Take a place. Needs an invitation; asks the coordinator, and is in the ledger. */

@@ -2,6 +2,15 @@
 
 import { malformed } from "../refusals.ts";
 
+const PLAIN = /^https?:\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(\/[A-Za-z0-9._~%/-]*)?$/;
+
+/** Refuse an address that could say more in a list of addresses than where a machine is. */
+export function checkPlain(url: string): void {
+  if (!PLAIN.test(url)) {
+    throw malformed("the address of an aggregator must be scheme://host:port/path in plain characters, but is not.");
+  }
+}
+
 export function hostOf(url: string): string {
   try {
     return new URL(url).hostname

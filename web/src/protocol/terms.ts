@@ -8,7 +8,7 @@ import { sha256 } from "../crypto/hashing.ts";
 import { checkSignature, SIGNATURE_BYTES } from "../crypto/signatures.ts";
 import { type Bytes, concat, toHex } from "../bytes.ts";
 import { forged, malformed } from "../refusals.ts";
-import { hostOf, isLoopback } from "./addresses.ts";
+import { checkPlain, hostOf, isLoopback } from "./addresses.ts";
 import { readCanonical } from "./canonical.ts";
 import { count, hexadecimal, nullOr, oneOf, publicKey, record, seconds, settings, string, whole } from "./fields.ts";
 import { checkNoise, isNoisy, noiseFields, type NoiseTerms } from "./noise.ts";
@@ -161,6 +161,7 @@ function checkMachines(terms: TermsFields): void {
   if (host === hostOf(vector.url) && !isLoopback(host)) {
     throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
   }
+  for (const { url } of pair) checkPlain(url);
 }
 
 function flat(value: unknown, before = "", into = new Map<string, string>()): Map<string, string> {

@@ -5,6 +5,7 @@
  */
 
 import { addRequest } from "./meter_store.ts";
+import { isOperators } from "./operators.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 
@@ -21,10 +22,10 @@ self.addEventListener("activate", (event) => {
 });
 
 self.addEventListener("fetch", (event) => {
-  event.respondWith(answer(event.request));
+  event.respondWith(answer(event.request, event.clientId));
 });
 
-async function answer(request: Request): Promise<Response> {
+async function answer(request: Request, clientId: string): Promise<Response> {
   const url = new URL(request.url),
     own = url.origin === self.location.origin && request.method === "GET";
   const path = url.pathname === "/index.html" ? "/" : url.pathname;
@@ -32,7 +33,8 @@ async function answer(request: Request): Promise<Response> {
     const kept = await (await caches.open(CACHE)).match(path);
     if (kept) return kept;
   }
-  await count(request);
+  const client = clientId ? await self.clients.get(clientId) : undefined;
+  if (!isOperators(request, client?.url, self.location.origin)) await count(request);
   request.signal.throwIfAborted(); // stopped while it was written down
   const reply = await fetch(request).catch(async (error: unknown) => {
     const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : undefined;

@@ -17,7 +17,7 @@ import {
 import { ForYou } from "./screens/for_you.tsx";
 import { How } from "./screens/how.tsx";
 import { Left } from "./screens/left.tsx";
-import { MyData } from "./screens/my_data.tsx";
+import { MyData, Remove } from "./screens/my_data.tsx";
 import { Share } from "./screens/share.tsx";
 import { Start } from "./screens/start.tsx";
 import { bytesText, texts } from "./texts.ts";
@@ -82,6 +82,8 @@ export function App() {
           <Gone />
         ) : titles.value ? (
           <Shown />
+        ) : screen.value === "data" ? (
+          <Remove />
         ) : (
           !trouble.value && <p class="loading">{texts.loading}</p>
         )}

@@ -1,8 +1,10 @@
 /** The invitation in the address of the page: what follows the # is sent to nobody, and is taken out of sight. */
 
+import type { PinnedBy } from "../device/types.ts";
+
 export interface Link {
   text: string;
-  invited: boolean; // false: the server itself said which federation it is
+  by: PinnedBy;
 }
 
 /** What to look at; null where the page has looked before and nothing new is said. */
@@ -10,7 +12,7 @@ export async function invitationHere(known: boolean): Promise<Link | null> {
   const fragment = location.hash.slice(1);
   if (fragment.startsWith("2.")) {
     history.replaceState(null, "", location.pathname);
-    return { text: linkOf(fragment), invited: true };
+    return { text: linkOf(fragment), by: "invitation" };
   }
   if (known) return null;
   const told = (await (await fetch("/federation")).json()) as { terms: string };
@@ -19,7 +21,7 @@ export async function invitationHere(known: boolean): Promise<Link | null> {
     .replaceAll("+", "-")
     .replaceAll("/", "_")
     .replace(/=+$/, "");
-  return { text: linkOf(`2.${text}`), invited: false };
+  return { text: linkOf(`2.${text}`), by: "server" };
 }
 
 /** As `murmura invite create` prints it: HTTPS, or HTTP on this machine, and otherwise said. */

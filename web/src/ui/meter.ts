@@ -3,6 +3,19 @@
 import type { TrafficEntry } from "../device/types.ts";
 import { type CountedRequest, countedRequests, METER } from "../sw/meter_store.ts";
 
+/** What the page is made of, and what it asks before there is a device. */
+const FILES = [
+  "/",
+  "/titles.json",
+  "/federation",
+  "/assets/app.js",
+  "/assets/app.css",
+  "/assets/training.js",
+  "/assets/training_worker.js",
+  "/icon.svg",
+  "/manifest.webmanifest",
+];
+
 export interface Metered {
   available: boolean;
   counted: CountedRequest[]; // requests with a body
@@ -36,12 +49,7 @@ export function compared(
 
 /** The files of the page itself, the same for everyone; an address that says more is none of them. */
 function isPublic(url: string, origin: string): boolean {
-  return (
-    url === `${origin}/` ||
-    url === `${origin}/titles.json` ||
-    url === `${origin}/federation` ||
-    (url.startsWith(`${origin}/assets/`) && !url.includes("?"))
-  );
+  return FILES.some((path) => url === origin + path);
 }
 
 export async function forgetMeter(): Promise<void> {

@@ -35,7 +35,6 @@ export const trouble = signal(""); // one sentence, until it is closed
 export const paused = signal(false);
 export const online = signal(true);
 export const gone = signal<string | null>(null); // everything was deleted; what went wrong with leaving, or ""
-export const invited = signal(true); // whether it came with an invitation
 export const liked = computed(() => new Set(likes.value.map(({ item }) => item)));
 export const popularity = computed(() => new Map((popular.value?.list ?? []).map(({ item }, place) => [item, place])));
 export const sent = computed(() => (ledger.value?.traffic ?? []).filter(isUpload));
@@ -54,10 +53,7 @@ export async function begin(worker: Worker): Promise<void> {
   const made = (device = await openDevice(worker));
   made.watch((now) => void (status.value = now));
   const link = await invitationHere(made.status().stage !== "empty");
-  if (link) {
-    invited.value = link.invited;
-    await guarded(() => made.look(link.text));
-  }
+  if (link) await guarded(() => made.look(link.text, link.by));
   if (made.status().stage === "empty") {
     if (!trouble.value) trouble.value = texts.errors.offline; // what was refused has said so itself
     return;
@@ -81,18 +77,26 @@ export async function guarded<T>(work: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-export async function setLikes(wanted: readonly Like[]): Promise<void> {
+/** In place of all others. */
+export function setLikes(wanted: readonly Like[]): Promise<void> {
+  return changed((of) => of.setLikes(wanted));
+}
+
+/** These too, or no longer. */
+export function like(some: readonly Like[], on = true): Promise<void> {
+  return changed((of) => of.like(some, on));
+}
+
+async function changed(work: (of: BrowserDevice) => Promise<void>): Promise<void> {
   await guarded(async () => {
-    await theDevice().setLikes(wanted);
+    await work(theDevice());
     likes.value = theDevice().likes();
     await rank();
   });
 }
 
 export function toggle(item: number): Promise<void> {
-  const without = likes.value.filter((one) => one.item !== item);
-  const time = Math.floor(Date.now() / 1000);
-  return setLikes(without.length < likes.value.length ? without : [...likes.value, { item, value: 1, time }]);
+  return like([{ item, value: 1, time: Math.floor(Date.now() / 1000) }], !liked.value.has(item));
 }
 
 /** Allow it, take a place if she has none, and take part. */

@@ -91,7 +91,7 @@ export const texts = {
     cancel: "Cancel",
     now: (share: string) => `Now: ${share}`,
     invitation:
-      "This federation takes invited devices only, and this page was opened without an invitation. You can use everything else.",
+      "Sharing needs an invitation, and this page was opened without one that lets it in. You can use everything else.",
     small: (n: number) => `Sums here are of ${n} people, which hides little. Share only if you know why.`,
     notMeasured: "not measured",
     need: "Like something first: then there is something to share.",

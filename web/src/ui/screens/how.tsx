@@ -1,7 +1,7 @@
 /** How it works, in four steps and a picture that adds up; what is promised, and what cannot be. */
 
 import { Fragment } from "preact";
-import { invited, status } from "../state.ts";
+import { status } from "../state.ts";
 import { texts } from "../texts.ts";
 import { SharesPicture } from "./shares_picture.tsx";
 
@@ -34,7 +34,7 @@ export function How() {
       </section>
       <section class="card">
         <h2>{said.federation}</h2>
-        {!invited.value && <p class="warn">{said.without}</p>}
+        {facts.pinnedBy !== "invitation" && <p class="warn">{said.without}</p>}
         <dl class="facts">
           <dt>{said.method}</dt>
           <dd>{facts.method}</dd>

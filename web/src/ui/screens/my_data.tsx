@@ -46,36 +46,40 @@ export function MyData() {
           </label>
         </p>
       </section>
-      <section class="card">
-        <h2>{said.remove}</h2>
-        <p class="hint">{said.honest}</p>
-        {asked.value ? (
-          <div role="alertdialog" aria-label={said.sure}>
-            <p>{said.sure}</p>
-            <div class="choice">
-              <button class="button danger" onClick={() => void erase()}>
-                {said.yes}
-              </button>
-              <button class="button" onClick={() => (asked.value = false)}>
-                {said.no}
-              </button>
-            </div>
-          </div>
-        ) : (
-          <button class="button danger" onClick={() => (asked.value = true)}>
-            {said.remove}
-          </button>
-        )}
-      </section>
+      <Remove />
     </>
   );
 }
 
+/** To delete everything; it needs nothing that is kept to be of use. */
+export function Remove() {
+  return (
+    <section class="card">
+      <h2>{said.remove}</h2>
+      <p class="hint">{said.honest}</p>
+      {asked.value ? (
+        <div role="alertdialog" aria-label={said.sure}>
+          <p>{said.sure}</p>
+          <div class="choice">
+            <button class="button danger" onClick={() => void erase()}>
+              {said.yes}
+            </button>
+            <button class="button" onClick={() => (asked.value = false)}>
+              {said.no}
+            </button>
+          </div>
+        </div>
+      ) : (
+        <button class="button danger" onClick={() => (asked.value = true)}>
+          {said.remove}
+        </button>
+      )}
+    </section>
+  );
+}
+
 async function hide(item: number, on: boolean): Promise<void> {
-  const others = theDevice()
-    .permission()
-    .never.filter((one) => one !== item);
-  await guarded(() => theDevice().allow({ never: on ? [...others, item] : others }));
+  await guarded(() => theDevice().never(item, on));
 }
 
 async function restore(input: HTMLInputElement): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { readOwnFile } from "../own_file.ts";
-import { FIRST, guarded, liked, likes, popular, popularity, setLikes, theDevice, titles, toggle } from "../state.ts";
+import { FIRST, guarded, like, likes, popular, popularity, setLikes, theDevice, titles, toggle } from "../state.ts";
 import { texts } from "../texts.ts";
 import { ItemRow } from "./item_row.tsx";
 
@@ -125,8 +125,7 @@ async function open(input: HTMLInputElement): Promise<void> {
   if (!file) return;
   await guarded(async () => {
     const found = await readOwnFile(file, titles.value!, (labels) => theDevice().find(labels));
-    const more = found.likes.filter(({ item }) => !liked.value.has(item));
-    await setLikes([...likes.value, ...more]);
+    await like(found.likes);
     note.value = said.opened(found.likes.length, found.rows, found.note);
   });
   input.value = "";

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from murmura.runtimes.http.protocol.refusals import RefusedError
+
+PLAIN = re.compile(
+    r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%/-]*)?", re.ASCII
+)
+
+
+def check_plain(url: str) -> None:
+    """Refuse an address that could say more in a list of addresses than where a machine is."""
+    if PLAIN.fullmatch(url) is None:
+        raise RefusedError(
+            "malformed",
+            "the address of an aggregator must be scheme://host:port/path in plain characters, but is not.",
+        )
 
 
 def host_of(url: str) -> str:

@@ -24,7 +24,7 @@ from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
-from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
+from murmura.runtimes.http.protocol.addresses import check_plain, host_of, is_loopback
 from murmura.runtimes.http.protocol.canonical import canonical, read_canonical
 from murmura.runtimes.http.protocol.refusals import RefusedError, printable
 from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES
@@ -150,6 +150,8 @@ class FederationTerms:
                 f"the two aggregators must be on two hosts, but both are on {hosts[0]}: one machine could read "
                 "what you send; take no part.",
             )
+        for one in pair:
+            check_plain(one.url)
 
     @staticmethod
     def _check_noise(check: Callable[[], None]) -> None:
