@@ -174,6 +174,8 @@ async def test_verify_finds_the_file_and_the_policy_that_differ(
     more |= {"referrer-policy": "unsafe-url", "cross-origin-opener-policy": "unsafe-none"}
     for name, value in more.items():
         assert f"header {name}" in (await checked(MeddlingPage(PARTS, uploads, {name: value})))["/"]
+    second = VisitorPage(PARTS, uploads).policy("/", "host") + ", default-src *"
+    assert "policy" in (await checked(MeddlingPage(PARTS, uploads, {"content-security-policy": second})))["/"]
     with pytest.raises(RefusedError, match="must be the one of the invitation"):
         await checked(VisitorPage(PARTS, uploads), b"x" * 32)
     assert await checked(VisitorPage(PARTS, uploads), terms.hash) == {}
