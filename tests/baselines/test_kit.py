@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -135,25 +134,6 @@ def test_the_withheld_item_of_the_own_group_comes_first(name: str) -> None:
     assert first.tolist() == [withheld[u] for u in range(40)]
     for u in (0, 1, 17):  # a newcomer with the same history, too
         assert model.recommend_history(train.by_user.of(u), 1).item[0, 0] == withheld[u]
-
-
-@pytest.mark.parametrize("name", ["ease", "item-knn", "user-knn"])
-@pytest.mark.parametrize("groups", [2, 8], ids=["more users", "more items"])
-@pytest.mark.parametrize("own", [{}, {"values": "raw"}, {"power": 2.0}, {"similarity": "jaccard"}], ids=str)
-def test_the_terms_of_a_score_add_up_to_it(name: str, groups: int, own: dict[str, Any]) -> None:
-    known = {key: value for key, value in own.items() if key in as_dict(quick(name))}
-    train = scattered() if groups == 2 else checkerboard(groups, 6, 9)[0]
-    model = baseline(name)(**as_dict(quick(name)) | known).fit(train)
-    for user in range(0, train.n_users, 5):
-        terms, items = model.terms(user), train.by_user.of(user)
-        assert terms is not None
-        np.testing.assert_allclose(terms.scores, model.score(np.array([user]))[0], rtol=2e-5, atol=1e-5)
-        stranger = model.terms_history(items)
-        assert stranger is not None
-        np.testing.assert_allclose(stranger.scores, model.score_history(items), rtol=2e-5, atol=1e-5)
-    nobody = model.terms_history(np.zeros(0, np.int32))
-    assert nobody is not None
-    assert np.array_equal(nobody.scores, model.score_history(np.zeros(0, np.int32)))
 
 
 class Listener(SilentProgress):

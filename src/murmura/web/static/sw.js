@@ -33,13 +33,23 @@ function done(request) {
 		request.onerror = () => reject(request.error ?? /* @__PURE__ */ new Error("not read"));
 	});
 }
+// src/sw/operators.ts
+/** The operator's page is none of the visitor's: what it asks for, with the operator's own token, is not counted. */
+var PATH = "/operator";
+/** Whether a request opens that page, or is made by it; `client` is the address a tab was opened with. */
+function isOperators(request, client, here) {
+	if (request.mode === "navigate") return request.url === here + PATH;
+	if (client === void 0) return false;
+	const { origin, pathname } = new URL(client);
+	return origin === here && pathname === PATH;
+}
 // src/sw/sw.ts
 /**
 * The service worker: it keeps the page for when there is no network, and counts every request of the page by
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
 * must agree.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"f386d3ae504ba59cc6638239fb2e10c67f77e264d61b6adee00da5b4bd810f1f","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"66ecb0a6571581293bc252a54c8b71e120a7c74cb34758f078109220f935012d","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
 var TITLES = "/titles.json";
 var CACHE = `murmura-page-${digestOf(KEPT)}`;
 self.addEventListener("install", (event) => {
@@ -49,16 +59,17 @@ self.addEventListener("activate", (event) => {
 	event.waitUntil(forgetOthers().then(() => self.clients.claim()));
 });
 self.addEventListener("fetch", (event) => {
-	event.respondWith(answer(event.request));
+	event.respondWith(answer(event.request, event.clientId));
 });
-async function answer(request) {
+async function answer(request, clientId) {
 	const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
 	const path = url.pathname === "/index.html" ? "/" : url.pathname;
 	if (own && !url.search && (path === "/" || path in KEPT)) {
 		const kept = await (await caches.open(CACHE)).match(path);
 		if (kept) return kept;
 	}
-	await count(request);
+	if (!isOperators(request, (clientId ? await self.clients.get(clientId) : void 0)?.url, self.location.origin)) await count(request);
+	request.signal.throwIfAborted();
 	const reply = await fetch(request).catch(async (error) => {
 		const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : void 0;
 		if (kept) return kept;

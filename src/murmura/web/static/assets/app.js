@@ -811,6 +811,10 @@ function M() {
 	g.push(this) === 1 && (n$1.requestAnimationFrame || A)(F);
 }
 // src/protocol/addresses.ts
+var PLAIN = /^https?:\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(\/[A-Za-z0-9._~%/-]*)?$/;
+function checkPlain(url) {
+	if (!PLAIN.test(url)) throw malformed("the address of an aggregator must be scheme://host:port/path in plain characters, but is not.");
+}
 function hostOf(url) {
 	try {
 		return new URL(url).hostname.toLowerCase().replace(/^\[|\]$/g, "").replace(/\.$/, "");
@@ -1300,8 +1304,8 @@ function signatures(message, at = 0) {
 	].map((n) => message.subarray(at + n * 64, at + (n + 1) * 64));
 }
 function checkMachines(terms) {
-	let { seed_aggregator: seed, vector_aggregator: vector } = terms, readable = terms.channel.channel === "readable";
-	if ([seed, vector].filter((one) => one !== null).length !== (readable ? 0 : 2)) throw malformed("terms must name two aggregators for a secure sum and none for readable mode.");
+	let { seed_aggregator: seed, vector_aggregator: vector } = terms, readable = terms.channel.channel === "readable", pair = [seed, vector].filter((one) => one !== null);
+	if (pair.length !== (readable ? 0 : 2)) throw malformed("terms must name two aggregators for a secure sum and none for readable mode.");
 	if (terms.admission === "invited" != (terms.admitter.length === 64)) throw malformed("terms must name the key that admits, or admit everyone.");
 	if (terms.admitter && terms.admitter === terms.coordinator) throw forged("the coordinator must not admit devices itself; take no part.");
 	if (checkNoise(terms.noise), !seed || !vector) {
@@ -1315,6 +1319,7 @@ function checkMachines(terms) {
 	]).size < 3 || seed.sealing_key === vector.sealing_key) throw forged("the coordinator and the two aggregators must have three different keys, but two are equal: one machine could read what you send; take no part.");
 	let host = hostOf(seed.url);
 	if (host === hostOf(vector.url) && !isLoopback(host)) throw forged(`the two aggregators must be on two hosts, but both are on ${host}; take no part.`);
+	for (let { url } of pair) checkPlain(url);
 }
 function flat(value, before = "", into = new Map()) {
 	for (let [name, inner] of Object.entries(value)) typeof inner == "object" && inner && !Array.isArray(inner) ? flat(inner, `${before}${name}.`, into) : into.set(`${before}${name}`, JSON.stringify(inner));
@@ -1555,14 +1560,156 @@ async function orUnknown(asked) {
 		throw error;
 	}
 }
+// src/device/memory.ts
+var NO_CONSENT = {
+	train: !1,
+	pi: 0,
+	statistics: !1,
+	never: [],
+	epsilon: null
+};
+function freshMemory(head) {
+	return {
+		state: null,
+		serial: -1,
+		manifest: "",
+		exchanges: [],
+		joined: [],
+		sent: [],
+		pending: null,
+		answered: [],
+		log: null,
+		spent: 0,
+		unbounded: 0,
+		lines: 0,
+		head
+	};
+}
+function answers(memory, phase, window) {
+	return memory.answered.find((one) => one.phase === phase && one.window === window)?.times ?? 0;
+}
+function answering(memory, phase, window) {
+	let others = memory.answered.filter((one) => one.phase !== phase);
+	return {
+		...memory,
+		answered: [...others, {
+			phase,
+			window,
+			times: answers(memory, phase, window) + 1
+		}]
+	};
+}
+function spending(memory, multiplier) {
+	return multiplier ? {
+		...memory,
+		spent: memory.spent + multiplier ** -2
+	} : {
+		...memory,
+		unbounded: memory.unbounded + 1
+	};
+}
+function epsilonSpent(memory, delta) {
+	return memory.unbounded ? Infinity : epsilonOf(Math.sqrt(memory.spent), delta);
+}
+function exchanging(memory, round, phase) {
+	let others = memory.exchanges.filter(([at, name]) => at !== round || name !== phase);
+	return {
+		...memory,
+		exchanges: [...others, [round, phase]].slice(-64)
+	};
+}
+function dealtWith(memory, serial, manifest) {
+	return {
+		...memory,
+		serial,
+		manifest,
+		pending: null
+	};
+}
+// src/device/checks.ts
+var SHORTEST_WINDOW = 3600;
+function checkWindows(terms) {
+	let { seconds } = terms.fields.windows;
+	if (seconds > 0 && seconds < SHORTEST_WINDOW) throw forged(`a release window must last at least ${SHORTEST_WINDOW} seconds, but lasts ${seconds}: sums of two of them would show who came between; do not join.`);
+}
+function isNew(manifest, memory, terms, now) {
+	let { serial, round, phase, window } = manifest;
+	if (serial < memory.serial) throw new RefusedError("replay", `manifest ${serial} comes after ${memory.serial}; take no part.`);
+	if (serial === memory.serial) {
+		if (manifest.name === memory.manifest) return !1;
+		throw forged("the coordinator shows two different manifests for one round; take no part.");
+	}
+	if (serial === memory.serial + 1 && manifest.previous !== memory.manifest) throw forged("the manifest must follow the one this device has seen before it; take no part.");
+	if (memory.pending?.manifest !== manifest.name && memory.exchanges.some(([at, name]) => at === round && name === phase)) throw new RefusedError("replay", "this exchange was answered before under another manifest; take no part.");
+	let lastWindow = Math.max(0, ...memory.answered.map((one) => one.window)), lastRound = Math.max(0, ...memory.exchanges.map(([at]) => at));
+	if (window < lastWindow) throw new RefusedError("replay", `window ${window} must not come after ${lastWindow}; take no part.`);
+	if (round < lastRound) throw new RefusedError("replay", `round ${round} must not come after ${lastRound}; take no part.`);
+	if (!terms.isWindow(window, now)) throw forged(`window ${window} must be that of the time, but is not; take no part.`);
+	return !0;
+}
+function unasked(manifest, phase, memory, terms, place) {
+	let { window } = manifest, again = Number(memory.pending?.manifest === manifest.name);
+	if (phase.repeat !== null && answers(memory, phase.name, window) >= phase.repeat + again) return {
+		kind: "declined",
+		why: `phase '${phase.name}' was answered in window ${window}; a second answer would show what this device adds`
+	};
+	let most = terms.fields.noise.answers[phase.name];
+	if (phase.repeat === null && most !== void 0 && answers(memory, phase.name, -1) >= most + again) return {
+		kind: "declined",
+		why: `phase '${phase.name}' was answered ${most} times, as often as the noise allows for`
+	};
+	if (phase.follows && !answers(memory, phase.follows, window)) return {
+		kind: "declined",
+		why: `this device was not counted in phase '${phase.follows}'`
+	};
+	if (manifest.part !== phase.part || manifest.part_seed !== "" != phase.part < 1) throw malformed("a manifest must ask the part of the devices its phase declares.");
+	if (phase.part === 1) return null;
+	let seed = fromHex(manifest.part_seed);
+	if (seed.length !== 16) throw malformed("the seed of a part must have 16 bytes.");
+	return inPublicPart(seed, place, phase.part) ? null : {
+		kind: "not-called",
+		why: "another part of the devices is asked"
+	};
+}
+function checkPhase(phase, terms, clients) {
+	let { noise } = terms.fields;
+	if (!Object.keys(noise.multipliers).length) return;
+	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
+	if (noise.delta * people > 1 || !bounded || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
+}
+// src/device/choices.ts
+function checkLikes(likes, items) {
+	let known = Array.isArray(likes) ? likes.map((one) => one?.item) : [void 0];
+	if (!known.every((item) => Number.isInteger(item) && item >= 0 && item < items) || new Set(known).size < known.length) throw new DeviceError("likes must be items of this federation, each once, but are not.");
+}
+function changeLikes(storage, changed, on) {
+	let items = new Set(changed.map(({ item }) => item));
+	return storage.change("likes", (kept = []) => {
+		if (!on) return kept.filter(({ item }) => !items.has(item));
+		let known = new Set(kept.map(({ item }) => item));
+		return [...kept, ...changed.filter(({ item }) => !known.has(item))];
+	});
+}
+function changePermission(storage, change) {
+	return storage.change("permission", (kept = NO_CONSENT) => {
+		let changed = {
+			...kept,
+			...change(kept)
+		};
+		return checkPermission(changed), changed;
+	});
+}
+function checkPermission({ pi, never }) {
+	if (!(pi >= 0 && pi <= 1)) throw new DeviceError(`pi must be between 0 and 1, but is ${pi}.`);
+	if (!Array.isArray(never)) throw new DeviceError("what is never shared must be a list of items, but is not.");
+}
 // src/device/export.ts
 var KIND = "murmura device", VERSION$2 = 1, NAMES = [
 	"identity",
 	"permission",
 	"likes",
 	"memory",
-	"requests",
-	"offered"
+	"requests"
 ], LISTS = [
 	"journal/",
 	"receipts/",
@@ -1593,6 +1740,7 @@ function readExport(text) {
 		let changes = {};
 		for (let name of NAMES) name in read.values && (changes[name] = read.values[name]);
 		for (let prefix of LISTS) read.values[prefix].forEach((one, n) => {
+			if (typeof one != "object" || !one) throw TypeError();
 			changes[`${prefix}${String(n).padStart(9, "0")}`] = one;
 		});
 		return changes;
@@ -1634,7 +1782,8 @@ function federationFacts(own, terms, info) {
 		unit: noise.unit,
 		against: noise.against,
 		machines,
-		invited: fields.admission === "open" || own.admission !== null
+		pinnedBy: own.pinnedBy === "invitation" ? "invitation" : "server",
+		invited: own.pinnedBy === "invitation" && (fields.admission === "open" || own.admission !== null)
 	};
 }
 // src/device/consent.ts
@@ -1705,70 +1854,36 @@ function journalCsv(lines) {
 	], rows = lines.map(({ entry }) => names.map((name) => name === "event" ? "upload" : entry[name] ?? "").join(","));
 	return [names.join(","), ...rows].join("\n") + "\n";
 }
-// src/device/memory.ts
-var NO_CONSENT = {
-	train: !1,
-	pi: 0,
-	statistics: !1,
-	never: [],
-	epsilon: null
-};
-function freshMemory(head) {
+// src/device/identity.ts
+var MINIMUM = 100;
+function identityOf({ url, admission }, terms, by, known, entropy) {
+	if (known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
+	let pinnedBy = by === "invitation" ? by : known?.pinnedBy ?? by;
+	if (known) return {
+		...known,
+		pinnedBy,
+		admission: admission ?? known.admission
+	};
+	let words = new Uint32Array(entropy(8).buffer);
 	return {
-		state: null,
-		serial: -1,
-		manifest: "",
-		exchanges: [],
-		joined: [],
-		sent: [],
-		pending: null,
-		answered: [],
-		log: null,
-		spent: 0,
-		unbounded: 0,
-		lines: 0,
-		head
+		url,
+		terms: terms.content,
+		pinnedBy,
+		admission,
+		secret: [words[0], words[1]],
+		token: toHex(entropy(32)),
+		place: null,
+		minimum: MINIMUM,
+		readable: !1
 	};
 }
-function answers(memory, phase, window) {
-	return memory.answered.find((one) => one.phase === phase && one.window === window)?.times ?? 0;
-}
-function answering(memory, phase, window) {
-	let others = memory.answered.filter((one) => one.phase !== phase);
-	return {
-		...memory,
-		answered: [...others, {
-			phase,
-			window,
-			times: answers(memory, phase, window) + 1
-		}]
-	};
-}
-function spending(memory, multiplier) {
-	return multiplier ? {
-		...memory,
-		spent: memory.spent + multiplier ** -2
-	} : {
-		...memory,
-		unbounded: memory.unbounded + 1
-	};
-}
-function epsilonSpent(memory, delta) {
-	return memory.unbounded ? Infinity : epsilonOf(Math.sqrt(memory.spent), delta);
-}
-function exchanging(memory, round, phase) {
-	let others = memory.exchanges.filter(([at, name]) => at !== round || name !== phase);
-	return {
-		...memory,
-		exchanges: [...others, [round, phase]].slice(-64)
-	};
-}
-function dealtWith(memory, serial, manifest) {
-	return {
-		...memory,
-		serial,
-		manifest,
-		pending: null
+async function checkIdentity(read, origin) {
+	let one = read ?? {}, { url, terms, admission, secret, token, place, minimum, readable } = one, counted = (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32;
+	if (!(typeof url == "string" && terms instanceof Uint8Array && (admission === null || admission instanceof Uint8Array && admission.length === 104) && Array.isArray(secret) && secret.length === 2 && secret.every(counted) && typeof token == "string" && /^[0-9a-f]{64}$/.test(token) && (place === null || counted(place)) && counted(minimum) && typeof readable == "boolean")) throw new DeviceError("the file must say which device it is of, but does not; choose another one.");
+	if (origin !== void 0 && url !== origin) throw new DeviceError(`the file must be of the page at ${origin}, but is of another one; open it there.`);
+	return checkAddress(url), await FederationTerms.decode(terms), {
+		...one,
+		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
 // node_modules/@hpke/common/esm/src/errors.js
@@ -3279,52 +3394,6 @@ async function expand(seed, ring) {
 async function otherShare(vector, seed, ring) {
 	return ring.less(vector, await expand(seed, ring));
 }
-// src/device/checks.ts
-function isNew(manifest, memory, terms, now) {
-	let { serial, round, phase, window } = manifest;
-	if (serial < memory.serial) throw new RefusedError("replay", `manifest ${serial} comes after ${memory.serial}; take no part.`);
-	if (serial === memory.serial) {
-		if (manifest.name === memory.manifest) return !1;
-		throw forged("the coordinator shows two different manifests for one round; take no part.");
-	}
-	if (serial === memory.serial + 1 && manifest.previous !== memory.manifest) throw forged("the manifest must follow the one this device has seen before it; take no part.");
-	if (memory.pending?.manifest !== manifest.name && memory.exchanges.some(([at, name]) => at === round && name === phase)) throw new RefusedError("replay", "this exchange was answered before under another manifest; take no part.");
-	let lastWindow = Math.max(0, ...memory.answered.map((one) => one.window)), lastRound = Math.max(0, ...memory.exchanges.map(([at]) => at));
-	if (window < lastWindow) throw new RefusedError("replay", `window ${window} must not come after ${lastWindow}; take no part.`);
-	if (round < lastRound) throw new RefusedError("replay", `round ${round} must not come after ${lastRound}; take no part.`);
-	if (!terms.isWindow(window, now)) throw forged(`window ${window} must be that of the time, but is not; take no part.`);
-	return !0;
-}
-function unasked(manifest, phase, memory, terms, place) {
-	let { window } = manifest, again = Number(memory.pending?.manifest === manifest.name);
-	if (phase.repeat !== null && answers(memory, phase.name, window) >= phase.repeat + again) return {
-		kind: "declined",
-		why: `phase '${phase.name}' was answered in window ${window}; a second answer would show what this device adds`
-	};
-	let most = terms.fields.noise.answers[phase.name];
-	if (phase.repeat === null && most !== void 0 && answers(memory, phase.name, -1) >= most + again) return {
-		kind: "declined",
-		why: `phase '${phase.name}' was answered ${most} times, as often as the noise allows for`
-	};
-	if (phase.follows && !answers(memory, phase.follows, window)) return {
-		kind: "declined",
-		why: `this device was not counted in phase '${phase.follows}'`
-	};
-	if (manifest.part !== phase.part || manifest.part_seed !== "" != phase.part < 1) throw malformed("a manifest must ask the part of the devices its phase declares.");
-	if (phase.part === 1) return null;
-	let seed = fromHex(manifest.part_seed);
-	if (seed.length !== 16) throw malformed("the seed of a part must have 16 bytes.");
-	return inPublicPart(seed, place, phase.part) ? null : {
-		kind: "not-called",
-		why: "another part of the devices is asked"
-	};
-}
-function checkPhase(phase, terms, clients) {
-	let { noise } = terms.fields;
-	if (!Object.keys(noise.multipliers).length) return;
-	let people = Math.max(clients, terms.channel.minimum_cohort), bounded = phase.name in noise.multipliers && (phase.repeat ?? 0) <= (noise.answers[phase.name] ?? 0);
-	if (noise.delta * people > 1 || !bounded || phase.sends.tables.some((one) => one.exact)) throw forged(`the noise of the terms must bound every answer to phase '${phase.name}', but does not; take no part.`);
-}
 // src/device/objections.ts
 function objection(own, terms, memory, allowed, manifest) {
 	let least = Math.min(terms.channel.minimum_cohort, manifest.called);
@@ -3348,6 +3417,14 @@ async function register(send, url, terms, admission, token) {
 	})), { slot } = reply;
 	if (reply.token !== token || !Number.isInteger(slot) || slot < 0 || slot >= MOST_PLACES) throw malformed("a place must have this device's token and a number, but has not.");
 	return slot;
+}
+async function giveUp(send, url, token) {
+	await ask(send, {
+		method: "DELETE",
+		url: `${url}/devices/me`,
+		headers: bearer(token),
+		purpose: "leave"
+	});
 }
 async function wanted$1(terms, admission, token) {
 	if (terms.fields.admission === "open") return utf8(JSON.stringify({ token }));
@@ -3406,14 +3483,16 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 	around;
 	etag = "";
 	uploading = new AbortController();
+	stop = this.uploading.signal;
 	manifest = null;
 	constructor(identity, terms, admission, records, downloads, around) {
 		this.identity = identity, this.terms = terms, this.admission = admission, this.records = records, this.downloads = downloads, this.around = around;
 	}
-	async visit() {
+	async visit(stop = new AbortController().signal) {
+		this.stop = stop;
 		let headers = this.etag ? { "if-none-match": this.etag } : {}, url = `${this.identity.url}/round`, reply;
 		try {
-			reply = await ask(this.around.send, {
+			reply = await ask(this.stoppable, {
 				method: "GET",
 				url,
 				purpose: "round",
@@ -3431,7 +3510,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		this.uploading.abort(), this.uploading = new AbortController();
 	}
 	async takePart(reply) {
-		let memory = await this.records.memory(), { send, clock } = this.around, signed = await verified(reply.body, this.terms, memory.log, send, this.identity.url), { manifest } = signed;
+		let memory = await this.records.memory(), { clock } = this.around, signed = await verified(reply.body, this.terms, memory.log, this.stoppable, this.identity.url), { manifest } = signed;
 		this.manifest = manifest;
 		let made = outcome("idle");
 		if (isNew(manifest, memory, this.terms, clock())) {
@@ -3457,7 +3536,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		}
 	}
 	async report(manifest, info, phase, allowed, before) {
-		let { entropy, clock } = this.around, report = await reportId(this.identity.token, manifest.hash), ticket = await this.ticket(manifest, report), draw = new DataView(entropy(4).buffer).getUint32(0, !0) / 2 ** 32, work = {
+		let { entropy, clock } = this.around, report = await reportId(this.identity.token, manifest.hash), ticket = await this.ticket(manifest, report, allowed), draw = new DataView(entropy(4).buffer).getUint32(0, !0) / 2 ** 32, work = {
 			manifest,
 			info,
 			phase,
@@ -3489,7 +3568,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			why
 		};
 	}
-	async ticket(manifest, report) {
+	async ticket(manifest, report, allowed) {
 		let { url, token } = this.identity, body = concat$1(manifest.hash, report), request = {
 			method: "POST",
 			url: `${url}/tickets`,
@@ -3498,15 +3577,16 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 			round: manifest.round
 		};
 		try {
-			return (await this.patiently(request, manifest, null)).body;
+			return (await this.patiently(request, manifest, allowed)).body;
 		} catch (error) {
 			if (!(error instanceof RefusedError) || error.code !== "unauthorised") throw error;
 		}
-		let place = await register(this.around.send, url, this.terms, this.admission, token);
+		await this.requireConsent(allowed);
+		let place = await register(this.stoppable, url, this.terms, this.admission, token);
 		return this.identity = {
 			...this.identity,
 			place
-		}, await this.records.storage.write({ identity: this.identity }), (await this.patiently(request, manifest, null)).body;
+		}, await this.records.storage.write({ identity: this.identity }), (await this.patiently(request, manifest, allowed)).body;
 	}
 	async train(work, memory, seed) {
 		let { manifest, info, phase, allowed } = work, { secret, url } = this.identity, model = phase.fetchesModel ? await this.downloads.model(manifest, info) : {}, { history, joined } = heldHistory(await this.records.likes(), info, memory.joined, allowed, secret), result = await this.around.trainer.train({
@@ -3583,8 +3663,8 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 	async wait(work) {
 		let { clock, sleep } = this.around, { hold } = work.manifest, { sendAt } = work, late = clock() - sendAt;
 		hold > 0 && late > 0 && (sendAt += Math.ceil(late / hold) * hold);
-		for (let left = sendAt - clock(); left > 0; left = sendAt - clock()) await sleep(Math.min(left, 1)), await this.requireConsent(work);
-		await this.requireConsent(work);
+		for (let left = sendAt - clock(); left > 0; left = sendAt - clock()) await sleep(Math.min(left, 1)), await this.requireConsent(work.allowed);
+		await this.requireConsent(work.allowed);
 	}
 	async send(work, messages, mark) {
 		let { manifest, report, ticket } = work, receipts = [];
@@ -3602,26 +3682,30 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 				body,
 				purpose: message.purpose,
 				round: manifest.round
-			}, signed = (await this.patiently(request, manifest, work)).body;
+			}, signed = (await this.patiently(request, manifest, work.allowed)).body;
 			await checkSignature(message.aggregator?.key ?? this.terms.fields.coordinator, "receipt", concat$1(manifest.hash, report, mark), signed), receipts.push(signed);
 		}
 		return receipts;
 	}
-	async requireConsent(work) {
-		if (JSON.stringify(await this.records.permission()) !== JSON.stringify(work.allowed)) throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
+	async requireConsent(allowed) {
+		if (JSON.stringify(await this.records.permission()) !== JSON.stringify(allowed)) throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
+		if (this.stop.aborted) throw new DeviceError("its owner has paused this device, so nothing more leaves.");
 	}
-	async patiently(request, manifest, work) {
-		let { clock, sleep, send } = this.around, until = clock() + (manifest.deadline - manifest.opened), headers = request.url.startsWith(`${this.identity.url}/`) ? bearer(this.identity.token) : {};
+	stoppable = (request) => this.around.send({
+		...request,
+		signal: AbortSignal.any([this.uploading.signal, this.stop])
+	});
+	async patiently(request, manifest, allowed) {
+		let { clock, sleep } = this.around, until = clock() + (manifest.deadline - manifest.opened), headers = request.url.startsWith(`${this.identity.url}/`) ? bearer(this.identity.token) : {};
 		for (let unanswered = !1;; await sleep(RETRY)) {
-			work && await this.requireConsent(work);
+			await this.requireConsent(allowed);
 			try {
-				return await ask(send, {
+				return await ask(this.stoppable, {
 					...request,
-					headers,
-					...work && { signal: this.uploading.signal }
+					headers
 				});
 			} catch (error) {
-				if (error instanceof UnreachableError) unanswered = work !== null;
+				if (error instanceof UnreachableError) unanswered = request.purpose !== "ticket";
 				else if (error instanceof RefusedError && !["rate", "full"].includes(error.code)) throw !unanswered || error.code === "left-out" ? error : new NoReceiptError(error.code, `${error.message} An earlier attempt got no answer.`);
 				else if (!(error instanceof RefusedError)) throw error;
 			}
@@ -3734,11 +3818,16 @@ var ClosableStorage = class {
 		return this.inner.list(prefix);
 	}
 	async write(changes) {
-		if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
-		await this.inner.write(changes);
+		this.checkOpen(), await this.inner.write(changes);
+	}
+	async change(name, work) {
+		return this.checkOpen(), this.inner.change(name, work);
 	}
 	async erase() {
 		this.closed = !0, await this.inner.erase();
+	}
+	checkOpen() {
+		if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
 	}
 }, STORE$1 = "kept", IndexedDbStorage = class IndexedDbStorage {
 	name;
@@ -3766,6 +3855,18 @@ var ClosableStorage = class {
 			store.transaction.abort();
 		}
 		await written;
+	}
+	async change(name, work) {
+		let store = this.store("readwrite"), written = finished(store.transaction), made = null, reading = store.get(name);
+		return reading.onsuccess = () => {
+			try {
+				made = { value: work(reading.result) }, store.put(made.value, name);
+			} catch (why) {
+				made = { why }, store.transaction.abort();
+			}
+		}, written.then(() => made.value, (error) => {
+			throw made && "why" in made ? made.why : error;
+		});
 	}
 	async erase() {
 		this.database.close();
@@ -3840,7 +3941,7 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/browser_device.ts
-var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
+var POLL = 2, SOON = .25, EMPTY = {
 	stage: "empty",
 	federation: null,
 	likes: 0,
@@ -3867,7 +3968,12 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 	}
 	static async open(parts) {
 		let device = new Device(parts), identity = await device.records.identity();
-		return identity && await device.pin(identity), await device.tell(), device;
+		try {
+			identity && await device.pin(identity), await device.tell();
+		} catch {
+			device.pinned = null;
+		}
+		return device;
 	}
 	status() {
 		return this.now;
@@ -3875,24 +3981,13 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 	watch(listener) {
 		return this.listeners.add(listener), () => this.listeners.delete(listener);
 	}
-	async look(link) {
+	async look(link, by = "invitation") {
 		let invitation = readInvitation(link), { url, admission } = invitation, { send, entropy, clock } = this.around;
 		checkInvited(invitation);
 		let known = await this.records.identity(), terms = await fetchTerms(send, url, invitation.terms);
-		if (methodOf(terms.fields), known && (known.url !== url || toHex(known.terms) !== toHex(terms.content))) throw new DeviceError("this browser is in another federation; leave that one first, on the page about your data.");
-		admission && await checkAdmission((await ownAdmission(admission)).shown, terms, clock());
-		let words = new Uint32Array(entropy(8).buffer), identity = {
-			url,
-			terms: terms.content,
-			admission: admission ?? known?.admission ?? null,
-			secret: [words[0], words[1]],
-			token: toHex(entropy(32)),
-			place: null,
-			minimum: MINIMUM,
-			readable: !1,
-			...known && withoutAdmission(known)
-		};
-		return await this.storage.write({ identity }), await refreshModel(await this.pin(identity), this.records, send), await this.tell(), this.now.federation;
+		methodOf(terms.fields);
+		let identity = identityOf(invitation, terms, by, known, entropy);
+		return admission && await checkAdmission((await ownAdmission(admission)).shown, terms, clock()), await refreshModel(await this.pin(identity, { identity }), this.records, send), await this.tell(), this.now.federation;
 	}
 	catalogue() {
 		let { labels, listed } = this.need();
@@ -3905,9 +4000,10 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		return this.kept;
 	}
 	async setLikes(likes) {
-		let { labels } = this.need(), items = new Set(likes.map(({ item }) => item));
-		if (items.size < likes.length || ![...items].every((item) => Number.isInteger(item) && item >= 0 && item < labels.length)) throw new DeviceError("likes must be items of this federation, each once, but are not.");
-		await this.storage.write({ likes }), await this.tell();
+		checkLikes(likes, this.need().labels.length), await this.storage.write({ likes }), await this.tell();
+	}
+	async like(likes, on) {
+		checkLikes(likes, this.need().labels.length), await changeLikes(this.storage, likes, on), await this.tell();
 	}
 	find(labels) {
 		let places = new Map(this.need().labels.map((label, item) => [String(label), item]));
@@ -3916,13 +4012,18 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 	permission() {
 		return this.now.permission;
 	}
-	async allow(change) {
-		let permission = {
-			...await this.records.permission(),
-			...change
-		};
-		if (!(permission.pi >= 0 && permission.pi <= 1)) throw new DeviceError(`pi must be between 0 and 1, but is ${permission.pi}.`);
-		return await this.storage.write({ permission }), this.pinned?.rounds.cancel(), await this.tell(), permission;
+	allow(change) {
+		return this.permit(() => change);
+	}
+	never(item, on) {
+		return this.permit(({ never }) => {
+			let others = never.filter((one) => one !== item);
+			return { never: on ? [...others, item] : others };
+		});
+	}
+	async permit(change) {
+		let permission = await changePermission(this.storage, change);
+		return this.pinned?.rounds.cancel(), await this.tell(), permission;
 	}
 	async preview(pi) {
 		let { identity, terms, downloads, rounds } = this.need(), [memory, likes, permission] = await Promise.all([
@@ -3946,7 +4047,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 	join(options = {}) {
 		return this.parts.alone(async () => {
 			let { identity, terms } = this.need(), { send, clock } = this.around, admission = identity.admission ? await ownAdmission(identity.admission) : null;
-			admission && await checkAdmission(admission.shown, terms, clock());
+			admission && await checkAdmission(admission.shown, terms, clock()), checkWindows(terms);
 			let place = await register(send, identity.url, terms, admission, identity.token), joined = {
 				...identity,
 				place,
@@ -3956,13 +4057,13 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 			await this.storage.write({ identity: joined }), await this.pin(joined), await this.tell();
 		});
 	}
-	visit() {
+	visit(stop) {
 		return this.parts.alone(async () => {
 			let { identity, rounds } = this.need();
 			if (identity.place === null) throw new DeviceError("a visitor must join before taking part in rounds, but has not.");
 			try {
-				let last = await rounds.visit();
-				return [
+				let last = await rounds.visit(stop);
+				return !stop?.aborted && [
 					"sent",
 					"not-called",
 					"finished"
@@ -3976,7 +4077,7 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		for (let pause = SOON; !signal.aborted; pause = Math.min(POLL, 2 * pause)) {
 			let last;
 			try {
-				last = await this.visit();
+				last = await this.visit(signal);
 			} catch (error) {
 				if (!(error instanceof DeviceError) || error instanceof RefusedError && [
 					"unauthorised",
@@ -3995,15 +4096,15 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		let accepted = {
 			...identity,
 			terms: offered
-		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory();
-		await this.storage.write({
+		}, { method, settings } = (await FederationTerms.decode(offered)).fields, same = method === terms.fields.method && JSON.stringify(settings) === JSON.stringify(terms.fields.settings), memory = await this.records.memory(), kept = same ? memory : {
+			...memory,
+			state: null
+		};
+		await this.pin(accepted, {
 			identity: accepted,
 			offered: void 0,
-			memory: same ? memory : {
-				...memory,
-				state: null
-			}
-		}), await this.pin(accepted), await this.tell();
+			memory: kept
+		}), await this.tell();
 	}
 	recommend(k, options = {}) {
 		return this.rank(k, !1, options);
@@ -4027,28 +4128,24 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		return this.parts.alone(async () => {
 			let changes = readExport(text);
 			if (((await this.records.identity())?.place ?? null) !== null || (await this.records.likes()).length || (await this.records.journal()).length) throw new DeviceError("this browser must have no likes and no place to move a device to it, but has; delete everything first.");
-			await this.storage.write(changes);
-			let identity = await this.records.identity();
-			identity && await this.pin(identity), await this.tell();
+			let identity = await checkIdentity(changes.identity, this.parts.origin);
+			checkPermission(changes.permission ?? NO_CONSENT);
+			let fits = ({ labels }) => checkLikes(changes.likes ?? [], labels.length);
+			await this.pin(identity, {
+				...changes,
+				identity
+			}, fits), await this.tell();
 		});
 	}
 	async leave() {
 		let identity = await this.records.identity(), why = null;
 		try {
-			if (identity && identity.place !== null) {
-				let headers = bearer(identity.token), url = `${identity.url}/devices/me`;
-				await ask(this.around.send, {
-					method: "DELETE",
-					url,
-					headers,
-					purpose: "leave"
-				});
-			}
+			await this.storage.write({ permission: NO_CONSENT }).finally(() => this.pinned?.rounds.cancel()), identity && identity.place !== null && await giveUp(this.around.send, identity.url, identity.token);
 		} catch (error) {
 			if (!(error instanceof DeviceError)) throw error;
 			why = error.message;
 		}
-		return this.pinned?.rounds.cancel(), await this.storage.erase(), this.pinned = null, this.kept = [], this.announce(EMPTY), why;
+		return await this.storage.erase(), this.pinned = null, this.kept = [], this.announce(EMPTY), why;
 	}
 	async rank(k, popular, options) {
 		let { identity, terms, downloads } = this.need(), found = await downloads.offline();
@@ -4089,8 +4186,9 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		if (!this.pinned) throw new DeviceError("an invitation must be opened first, but none was.");
 		return this.pinned;
 	}
-	async pin(identity) {
-		return this.pinned = await pinned(identity, this.records, this.around), this.pinned;
+	async pin(identity, changes, check) {
+		let found = await pinned(identity, this.records, this.around);
+		return check?.(found), changes && await this.storage.write(changes), this.pinned = found;
 	}
 	async tell(news = {}) {
 		this.kept = await this.records.likes();
@@ -4117,9 +4215,6 @@ var POLL = 2, SOON = .25, MINIMUM = 100, EMPTY = {
 		for (let listener of this.listeners) listener(status);
 	}
 };
-function withoutAdmission({ admission: _, ...rest }) {
-	return rest;
-}
 // src/device/worker_trainer.ts
 function workerTrainer(worker) {
 	let waiting = new Map(), asked = 0, fail = (message) => {
@@ -4163,6 +4258,7 @@ async function openDevice(worker) {
 		clock: () => Date.now() / 1e3,
 		sleep: (seconds) => new Promise((resolve) => setTimeout(resolve, 1e3 * seconds)),
 		entropy: systemRandomness,
+		origin: location.origin,
 		alone
 	});
 }
@@ -4173,24 +4269,6 @@ async function alone(work) {
 	let held = await navigator.locks.request(LOCK, { ifAvailable: !0 }, async (lock) => lock ? { result: await work() } : null);
 	if (!held) throw new DeviceError("only one tab of this page can take part at a time, and another one does; use that one.");
 	return held.result;
-}
-// src/ui/invitation.ts
-async function invitationHere(known) {
-	let fragment = location.hash.slice(1);
-	if (fragment.startsWith("2.")) return history.replaceState(null, "", location.pathname), {
-		text: linkOf(fragment),
-		invited: !0
-	};
-	if (known) return null;
-	let told = await (await fetch("/federation")).json(), bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
-	return {
-		text: linkOf(`2.${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`),
-		invited: !1
-	};
-}
-function linkOf(fragment) {
-	let scheme = location.protocol.slice(0, -1), name = location.hostname;
-	return `murmura${scheme === (name === "localhost" || name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name) ? "http" : "https") ? "" : `+${scheme}`}://${location.host}#${fragment}`;
 }
 // src/sw/meter_store.ts
 var METER$1 = "murmura-meter", STORE = "requests";
@@ -4212,6 +4290,17 @@ function done$1(request) {
 	});
 }
 // src/ui/meter.ts
+var FILES = [
+	"/",
+	"/titles.json",
+	"/federation",
+	"/assets/app.js",
+	"/assets/app.css",
+	"/assets/training.js",
+	"/assets/training_worker.js",
+	"/icon.svg",
+	"/manifest.webmanifest"
+];
 async function readMeter(traffic) {
 	return navigator.serviceWorker?.controller ? compared(await countedRequests(), traffic, location.origin) : {
 		available: !1,
@@ -4236,7 +4325,7 @@ function compared(requests, traffic, origin) {
 	};
 }
 function isPublic(url, origin) {
-	return url === `${origin}/` || url === `${origin}/titles.json` || url === `${origin}/federation` || url.startsWith(`${origin}/assets/`) && !url.includes("?");
+	return FILES.some((path) => url === origin + path);
 }
 async function forgetMeter() {
 	await new Promise((resolve) => {
@@ -4246,6 +4335,34 @@ async function forgetMeter() {
 }
 function count(counts, name, by) {
 	counts.set(name, (counts.get(name) ?? 0) + by);
+}
+// src/ui/forgetting.ts
+async function forgetPage() {
+	let kept = globalThis.caches, workers = globalThis.navigator?.serviceWorker;
+	try {
+		for (let name of await kept?.keys() ?? []) await kept.delete(name);
+		for (let one of await workers?.getRegistrations() ?? []) await one.unregister();
+	} finally {
+		await forgetMeter();
+	}
+}
+// src/ui/invitation.ts
+async function invitationHere(known) {
+	let fragment = location.hash.slice(1);
+	if (fragment.startsWith("2.")) return history.replaceState(null, "", location.pathname), {
+		text: linkOf(fragment),
+		by: "invitation"
+	};
+	if (known) return null;
+	let told = await (await fetch("/federation")).json(), bytes = new Uint8Array((told.terms.match(/../g) ?? []).map((two) => parseInt(two, 16)));
+	return {
+		text: linkOf(`2.${btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}`),
+		by: "server"
+	};
+}
+function linkOf(fragment) {
+	let scheme = location.protocol.slice(0, -1), name = location.hostname;
+	return `murmura${scheme === (name === "localhost" || name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name) ? "http" : "https") ? "" : `+${scheme}`}://${location.host}#${fragment}`;
 }
 // src/ui/uploads.ts
 function isUpload({ bytes, method }) {
@@ -4345,7 +4462,7 @@ var texts = {
 		use: "Use this",
 		cancel: "Cancel",
 		now: (share) => `Now: ${share}`,
-		invitation: "This federation takes invited devices only, and this page was opened without an invitation. You can use everything else.",
+		invitation: "Sharing needs an invitation, and this page was opened without one that lets it in. You can use everything else.",
 		small: (n) => `Sums here are of ${n} people, which hides little. Share only if you know why.`,
 		notMeasured: "not measured",
 		need: "Like something first: then there is something to share.",
@@ -4540,7 +4657,7 @@ var SCREENS = [
 	"left",
 	"data",
 	"how"
-], KNOWN = 400, screen = y$1("start"), status = y$1(null), titles = y$1(null), likes = y$1([]), ranking = y$1(null), popular = y$1(null), ledger = y$1(null), meter = y$1(null), trouble = y$1(""), paused = y$1(!1), online = y$1(!0), gone = y$1(null), invited = y$1(!0), liked = O(() => new Set(likes.value.map(({ item }) => item))), popularity = O(() => new Map((popular.value?.list ?? []).map(({ item }, place) => [item, place]))), sent = O(() => (ledger.value?.traffic ?? []).filter(isUpload)), device = null, staying = null;
+], KNOWN = 400, screen = y$1("start"), status = y$1(null), titles = y$1(null), likes = y$1([]), ranking = y$1(null), popular = y$1(null), ledger = y$1(null), meter = y$1(null), trouble = y$1(""), paused = y$1(!1), online = y$1(!0), gone = y$1(null), liked = O(() => new Set(likes.value.map(({ item }) => item))), popularity = O(() => new Map((popular.value?.list ?? []).map(({ item }, place) => [item, place]))), sent = O(() => (ledger.value?.traffic ?? []).filter(isUpload)), device = null, staying = null;
 function theDevice() {
 	if (!device) throw new DeviceError(texts.errors.offline);
 	return device;
@@ -4549,7 +4666,7 @@ async function begin(worker) {
 	let made = device = await openDevice(worker);
 	made.watch((now) => void (status.value = now));
 	let link = await invitationHere(made.status().stage !== "empty");
-	link && (invited.value = link.invited, await guarded(() => made.look(link.text))), made.status().stage === "empty" ? trouble.value ||= texts.errors.offline : (titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), made.status().model && await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), takesPart() && stay());
+	link && await guarded(() => made.look(link.text, link.by)), made.status().stage === "empty" ? trouble.value ||= texts.errors.offline : (titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), made.status().model && await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), takesPart() && stay());
 }
 async function guarded(work) {
 	try {
@@ -4559,18 +4676,23 @@ async function guarded(work) {
 		return;
 	}
 }
-async function setLikes(wanted) {
+function setLikes(wanted) {
+	return changed((of) => of.setLikes(wanted));
+}
+function like(some, on = !0) {
+	return changed((of) => of.like(some, on));
+}
+async function changed(work) {
 	await guarded(async () => {
-		await theDevice().setLikes(wanted), likes.value = theDevice().likes(), await rank();
+		await work(theDevice()), likes.value = theDevice().likes(), await rank();
 	});
 }
 function toggle(item) {
-	let without = likes.value.filter((one) => one.item !== item), time = Math.floor(Date.now() / 1e3);
-	return setLikes(without.length < likes.value.length ? without : [...likes.value, {
+	return like([{
 		item,
 		value: 1,
-		time
-	}]);
+		time: Math.floor(Date.now() / 1e3)
+	}], !liked.value.has(item));
 }
 async function share(pi) {
 	let done = await guarded(async () => {
@@ -4595,9 +4717,7 @@ async function erase() {
 	await guarded(async () => {
 		staying?.abort();
 		let why = await theDevice().leave();
-		for (let name of await caches.keys()) await caches.delete(name);
-		for (let one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
-		await forgetMeter(), gone.value = why ?? "", trouble.value = "";
+		await forgetPage(), gone.value = why ?? "", trouble.value = "";
 	});
 }
 function takesPart() {
@@ -4845,7 +4965,7 @@ function How() {
 			class: "card",
 			children: [
 				a("h2", { children: said$6.federation }),
-				!invited.value && a("p", {
+				facts.pinnedBy !== "invitation" && a("p", {
 					class: "warn",
 					children: said$6.without
 				}),
@@ -5110,41 +5230,43 @@ function MyData() {
 				] }) })
 			]
 		}),
-		a("section", {
-			class: "card",
-			children: [
-				a("h2", { children: said$4.remove }),
-				a("p", {
-					class: "hint",
-					children: said$4.honest
-				}),
-				asked.value ? a("div", {
-					role: "alertdialog",
-					"aria-label": said$4.sure,
-					children: [a("p", { children: said$4.sure }), a("div", {
-						class: "choice",
-						children: [a("button", {
-							class: "button danger",
-							onClick: () => void erase(),
-							children: said$4.yes
-						}), a("button", {
-							class: "button",
-							onClick: () => asked.value = !1,
-							children: said$4.no
-						})]
-					})]
-				}) : a("button", {
-					class: "button danger",
-					onClick: () => asked.value = !0,
-					children: said$4.remove
-				})
-			]
-		})
+		a(Remove, {})
 	] });
 }
+function Remove() {
+	return a("section", {
+		class: "card",
+		children: [
+			a("h2", { children: said$4.remove }),
+			a("p", {
+				class: "hint",
+				children: said$4.honest
+			}),
+			asked.value ? a("div", {
+				role: "alertdialog",
+				"aria-label": said$4.sure,
+				children: [a("p", { children: said$4.sure }), a("div", {
+					class: "choice",
+					children: [a("button", {
+						class: "button danger",
+						onClick: () => void erase(),
+						children: said$4.yes
+					}), a("button", {
+						class: "button",
+						onClick: () => asked.value = !1,
+						children: said$4.no
+					})]
+				})]
+			}) : a("button", {
+				class: "button danger",
+				onClick: () => asked.value = !0,
+				children: said$4.remove
+			})
+		]
+	});
+}
 async function hide(item, on) {
-	let others = theDevice().permission().never.filter((one) => one !== item);
-	await guarded(() => theDevice().allow({ never: on ? [...others, item] : others }));
+	await guarded(() => theDevice().never(item, on));
 }
 async function restore(input) {
 	let file = input.files?.[0];
@@ -5696,8 +5818,8 @@ function Samples() {
 async function open(input) {
 	let file = input.files?.[0];
 	file && (await guarded(async () => {
-		let found = await readOwnFile(file, titles.value, (labels) => theDevice().find(labels)), more = found.likes.filter(({ item }) => !liked.value.has(item));
-		await setLikes([...likes.value, ...more]), note.value = said.opened(found.likes.length, found.rows, found.note);
+		let found = await readOwnFile(file, titles.value, (labels) => theDevice().find(labels));
+		await like(found.likes), note.value = said.opened(found.likes.length, found.rows, found.note);
 	}), input.value = "");
 }
 // src/ui/app.tsx
@@ -5774,7 +5896,7 @@ function App() {
 						children: texts.close
 					})]
 				})
-			}), gone.value === null ? titles.value ? a(Shown, {}) : !trouble.value && a("p", {
+			}), gone.value === null ? titles.value ? a(Shown, {}) : screen.value === "data" ? a(Remove, {}) : !trouble.value && a("p", {
 				class: "loading",
 				children: texts.loading
 			}) : a(Gone, {})]
