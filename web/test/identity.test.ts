@@ -24,6 +24,8 @@ test("what the server says is no invitation, also after a reload; a link is one"
   expect([facts.pinnedBy, facts.invited]).toEqual(["server", false]);
   const again = await federation.device(storage);
   expect(again.status().federation).toMatchObject({ pinnedBy: "server", invited: false });
+  await expect(again.join()).rejects.toThrow(/by an invitation/);
+  expect(federation.requests.every(({ method, body }) => method === "GET" && !body)).toBe(true);
   expect(await again.look(LINK)).toMatchObject({ pinnedBy: "invitation", invited: true });
   expect(await again.look(PLAIN, "server")).toMatchObject({ pinnedBy: "invitation", invited: true });
 });

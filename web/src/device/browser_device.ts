@@ -181,6 +181,8 @@ export class Device implements BrowserDevice {
     return this.parts.alone(async () => {
       const { identity, terms } = this.need();
       const { send, clock } = this.around;
+      if (identity.pinnedBy !== "invitation")
+        throw new DeviceError("a place must be taken by an invitation, but the server alone named these terms.");
       const admission = identity.admission ? await ownAdmission(identity.admission) : null;
       if (admission) await checkAdmission(admission.shown, terms, clock());
       checkWindows(terms);
