@@ -4046,7 +4046,9 @@ var POLL = 2, SOON = .25, EMPTY = {
 	}
 	join(options = {}) {
 		return this.parts.alone(async () => {
-			let { identity, terms } = this.need(), { send, clock } = this.around, admission = identity.admission ? await ownAdmission(identity.admission) : null;
+			let { identity, terms } = this.need(), { send, clock } = this.around;
+			if (identity.pinnedBy !== "invitation") throw new DeviceError("a place must be taken by an invitation, but the server alone named these terms.");
+			let admission = identity.admission ? await ownAdmission(identity.admission) : null;
 			admission && await checkAdmission(admission.shown, terms, clock()), checkWindows(terms);
 			let place = await register(send, identity.url, terms, admission, identity.token), joined = {
 				...identity,
