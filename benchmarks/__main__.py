@@ -37,7 +37,7 @@ NAMES = (
     "protections:paillier",
     *(f"sums:{part}" for part in ("device", "solve", "fit")),
     "scale",
-    *(f"cluster:{part}" for part in ("round", "wall", "driver", "sizes")),
+    *(f"cluster:{part}" for part in ("round", "first", "wall", "driver", "sizes")),
     *(f"trust:{part}" for part in ("device", "seed", "vector")),
     *(f"federation:{part}" for part in ("round", "sampled", "memory", "before")),
 )

@@ -1,7 +1,8 @@
 """Rounds of pFPL+ with everyone, through a channel in a ring of 64, over clients that are in shards on disk.
 
-    round     1,000,000 clients on two local Dask workers beside one process: CPU of all processes
-    wall      the same beside one worker, in seconds of the clock: only on a quiet machine
+    round     1,000,000 clients, three rounds on two local Dask workers beside one process: CPU of all processes
+    first     the same, one round: what is done once in a training is in it
+    wall      three rounds beside one worker, in seconds of the clock: only on a quiet machine
     driver    peak memory of the process that drives, for 100,000 and for 1,000,000 clients
     sizes     three sizes up to 10,000,000 clients and 100,000 items, one after the other in one process
 
@@ -34,14 +35,15 @@ from murmura.runtimes.tasks import InlineTasks, TaskEngine
 CLIENTS, ITEMS, ROWS_EACH = 1_000_000, 50_000, 20
 FEWER = 100_000
 SIZES, MORE_ITEMS = (625_000, 2_500_000, 10_000_000), 100_000
-SETTINGS = {"factors": 20, "triples": 20, "rounds": 1, "channel": "secure-sum", "ring": 64}
+ROUNDS = 3
+SETTINGS = {"factors": 20, "triples": 20, "channel": "secure-sum", "ring": 64}
 OVERHEAD, FASTER, DRIVER_MB, GIGABYTES, LINEAR = 1.15, 0.65, 20.0, 12.0, 1.05  # the goals
 IDLE = 5.0  # seconds in which an idle cluster is watched
 
 
 @dataclass(frozen=True)
-class Round:
-    """What one round took; `digest` is of the model and the ledger's line."""
+class Rounds:
+    """What some rounds took; `digest` is of the model and the ledger's lines."""
 
     clients: int
     cpu: float  # of all processes, less what an idle cluster does in the same time
@@ -61,40 +63,42 @@ def make(folder: Path, clients: int, items: int) -> PopulationFiles:
     return writer.close("made up for a benchmark")
 
 
-def train(tasks: TaskEngine, population: PopulationFiles, work: Path, shard: int = SHARD) -> str:
-    """One round with everyone: a hash of what it led to."""
-    preset = algorithm("pfpl+")(**SETTINGS)
+def train(
+    tasks: TaskEngine, population: PopulationFiles, work: Path, rounds: int = 1, shard: int = SHARD
+) -> str:
+    """Rounds with everyone: a hash of what they led to."""
+    preset = algorithm("pfpl+")(**SETTINGS, rounds=rounds)
     method = preset.algorithm()
     plan = ShardPlan(
         method, population_info(method, population), preset.schedule(), channel=preset.channel_settings()
     )
     shutil.rmtree(work, ignore_errors=True)
     training = ShardedTraining(tasks, plan, population, work, shard)
-    training.run(1)
-    server, [line] = training.server(), training.lines
-    assert line.visits == population.clients, "every client took part"
+    training.run(rounds)
+    server, lines = training.server(), training.lines
+    assert [line.visits for line in lines] == rounds * [population.clients], "every client took part"
     assert np.isfinite(server.state.model["Q"]).all()
-    told = hashlib.sha256(repr(line).encode())
+    told = hashlib.sha256(repr(lines).encode())
     told.update(server.state.model["Q"].tobytes() + server.tally.item_rows.tobytes())
     shutil.rmtree(work, ignore_errors=True)
     return told.hexdigest()
 
 
-def measure(where: str, clients: int, items: int, root: Path) -> Round:
+def measure(where: str, clients: int, items: int, root: Path, rounds: int = 1) -> Rounds:
     """Train on the population in `root`; meant for a process of its own."""
     with engine(where) as tasks:
         small = root / "small"
         if not small.exists():
             make(small, 4 * 64, items)
-        train(tasks, PopulationFiles.open(small), root / "warm", 64)  # compiled by every worker
+        train(tasks, PopulationFiles.open(small), root / "warm", shard=64)  # compiled by every worker
         before, begun = _cpu(), time.perf_counter()
         if where:
             time.sleep(IDLE)
         idle = (_cpu() - before) / IDLE if where else 0.0
         before, begun = _cpu(), time.perf_counter()
-        digest = train(tasks, PopulationFiles.open(root / str(clients)), root / f"work-{clients}")
+        digest = train(tasks, PopulationFiles.open(root / str(clients)), root / f"work-{clients}", rounds)
         cpu, seconds = _cpu() - before, time.perf_counter() - begun
-    return Round(clients, cpu - idle * seconds, seconds, peak_gb(), digest)
+    return Rounds(clients, cpu - idle * seconds, seconds, peak_gb(), digest)
 
 
 @contextmanager
@@ -109,20 +113,20 @@ def engine(where: str) -> Iterator[TaskEngine]:
         yield DaskTasks(client)
 
 
-def run(wheres: tuple[str, ...], sizes: tuple[int, ...], items: int) -> list[Round]:
+def run(wheres: tuple[str, ...], sizes: tuple[int, ...], items: int, rounds: int = 1) -> list[Rounds]:
     """Every size everywhere, each in a process of its own."""
     if any(wheres):
         try:
             import murmura.runtimes.dask  # noqa: F401
         except Exception as why:
             raise Skipped(str(why)) from None
-    rounds = []
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         for clients in sizes:
             alone(make, Path(folder) / str(clients), clients, items)
-            rounds += [alone(measure, where, clients, items, Path(folder)) for where in wheres]
+            found += [alone(measure, where, clients, items, Path(folder), rounds) for where in wheres]
             shutil.rmtree(Path(folder) / str(clients))
-    return rounds
+    return found
 
 
 def _cpu() -> float:
@@ -136,8 +140,8 @@ def _cpu() -> float:
     return own.ru_utime + own.ru_stime + float(sum(part.user + part.system for part in parts))
 
 
-def _one(where: str) -> Work:
-    return _after_the_first(partial(run, (where,), (CLIENTS,), ITEMS))
+def _one(where: str, rounds: int = ROUNDS) -> Work:
+    return _after_the_first(partial(run, (where,), (CLIENTS,), ITEMS, rounds))
 
 
 def _after_the_first(work: Work) -> Work:
@@ -146,7 +150,7 @@ def _after_the_first(work: Work) -> Work:
     return lambda: work() if next(calls) else None
 
 
-def judge_pair(ours: list[Round], theirs: list[Round]) -> tuple[str, str]:
+def judge_pair(ours: list[Rounds], theirs: list[Rounds]) -> tuple[str, str]:
     [mine], [other] = ours, theirs
     assert mine.digest == other.digest, "both did the same work"
     return tuple(  # type: ignore[return-value]
@@ -154,13 +158,13 @@ def judge_pair(ours: list[Round], theirs: list[Round]) -> tuple[str, str]:
     )
 
 
-def judge_driver(rounds: list[Round], _: None) -> tuple[str, str]:
+def judge_driver(rounds: list[Rounds], _: None) -> tuple[str, str]:
     few, many = (one.peak_gb * 1024 for one in rounds)
     assert abs(many - few) <= DRIVER_MB, f"{many - few:.0f} MB more for {CLIENTS:,} clients than for {FEWER:,}"
     return f"{FEWER:,} clients: driver {few:.0f} MB; {CLIENTS:,} clients: {many:.0f} MB", ""
 
 
-def judge_sizes(rounds: list[Round], _: None) -> tuple[str, str]:
+def judge_sizes(rounds: list[Rounds], _: None) -> tuple[str, str]:
     peak, slope = max(one.peak_gb for one in rounds), exponent(rounds, lambda one: one.cpu)
     assert peak <= GIGABYTES, f"{peak:.1f} GB are more than {GIGABYTES:g}"
     assert slope <= LINEAR, f"CPU time grows as clients ** {slope:.2f}"
@@ -174,19 +178,24 @@ def _cpu_of(answer: Any) -> float:
     return float(answer[-1].cpu)
 
 
-BENCHMARKS = {
-    "round": Benchmark(
-        title=f"a round of {CLIENTS:,} clients in shards, two Dask workers, CPU of all processes",
-        ours=lambda: _one("local:2"),
-        theirs=lambda: _one(""),
+def _beside_one_process(what: str, rounds: int) -> Benchmark:
+    return Benchmark(
+        title=f"{what} of {CLIENTS:,} clients in shards, two Dask workers, CPU of all processes",
+        ours=lambda: _one("local:2", rounds),
+        theirs=lambda: _one("", rounds),
         rival="the same in one process",
         goal=round(1 / OVERHEAD, 2),
         judge=judge_pair,
         timed=_cpu_of,
         rounds=3,
-    ),
+    )
+
+
+BENCHMARKS = {
+    "round": _beside_one_process(f"{ROUNDS} rounds", ROUNDS),
+    "first": _beside_one_process("the first round", 1),
     "wall": Benchmark(
-        title=f"a round of {CLIENTS:,} clients in shards, two Dask workers, wall seconds on a quiet machine",
+        title=f"{ROUNDS} rounds of {CLIENTS:,} clients in shards, two Dask workers, wall s on a quiet machine",
         ours=lambda: _one("local:2"),
         theirs=lambda: _one("local:1"),
         rival="one Dask worker",

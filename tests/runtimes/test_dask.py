@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -61,6 +62,14 @@ def finished(tasks: InlineTasks | DaskTasks, folder: Path) -> str:
     done = training(tasks, folder)
     done.run(done.plan.itinerary.rounds)
     return digest(done)
+
+
+def _allocator() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("MALLOC_")}
+
+
+def test_workers_give_memory_back_as_this_process_does(client: Any) -> None:
+    assert list(client.run(_allocator).values()) == 2 * [_allocator()]
 
 
 @pytest.mark.smoke

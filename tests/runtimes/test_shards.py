@@ -11,10 +11,14 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.core.errors import SettingError
+from murmura.data.populations import Rows
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.federation import Runtime
+from murmura.engine.plan import federation_info
 from murmura.runtimes.cluster import Cluster
 from murmura.runtimes.inprocess import InProcess
+from murmura.runtimes.shard_plan import ShardPlan
+from murmura.runtimes.shards import population
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.testing import crowd
 
@@ -78,6 +82,18 @@ def test_three_sizes_of_shards_make_no_difference(label: str) -> None:
     here = fitted(RING[label], InProcess())
     for size in (64, 333, 1_000):
         assert_same(here, fitted(RING[label], Cluster(shard=size)))
+
+
+@pytest.mark.parametrize("shares", [None, np.array([1.0, 0.5, 1.0])])
+def test_a_column_that_is_not_stored_takes_no_memory(shares: np.ndarray[Any, Any] | None) -> None:
+    rows = Rows(np.array([0, 1, 3]), np.array([4, 0, 9], np.int32), consent=shares)
+    rows = replace(rows, secret=np.zeros((2, 2), np.uint32))
+    method = algorithm("pfpl+")().algorithm()
+    people = population(ShardPlan(method, federation_info(method, crowd(20, 30))), rows)
+    assert people.value.strides == (0,)
+    assert (people.consent.strides == (0,)) == (shares is None)
+    assert people.value.tolist() == [1.0] * 3
+    assert people.consent.tolist() == ([1.0] * 3 if shares is None else shares.tolist())
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from murmura.core.rng import Purpose, Words
 from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
 from murmura.kernels.random.draws import coin_at
+from murmura.kernels.random.philox import Word
 from murmura.kernels.sparse import Sparse
 
 COINS, CONSENT = np.uint64(Purpose.COINS), np.uint64(Purpose.CONSENT)
@@ -45,14 +46,21 @@ class ChannelUploads(NamedTuple):
     vector_slice: VectorSlice
 
 
+def draw_consent(start: Longs, consent: Floats, secrets: Words, round_: int, per_round: bool) -> Bytes:
+    """(rows,) the coin of every row of every client, which says whether it is shared in a round."""
+    send = np.empty(len(consent), np.uint8)
+    purpose = CONSENT if per_round else COINS
+    _flip_coins(start, np.ascontiguousarray(consent), secrets, np.uint64(round_), purpose, send)
+    return send
+
+
 @compiled
-def draw_consent(
-    start: Longs, consent: Floats, secrets: Words, round_: int, purpose: np.uint64, send: Bytes
+def _flip_coins(
+    start: Longs, consent: Floats, secrets: Words, round_: Word, purpose: Word, send: Bytes
 ) -> None:
-    """Flip the coin of every row of every client."""
     for client in range(len(start) - 1):
         for row in range(start[client], start[client + 1]):
-            send[row] = coin_at(secrets[client], np.uint64(round_), purpose, row - start[client], consent[row])
+            send[row] = coin_at(secrets[client], round_, purpose, row - start[client], consent[row])
 
 
 @compiled(fast=True)

@@ -38,6 +38,7 @@ CONFIG: dict[str, Any] = {
     "distributed.worker.profile.enabled": False,
     "distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1,
     "distributed.comm.timeouts.connect": "30s",
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,  # set, every large array is mapped anew
 }
 TLS_FILES = ("ca.pem", "cert.pem", "key.pem")
 

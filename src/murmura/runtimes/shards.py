@@ -60,20 +60,18 @@ def load(plan: ShardPlan, population: str, first: int, last: int) -> Rows:
 
 
 def population(plan: ShardPlan, rows: Rows) -> Population:
-    """The clients as compiled loops take them: columns that are not stored are written out.
+    """The clients as compiled loops take them; of a column that is not stored there is one number in memory.
 
     Compiled loops tell arrays that can be written from others, so these are as one process has them: loops for
     the other kind would be compiled anew.
     """
-    value, consent = (
-        np.ones(len(rows.item)) if column is None else np.array(column) for column in (rows.value, rows.consent)
-    )
+    ones = np.broadcast_to(1.0, len(rows.item))
     assert rows.secret is not None
     return Population(
         _frozen(rows.start),
         _frozen(rows.item),
-        _frozen(value),
-        consent,
+        ones if rows.value is None else _frozen(rows.value),
+        ones if rows.consent is None else np.array(rows.consent),
         np.array(rows.secret),
         per_round=plan.consent.disclosure == "per-item-per-round",
         person=None if rows.person is None else np.asarray(rows.person),

@@ -19,7 +19,7 @@ from murmura.core.update import SparseRows, Update
 from murmura.kernels.cooccurrence.model import check_times, valued
 from murmura.kernels.cooccurrence.packing import add_pairs
 from murmura.kernels.cooccurrence.settings import RankingSettings
-from murmura.kernels.fcf import COINS, CONSENT, draw_consent
+from murmura.kernels.fcf import draw_consent
 
 CLIENTS = 1024  # whose bits are written at once
 
@@ -115,9 +115,7 @@ class CooccurrenceKernel(Kernel):
 def shared_rows(cohort: CohortRound, method: RankingSettings) -> Bools:
     """(rows of all clients,) which rows of the cohort speak in this exchange."""
     people = cohort.people
-    send = np.empty(len(people.item), np.uint8)
-    purpose = CONSENT if people.per_round else COINS
-    draw_consent(people.start, people.consent, people.secrets, cohort.round, purpose, send)
+    send = draw_consent(people.start, people.consent, people.secrets, cohort.round, people.per_round)
     owner = np.repeat(np.arange(people.clients), np.diff(people.start))
     there = np.zeros(people.clients, np.bool_)
     there[cohort.clients] = True

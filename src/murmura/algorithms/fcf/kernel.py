@@ -25,8 +25,6 @@ from murmura.core.tally import Tally
 from murmura.core.update import SparseRows, Update
 from murmura.kernels.factorisation.als import solve_own_rows, solve_rows
 from murmura.kernels.fcf import (
-    COINS,
-    CONSENT,
     ChannelUploads,
     Weights,
     add_shared,
@@ -216,9 +214,7 @@ class FCFPaperKernel(FCFKernel):
 def disclose(people: Population, visits: CohortRows, round: int, tally: Tally, leaves: Bools | None) -> Bytes:
     """Which rows of the clients of a round are shared in it; notes those that leave in the tally."""
     consent, before = people.consent[visits.place], tally.sent[visits.place].copy()
-    send = np.empty(len(consent), np.uint8)
-    purpose = CONSENT if people.per_round else COINS
-    draw_consent(visits.start, consent, people.secrets[visits.clients], round, purpose, send)
+    send = draw_consent(visits.start, consent, people.secrets[visits.clients], round, people.per_round)
     sent = before | (send if leaves is None else send & leaves)
     tally.sent[visits.place] = sent
     new = np.concatenate([[0], np.cumsum(sent - before, dtype=np.int64)])

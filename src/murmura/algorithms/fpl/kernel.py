@@ -284,7 +284,7 @@ def flat_population(info: FederationInfo, people: Population) -> FlatPopulation:
     return FlatPopulation(
         people.start,
         people.item,
-        people.consent,
+        np.empty(0) if everything else people.consent,
         people.per_round,
         everything,
         bool(fractional),

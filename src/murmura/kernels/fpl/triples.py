@@ -27,7 +27,7 @@ class FlatPopulation(NamedTuple):
 
     start: Longs  # (clients + 1,)
     item: Ints  # (rows,) ascending for each client
-    consent: Floats  # (rows,)
+    consent: Floats  # (rows,); (0,) where every share is 1
     per_round: bool  # a coin per row and round instead of one at each use
     everything: bool  # every share is 1: no coin is ever asked
     fractional: bool  # some share is neither 0 nor 1
