@@ -212,7 +212,7 @@ class AttackedTraining:
             fitted = self.ready.fit(train.rows(~np.isin(train.user, left_out)), seed)
             scored = ((fitted.score_history(own.item, own.time), own.item) for own in people)
             fits.append([attack.score(*one, fitted.plan.info.listed) for one in scored])
-        found = np.subtract(*fits)
+        found = np.array(fits[0]) - np.array(fits[1])
         return judge_traces(found[:, None], inside[:, None], victims, train.n_users)
 
 
