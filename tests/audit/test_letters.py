@@ -1,5 +1,6 @@
 """Updates with sums: what they say about ratings of which nothing was known before."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,13 @@ from murmura.audit.fedsplit.group_updates import balanced, known_values
 from murmura.audit.fedsplit.items import FedSplitMembers
 from murmura.audit.fedsplit.svd_ratings import FedSplitSvdRatings
 from murmura.audit.judge import AttackScores
+from murmura.audit.known_ratings import GuessScores
 from murmura.core.arrays import Floats
 from murmura.core.contract import History
 from murmura.core.interactions import Interactions, Vocabulary
 from murmura.core.update import SparseRows, Update
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.audits.audit import TrainingAudit, attack_training
+from murmura.studies.audits.attacked_training import AttackedTraining
 from murmura.studies.methods import method
 from tests.audit.worlds import world
 
@@ -54,19 +56,19 @@ def stars(people: int = 40, items: int = 60, share: float = 0.5) -> Interactions
     return Interactions(Vocabulary(np.arange(people)), Vocabulary(np.arange(items)), user, item, values)
 
 
-def exact(found: TrainingAudit, attack: str, share: float, kind: str = "ratings") -> Floats:
+def exact(found: Sequence[GuessScores], attack: str, share: float, kind: str = "ratings") -> Floats:
     """The share of unknown ratings each group's attacker guessed to the star."""
     return next(
         one.per_client["exact/unknown"]
-        for one in found.guesses
+        for one in found
         if (one.attack, one.kind, one.share) == (attack, kind, share)
     )
 
 
-def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: object) -> TrainingAudit:
+def audited(data: Interactions, name: str, *attacks: RatingAttack, **settings: object) -> list[GuessScores]:
     ready = method(name, {"precision": "float64", **settings})
     assert isinstance(ready, FederatedMethod)
-    return attack_training(ready, data, 0, attacks)
+    return AttackedTraining.recorded(ready, data, 0, attacks).guesses(attacks)
 
 
 def test_estimates_are_moved_to_the_sum_of_an_item_but_known_ratings_are_not() -> None:
@@ -177,8 +179,9 @@ def test_an_item_that_one_member_rated_is_exact_with_nothing_known() -> None:
 def test_counts_rank_the_items_of_a_member() -> None:
     ready = method("fedsplit-svd", {"smallest": 8, "largest": 8})
     assert isinstance(ready, FederatedMethod)
-    found = attack_training(ready, stars(people=80), 0, [FedSplitMembers()])
-    verdicts = [one.verdict for one in found.results[:2] if isinstance(one.verdict, AttackScores)]
+    attacks = [FedSplitMembers()]
+    found = AttackedTraining.recorded(ready, stars(people=80), 0, attacks).results(attacks)
+    verdicts = [one.verdict for one in found[:2] if isinstance(one.verdict, AttackScores)]
     members, popular = (one.per_client["pm-AUC"] for one in verdicts)
-    assert found.results[1].attack.name == "popularity"
+    assert found[1].attack.name == "popularity"
     assert np.nanmean(members) > np.nanmean(popular) + 0.1

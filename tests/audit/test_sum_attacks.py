@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from murmura.algorithms.preset import neutral
-from murmura.audit.attack import AdversaryKnowledge, ItemClaims
+from murmura.audit.attack import AdversaryKnowledge, ItemClaims, ObservedUpdates
 from murmura.audit.judge import judge, judge_traces
 from murmura.audit.registry import attack, attacks_on
 from murmura.audit.sums.attack import SumItemAttack, SumKnowledge, TracingAttack
@@ -39,10 +39,8 @@ from murmura.data.sources.synthetic import synth
 from murmura.engine.federated_model import FederatedModel
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod, simulated
-from murmura.studies.audits.audit import _known, audit
-from murmura.studies.audits.chosen_attacks import chosen_attacks
-from murmura.studies.audits.lone_uploads import left_over
-from murmura.studies.audits.sum_attacks import SumAudit
+from murmura.studies.audits.attacked_training import AttackedTraining, left_over
+from murmura.studies.audits.audit import audit, chosen_attacks
 
 
 @settings
@@ -85,16 +83,18 @@ def trained(
 ) -> tuple[ObservedSums, AdversaryKnowledge, FederatedModel]:
     sums: list[ObservedSum] = []
     fitted = ready.fit(data, record_sums=sums.append)
-    return ObservedSums(tuple(sums)), _known(fitted), fitted
+    observed = ObservedSums(tuple(sums))
+    return observed, seen(ready, fitted, observed).public, fitted
 
 
-def knowledge(
-    name: str, observed: ObservedSums, public: AdversaryKnowledge, fitted: FederatedModel
-) -> SumKnowledge:
+def seen(ready: FederatedMethod, fitted: FederatedModel, observed: ObservedSums) -> AttackedTraining:
+    return AttackedTraining(ready, fitted, ObservedUpdates(()), observed)
+
+
+def knowledge(name: str, observed: ObservedSums, fitted: FederatedModel) -> SumKnowledge:
     one = attack(name)
     assert isinstance(one, SumItemAttack | TracingAttack)
-    whole = SumAudit(likes(), fitted.plan.data, 0, fitted, observed, public)
-    return whole.knowledge(one, Rng(server_secret(0)).stream(Purpose.OWN))
+    return seen(likes(), fitted, observed).knowledge(one, Rng(server_secret(0)).stream(Purpose.OWN))
 
 
 def test_alone_in_a_cohort_everything_is_read() -> None:
@@ -124,14 +124,14 @@ def test_where_sums_say_nothing_nothing_is_found() -> None:
     noise = [Update({"likes": SparseRows(every, random.normal(size=(100, 1)))}) for _ in observed.sums]
     blind = ObservedSums(tuple(replace(one, total=Total(own, 20)) for one, own in zip(observed.sums, noise)))
     for name in ("sum-participation", "sum-matched"):
-        known, one = knowledge(name, blind, public, fitted), attack(name)
+        known, one = knowledge(name, blind, fitted), attack(name)
         assert isinstance(one, SumItemAttack)
         claims = one.claims(blind, known, Rng(server_secret(0)).stream(Purpose.OWN))
         verdict = judge(claims, fitted.plan.people, public.popularity, public.info.listed)
         assert abs(np.nanmean(verdict.per_client["pm-AUC"]) - 0.5) < 4 * 0.5 / np.sqrt(verdict.victims)
     tracing = attack("sum-tracing")
     assert isinstance(tracing, TracingAttack)
-    known = knowledge("sum-tracing", blind, public, fitted)
+    known = knowledge("sum-tracing", blind, fitted)
     traces = tracing.traces(blind, known, Rng(server_secret(0)).stream(Purpose.OWN))
     verdict = judge_traces(traces, blind.presence(known.victims), known.victims, 400)
     assert abs(np.nanmean(verdict.per_client["AUC"]) - 0.5) < 4 * 0.5 / np.sqrt(verdict.victims)
@@ -146,7 +146,7 @@ def test_taste_alone_is_no_leak() -> None:
 
 def test_known_items_are_not_asked_about() -> None:
     observed, public, fitted = trained(likes(clients=4, rounds=20))
-    known = knowledge("sum-matched", observed, public, fitted)
+    known = knowledge("sum-matched", observed, fitted)
     asked, people = known.asked(), fitted.plan.people
     for victim in known.victims.tolist():
         own = people.history(victim, 0).item
@@ -295,8 +295,8 @@ def test_an_item_with_one_owner_is_its_owners_list() -> None:
     user, item = np.append(DATA.user, 5), np.append(DATA.item, 60)
     data = Interactions.of(user, item)
     ready = simulated("fed-item-knn", {"minimum_cohort": 1, "least": 1, "recency": 0})
-    observed, public, fitted = trained(ready, data)
-    whole = SumAudit(ready, data, 0, fitted, observed, public)
+    observed, _, fitted = trained(ready, data)
+    whole = seen(ready, fitted, observed)
     one = attack("co-rare-rows")
     assert isinstance(one, SumItemAttack)
     stream = Rng(server_secret(0)).stream(Purpose.OWN)
@@ -306,8 +306,8 @@ def test_an_item_with_one_owner_is_its_owners_list() -> None:
     own = fitted.plan.people.history(5, 0).item
     np.testing.assert_array_equal(np.flatnonzero(claims.asserted[5]), own[own != 60])
     careful = simulated("fed-item-knn", {"minimum_cohort": 1, "least": 2, "recency": 0})
-    observed, public, fitted = trained(careful, data)
-    known = SumAudit(careful, data, 0, fitted, observed, public).knowledge(one, stream)
+    observed, _, fitted = trained(careful, data)
+    known = seen(careful, fitted, observed).knowledge(one, stream)
     assert all(
         fitted.plan.info.counts is not None and fitted.plan.info.counts[rare[0]] >= 2
         for rare in known.told.values()

@@ -11,8 +11,8 @@ from murmura.engine.run import Run
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.sections.reasons import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
-from murmura.studies.analyses.fidelity import fidelity_folder
-from murmura.studies.analyses.preservation import preservation_folder
+from murmura.studies.analyses.fidelity import FIDELITY
+from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.compare import compare, plan
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.single_run import fit_run
@@ -50,8 +50,8 @@ def test_a_page_has_the_bars_and_what_was_analysed(compared: Path) -> None:
     assert [picture.name for picture in sections["reasons"].pictures] == ["reasons-0", "reasons-1"]
     assert sections["reasons"].tables == ()
     assert "features" not in sections
-    fidelity_folder(compared)
-    preservation_folder(compared)
+    FIDELITY.of_folder(compared)
+    PRESERVATION.of_folder(compared)
     sections = {one.name: one for one in analyses(compared)}
     assert [table.name for table in sections["reasons"].tables] == ["fidelity"]
     assert [row[0].value for row in sections["reasons"].tables[0].rows] == ["kgflex", "kgflex-hybrid"]
@@ -71,8 +71,8 @@ def test_the_run_of_one_model_has_its_bars_too(compared: Path, tmp_path: Path) -
     fit_run(config, tmp_path / "one")
     (section,) = analyses(tmp_path / "one")
     assert section.pictures[0].title == "Why these items: kgflex"
-    (found,) = fidelity_folder(tmp_path / "one")
-    (other,) = [one for one in fidelity_folder(compared) if one.label == "kgflex"]
+    (found,) = FIDELITY.of_folder(tmp_path / "one")
+    (other,) = [one for one in FIDELITY.of_folder(compared) if one.label == "kgflex"]
     assert found.falls == pytest.approx(other.falls)  # the model it keeps, and the one that is trained again
 
 

@@ -1,9 +1,8 @@
 """Rounds until a federation comes near its best, read off the curves of trials."""
 
-from murmura.report.sections.convergence import convergence_section
+from murmura.report.sections.convergence import convergence, convergence_section
 from murmura.report.table import to_csv
 from murmura.runs.trials import Trial
-from murmura.studies.analyses.convergence import convergence
 
 
 def trial(row: str, curve: tuple[float, ...], **settings: object) -> Trial:

@@ -9,7 +9,7 @@ from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.errors import RunError, SettingError
 from murmura.core.score_terms import ScoreTerms
 from murmura.data.sources.registry import load
-from murmura.studies.analyses.fidelity import FILE, REASONS, fidelity_folder, fidelity_of, removals
+from murmura.studies.analyses.fidelity import FIDELITY, REASONS, fidelity_of, removals
 from murmura.studies.compare import compare, plan
 from murmura.studies.methods import method
 from tests.studies.worlds import small_world
@@ -93,22 +93,22 @@ def test_the_model_is_asked_as_lists_would_answer() -> None:
 
 
 def test_a_comparison_is_measured_once_for_the_models_that_have_reasons(compared: Path) -> None:
-    (found,) = fidelity_folder(compared)
+    (found,) = FIDELITY.of_folder(compared)
     assert (found.label, found.seeds, tuple(found.leaves)) == ("kgflex", 2, REASONS)
     train = plan(load(str(compared.parent / "world.csv")), "default", {}).prepared.split.train
     both = [fidelity_of(method("kgflex", QUICK).fit(train, seed)) for seed in (0, 1)]
     by_hand = np.mean([one[1].mean(axis=0) for one in both if one is not None], axis=0)
     assert list(found.falls.values()) == pytest.approx(by_hand.tolist())
-    kept = (compared / FILE).read_bytes()
-    assert fidelity_folder(compared) == [found]
-    assert (compared / FILE).read_bytes() == kept
+    kept = (compared / FIDELITY.file).read_bytes()
+    assert FIDELITY.of_folder(compared) == [found]
+    assert (compared / FIDELITY.file).read_bytes() == kept
 
 
 def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     table = write_world(tmp_path)
     list(compare(plan(load(table), "default", {"mostpop": {}}, source={"name": table}), tmp_path / "c"))
     with pytest.raises(SettingError, match="fidelity needs a model whose scores are sums"):
-        fidelity_folder(tmp_path / "c")
-    (tmp_path / "c" / FILE).write_text('{"entries": [{"label": "x"}]}')
+        FIDELITY.of_folder(tmp_path / "c")
+    (tmp_path / "c" / FIDELITY.file).write_text('{"entries": [{"label": "x"}]}')
     with pytest.raises(RunError, match="is damaged"):
-        fidelity_folder(tmp_path / "c")
+        FIDELITY.of_folder(tmp_path / "c")

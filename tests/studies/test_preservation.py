@@ -10,7 +10,7 @@ from murmura.core.contract import FederationInfo
 from murmura.core.errors import DataError, RunError
 from murmura.data.sources.registry import load
 from murmura.kernels.kgflex_layout import entropy_table
-from murmura.studies.analyses.preservation import FILE, preservation_folder, preserved, rankings, totals
+from murmura.studies.analyses.preservation import PRESERVATION, preserved, rankings, totals
 from murmura.studies.compare import compare, plan
 from murmura.studies.methods import method
 from tests.studies.test_fidelity import compared, world
@@ -67,14 +67,14 @@ def test_the_gain_of_a_list_is_that_of_its_items() -> None:
 
 
 def test_lists_made_by_features_keep_more_of_them(compared: Path) -> None:
-    kgflex, mostpop = preservation_folder(compared)
+    kgflex, mostpop = PRESERVATION.of_folder(compared)
     assert (kgflex.label, kgflex.seeds, mostpop.label, mostpop.seeds) == ("kgflex", 2, "mostpop", 1)
     assert kgflex.kept["5"][1] > mostpop.kept["5"][1]
     assert {name for name, _ in kgflex.before} <= {f"category: c{n}" for n in range(8)}
     assert [total for _, total in kgflex.after] == sorted((total for _, total in kgflex.after), reverse=True)
-    kept = (compared / FILE).read_bytes()
-    assert preservation_folder(compared) == [kgflex, mostpop]
-    assert (compared / FILE).read_bytes() == kept
+    kept = (compared / PRESERVATION.file).read_bytes()
+    assert PRESERVATION.of_folder(compared) == [kgflex, mostpop]
+    assert (compared / PRESERVATION.file).read_bytes() == kept
     assert kgflex.values()["kept Q2@5"] == kgflex.kept["5"][1]
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_measured_is_refused(tmp_path: Path) -> None:
     ready = plan(load(str(table)), "default", {"mostpop": {}}, source={"name": str(table)})
     list(compare(ready, tmp_path / "c"))
     with pytest.raises(DataError, match="whose items have features"):
-        preservation_folder(tmp_path / "c")
-    (tmp_path / "c" / FILE).write_text('{"entries": [{"label": "x"}]}')
+        PRESERVATION.of_folder(tmp_path / "c")
+    (tmp_path / "c" / PRESERVATION.file).write_text('{"entries": [{"label": "x"}]}')
     with pytest.raises(RunError, match="is damaged"):
-        preservation_folder(tmp_path / "c")
+        PRESERVATION.of_folder(tmp_path / "c")

@@ -69,7 +69,7 @@ def judge(claims: ItemClaims, truth: Population, popularity: Longs, listed: Ints
             judged.append(values)
             matched, rows, victims = matched + fair, rows + int(has.sum()), victims + 1
         if judged:
-            per_client[client] = _mean(np.array(judged))
+            per_client[client] = known_mean(np.array(judged))
     columns = {name: per_client[:, n] for n, name in enumerate(MEASURES)}
     return AttackScores(victims, columns, matched / max(1, rows))
 
@@ -173,8 +173,9 @@ def _threshold(others: Floats, false_alarms: float = FALSE_ALARMS) -> float:
     return float(others[len(others) - 1 - math.floor(false_alarms * len(others) + 1e-9)])
 
 
-def _mean(values: Floats) -> Floats:
+def known_mean(values: Floats) -> Floats:
+    """The mean of every column over the rows that have it; NaN where none has."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a measure that none of the people has stays NaN
+        warnings.simplefilter("ignore", RuntimeWarning)
         mean: Floats = np.nanmean(values, axis=0)
     return mean

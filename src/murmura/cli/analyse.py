@@ -121,9 +121,9 @@ def features(
 ) -> None:
     """Which features people decide by before and after recommendation, and what the lists keep of them."""
     from murmura.report.sections.features import preservation_table
-    from murmura.studies.analyses.preservation import preservation_folder
+    from murmura.studies.analyses.preservation import PRESERVATION
 
-    _answer(folder, preservation_table(preservation_folder(folder, data_dir)), as_json, as_csv)
+    _answer(folder, preservation_table(PRESERVATION.of_folder(folder, data_dir)), as_json, as_csv)
 
 
 @analyse_app.command("fidelity")
@@ -132,9 +132,9 @@ def fidelity(
 ) -> None:
     """How often a first item leaves the list without its reason; a model that was not kept is trained again."""
     from murmura.report.sections.reasons import fidelity_table
-    from murmura.studies.analyses.fidelity import fidelity_folder
+    from murmura.studies.analyses.fidelity import FIDELITY
 
-    _answer(folder, fidelity_table(fidelity_folder(folder, data_dir)), as_json, as_csv)
+    _answer(folder, fidelity_table(FIDELITY.of_folder(folder, data_dir)), as_json, as_csv)
 
 
 def _answer(folder: Path, found: ReportTable | None, as_json: bool, as_csv: bool) -> None:

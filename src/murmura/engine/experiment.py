@@ -123,17 +123,24 @@ def score(
     if rules.predicts:
         evaluation, groups = score_ratings(model, split)
     else:
-        evaluation = evaluate(
-            lists,
-            split,
-            cutoffs=cutoffs,
-            relevant_from=rules.relevant_from,
-            gini_catalogue=rules.gini_catalogue,
-            metrics=metrics,
-        )
+        evaluation = score_lists(lists, split, rules, cutoffs, metrics)
         evaluation = _with_sampled(evaluation, model, split, rules, cutoffs, metrics)
     times = {**(seconds or {}), "rank": ranked - started}
     return ExperimentResult(evaluation, lists, model, times, model.cost(), groups)
+
+
+def score_lists(
+    lists: RankedLists, split: Split, rules: Protocol, cutoffs: tuple[int, ...], metrics: tuple[str, ...]
+) -> Evaluation:
+    """Score lists on the test part, by what a protocol counts."""
+    return evaluate(
+        lists,
+        split,
+        cutoffs=cutoffs,
+        relevant_from=rules.relevant_from,
+        gini_catalogue=rules.gini_catalogue,
+        metrics=metrics,
+    )
 
 
 def _among(split: Split, rules: Protocol) -> Among | None:

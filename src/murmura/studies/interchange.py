@@ -15,9 +15,8 @@ from murmura.core.settings import as_dict
 from murmura.data.interchange.formats import format_named
 from murmura.data.interchange.list_files import read_lists, write_lists
 from murmura.data.interchange.split_files import write_split
-from murmura.engine.experiment import record_lists, record_scores
+from murmura.engine.experiment import record_lists, record_scores, score_lists
 from murmura.engine.run import Run, environment
-from murmura.evaluation import evaluate
 from murmura.evaluation.measure import check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
 from murmura.runs.run import LISTS
@@ -43,9 +42,9 @@ def export_run(
             split = prepared.open(evidence.run, evidence.choice)
     train, written = prepared.split.train, []
     for one in evidence.trained:
-        written.append(place / f"{one.name}{wanted.suffix}")
-        lists = read_lists(one.part.run.path / LISTS, train, "murmura")
-        write_lists(written[-1], lists, train, form, one.name)
+        kept = one.part.run.path
+        written.append(place / f"{kept.name}{wanted.suffix}")
+        write_lists(written[-1], read_lists(kept / LISTS, train, "murmura"), train, form, kept.name)
     if split is not None:
         name = re.sub(r"[^A-Za-z0-9_-]", "_", Path(prepared.data).stem)
         written += write_split(place, split, form, name, prepared.protocol.relevant_from)
@@ -77,10 +76,10 @@ def evaluate_lists(
     The file is the choice the test part is opened for: another file needs another folder.
     """
     prepared = data.prepare(protocol_name)
-    rules = prepared.protocol
+    rules, at = prepared.protocol, cutoffs or prepared.protocol.cutoffs
     wanted = chosen_metrics(metrics, rules.scores)
     lists = read_lists(file, prepared.split.data, form)
-    check_cutoffs(cutoffs or rules.cutoffs, lists)  # before anything is written
+    check_cutoffs(at, lists)  # before anything is written
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     chosen = {"lists": {"file": file.name, "sha256": digest}}
     with locked(folder):
@@ -88,14 +87,7 @@ def evaluate_lists(
         run.write_json("data.json", prepared.describe())
         run.write_json("environment.json", environment())
         split = prepared.open(run, chosen)
-        found = evaluate(
-            lists,
-            split,
-            cutoffs=cutoffs or rules.cutoffs,
-            relevant_from=rules.relevant_from,
-            gini_catalogue=rules.gini_catalogue,
-            metrics=wanted,
-        )
+        found = score_lists(lists, split, rules, at, wanted)
         record_lists(run, lists, split)
         record_scores(run, found, {}, split)
         run.mark("done")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from murmura.core.errors import SettingError
 from murmura.data.splits.day_order import Order
@@ -14,16 +14,13 @@ from murmura.studies.methods import method
 if TYPE_CHECKING:
     from murmura.studies.compare import ComparisonEntry
 
-ORDERS: dict[str, tuple[Order, ...]] = {"real": ("real",), "day": ("day",), "real,day": ("real", "day")}
-
 
 def parse_orders(text: str) -> tuple[Order, ...]:
     """`real`, `day` or `real,day`; nothing given: none, which leaves the protocol as it is."""
-    if not text:
-        return ()
-    if text not in ORDERS:
+    found: tuple[Order, ...] = tuple(one for one in get_args(Order) if one in text.split(","))
+    if ",".join(found) != text:
         raise SettingError(f"--order must be real, day or real,day, but it is '{text}'.")
-    return ORDERS[text]
+    return found
 
 
 def order_users(entries: Iterable[ComparisonEntry]) -> list[str]:

@@ -9,7 +9,7 @@ What is not kept, or not there yet, is "not measured": the page is made again wh
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,6 +44,7 @@ class MethodRow:
     reads: str  # what the servers read of a person
     reference: bool  # a centralised method, to compare with
     cells: Mapping[str, float | None]
+    problems: tuple[str, ...] = ()  # cells that name a column which their file does not have
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,11 @@ class TradeOffs:
     about: str
     columns: tuple[TradeOffColumn, ...]
     rows: tuple[MethodRow, ...]
-    problems: tuple[str, ...] = ()  # cells that name a column which their file does not have
+
+    @property
+    def problems(self) -> list[str]:
+        """Of all rows."""
+        return [problem for row in self.rows for problem in row.problems]
 
     def text(self, row: MethodRow, column: TradeOffColumn) -> str:
         """A cell for people."""
@@ -78,54 +83,39 @@ def read_trade_offs(results: Path) -> tuple[TradeOffs, ...]:
     except OSError:
         raise DataError(f"trade-offs need the file {path}, but it cannot be read; run in a checkout.") from None
     kept_lines.cache_clear()
-    columns = tuple(TradeOffColumn(key, **told) for key, told in found["columns"].items())
-    return tuple(_table(results, one, columns) for one in found["tables"])
+    columns = [TradeOffColumn(key, **told) for key, told in found["columns"].items()]
+    tables = []
+    for told in found["tables"]:
+        shown = tuple(column for column in columns if column.key in told["shows"])
+        rows = tuple(_row(results, name, one, shown) for name, one in told["rows"].items())
+        tables.append(TradeOffs(told["title"], told.get("about", ""), shown, rows))
+    return tuple(tables)
 
 
-def _table(results: Path, told: Mapping[str, Any], columns: tuple[TradeOffColumn, ...]) -> TradeOffs:
-    chosen = tuple(column for column in columns if column.key in told["shows"])
-    problems: list[str] = []
-    rows = tuple(_row(results, name, one, chosen, problems) for name, one in told["rows"].items())
-    return TradeOffs(told["title"], told.get("about", ""), chosen, rows, tuple(problems))
-
-
-def _row(
-    results: Path,
-    name: str,
-    told: Mapping[str, Any],
-    columns: tuple[TradeOffColumn, ...],
-    problems: list[str],
-) -> MethodRow:
+def _row(results: Path, name: str, told: Mapping[str, Any], columns: Sequence[TradeOffColumn]) -> MethodRow:
+    """A number that is given, or the first of some places that has one; what names no column is told of."""
     known = {"reads", "reference", *(column.key for column in columns)}
     if strange := sorted(set(told) - known):
         raise SettingError(
             f"a row of trade-offs has {', '.join(sorted(known))}, but '{name}' has '{strange[0]}'."
         )
-    cells: dict[str, float | None] = {}
+    cells, problems = dict[str, float | None](), list[str]()
     for column in columns:
         where = told.get(column.key, NOT_MEASURED)
-        if where not in NOTHING:
-            cells[column.key] = _number(results, where, problems)
-    return MethodRow(name, told.get("reads", ""), bool(told.get("reference")), cells)
+        for place in where if isinstance(where, list) else [where]:
+            if place not in NOTHING and cells.get(column.key) is None:
+                try:
+                    cells[column.key] = kept_number(results, place)
+                except SettingError as error:
+                    cells[column.key] = None
+                    problems.append(str(error))
+    return MethodRow(name, told.get("reads", ""), bool(told.get("reference")), cells, tuple(problems))
 
 
-def _number(results: Path, where: Any, problems: list[str]) -> float | None:
-    """A number that is given, or the first of some places that has one; what names no column is told of."""
-    if isinstance(where, int | float):
+def kept_number(results: Path, where: str | float) -> float | None:
+    """The number that a cell is, or names; None: it is not kept."""
+    if not isinstance(where, str):
         return float(where)
-    for one in where if isinstance(where, list) else [where]:
-        try:
-            found = kept_number(results, one)
-        except SettingError as error:
-            problems.append(str(error))
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def kept_number(results: Path, where: str) -> float | None:
-    """The number that a cell names; None: it is not kept."""
     if where == NOT_MEASURED:
         return None
     file, *parts = (part.strip() for part in where.split(";"))

@@ -33,7 +33,7 @@ from murmura.runs.sweep_points import points
 from murmura.runs.trials import Trial, best
 from murmura.studies.analyses.exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning
-from murmura.studies.analyses.preservation import read_preservation
+from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.papers.experiments import AS_COMPARE, Experiment, Row
 from murmura.studies.papers.reproduce import ExperimentPlace
@@ -118,7 +118,7 @@ def measured(
         own |= {key: point.over_seeds(key) if key.startswith("F1@") else one for key, one in costs.items()}
     if {"bias", "sweep"} & {*analyses} and comparison.run.has("categories.csv"):
         _add_bias(found, bias(comparison, frequencies(comparison)))
-    for kept in read_preservation(comparison.run) if "features" in analyses else ():
+    for kept in PRESERVATION.read(comparison.run) if "features" in analyses else ():
         found.setdefault(kept.label, {}).update({key: Interval(v) for key, v in kept.values().items()})
     if "learning" in analyses and (entries := read_learning(comparison)):
         baseline = baseline_of(entries, comparison, place.experiment.against)

@@ -15,8 +15,7 @@ from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import ReportTable, TableCell, plain_table
-from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
-from murmura.studies.audits.sum_attacks import EPSILON
+from murmura.studies.audits.audit import EPSILON, HINTS, Audit, HintFinding, read_audits
 
 REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings

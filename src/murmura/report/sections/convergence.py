@@ -1,17 +1,58 @@
-"""Rounds of communication until a federation comes near its best: one line per configuration."""
+"""Rounds of communication until a federation comes near its best (Ferrara's thesis, 4.4.3): one line per trial.
+
+A trial that is scored on the validation part after every epoch leaves a curve. Where its row states how many
+rounds an epoch has, the curve is one over rounds; of those rounds one can say what they cost a client.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
+
+from murmura.core.arrays import Floats, Longs
 from murmura.report.drawing import Figure, Picture, curve_legend, curve_styles, draw, logarithmic
 from murmura.report.page import Section
 from murmura.report.table import Column, Field, ReportTable, number_cell, table_of, text_cell
 from murmura.runs.trials import Trial
-from murmura.studies.analyses.convergence import NEAR, ConvergenceCurve, convergence
 
 IN_A_ROW = 8  # names in a row of the legend
+NEAR = 0.95  # of the best value
+
+
+@dataclass(frozen=True, eq=False)
+class ConvergenceCurve:
+    """What one configuration scored after so many rounds."""
+
+    label: str
+    clients: str  # in a round, as they were set
+    triples: str  # of a visit, as they were set
+    rounds: Longs  # (epochs,)
+    value: Floats  # (epochs,)
+
+    @property
+    def best(self) -> float:
+        """The highest value there was; epochs after a divergence have none."""
+        return float(np.nanmax(self.value))
+
+    def rounds_to(self, target: float) -> int | None:
+        """The first rounds after which the value is at least the target; None: never."""
+        reached = np.flatnonzero(self.value >= target)
+        return int(self.rounds[reached[0]]) if len(reached) else None
+
+
+def convergence(tried: Sequence[Trial]) -> list[ConvergenceCurve]:
+    """The trials that have a curve and say how many rounds an epoch has."""
+    found = []
+    for one in tried:
+        length = one.settings.get("rounds_per_epoch")
+        if not np.isnan(one.curve).all() and isinstance(length, int):
+            rounds: Longs = length * np.arange(1, len(one.curve) + 1)
+            clients, triples = (str(one.settings.get(key, "")) for key in ("clients", "triples"))
+            found.append(ConvergenceCurve(one.row, clients, triples, rounds, np.array(one.curve)))
+    return found
 
 
 def convergence_section(tried: Sequence[Trial], metric: str) -> Section | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, number, plain_table
-from murmura.studies.analyses.preservation import OVERALL, Preservation, read_preservation
+from murmura.studies.analyses.preservation import OVERALL, PRESERVATION, Preservation
 
 SHOWN = 20  # features of each panel
 Named = Sequence[tuple[str, float]]
@@ -15,7 +15,7 @@ Named = Sequence[tuple[str, float]]
 
 def section(compared: Compared) -> Section | None:
     """Where `murmura analyse features` measured them."""
-    kept = read_preservation(compared.folder.run)
+    kept = PRESERVATION.read(compared.folder.run)
     if not kept:
         return None
     title = "Features before and after"

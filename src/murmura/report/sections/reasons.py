@@ -11,7 +11,7 @@ from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, number, plain_table
 from murmura.runs.parts import read_columns
-from murmura.studies.analyses.fidelity import LENGTH, REASONS, Fidelity, read_fidelity
+from murmura.studies.analyses.fidelity import FIDELITY, LENGTH, REASONS, Fidelity
 
 EXPLAINED = 3  # models whose reasons are drawn
 MOST = 8  # bars of one person; what is left is one more
@@ -22,7 +22,7 @@ def section(compared: Compared) -> Section | None:
     firsts = [(model.label, model.parts[0].run) for model in compared.folder.models if model.parts]
     known = [(label, found) for label, run in firsts if (found := read_reasons(run))]
     pictures = [reasons_picture(place, *one) for place, one in enumerate(known[:EXPLAINED])]
-    measured = read_fidelity(compared.folder.run)
+    measured = FIDELITY.read(compared.folder.run)
     return Section.of("reasons", "Reasons", *pictures, fidelity_table(measured) if measured else None)
 
 

@@ -12,6 +12,7 @@ import csv
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from importlib import resources
 
 import numpy as np
@@ -40,8 +41,13 @@ class Frequencies:
     label: str
     popularity: Longs  # (items,) rows in the training part
     sent: Longs | None  # (items,) rows that left the devices; None for a centralised method
-    shown: Longs  # (items,) places in the lists, as far as the main cut-off
-    each_seed: tuple[Longs, ...] = ()  # `shown`, seed by seed
+    each_seed: tuple[Longs, ...]  # `shown`, seed by seed
+
+    @cached_property
+    def shown(self) -> Longs:
+        """(items,) places in the lists, as far as the main cut-off."""
+        total: Longs = np.sum(self.each_seed, axis=0)
+        return total
 
     def summary(self) -> dict[str, float]:
         """What the curves say in numbers; see `concentration` and `rank_correlation`."""
@@ -57,24 +63,18 @@ class Frequencies:
 
 def frequencies(comparison: ComparisonFolder) -> list[Frequencies]:
     """The entries of a comparison that have a finished seed."""
-    popularity = np.array(list(comparison.items.values()), int)
-    made = []
+    popularity, made = np.array(list(comparison.items.values()), int), []
     for model in comparison.models:
-        if model.done:
-            known = [(part, part.item_rows) for part in model.done]
-            sent = [_counts(comparison, part, ITEM_ROWS, rows) for part, rows in known if rows is not None]
-            each = tuple(recommendation_counts(comparison, part) for part in model.done)
-            shown: Longs = np.sum(each, axis=0)
-            made.append(
-                Frequencies(model.label, popularity, np.sum(sent, axis=0) if sent else None, shown, each)
-            )
+        sent, shown = list[Longs](), list[Longs]()
+        for part in model.done:
+            if part.item_rows is not None:
+                sent.append(_counts(comparison, part, ITEM_ROWS, part.item_rows))
+            first = Counter(item for _, rank, item, _ in part.read_lists() if rank <= comparison.cutoff)
+            shown.append(_counts(comparison, part, LISTS, first))
+        if shown:
+            total = np.sum(sent, axis=0) if sent else None
+            made.append(Frequencies(model.label, popularity, total, tuple(shown)))
     return made
-
-
-def recommendation_counts(comparison: ComparisonFolder, part: RunFolder) -> Longs:
-    """How often each item stands among the first places of a list, as far as the main cut-off."""
-    shown = Counter(item for _, rank, item, _ in part.read_lists() if rank <= comparison.cutoff)
-    return _counts(comparison, part, LISTS, shown)
 
 
 def _counts(comparison: ComparisonFolder, part: RunFolder, name: str, found: Mapping[str, int]) -> Longs:
@@ -104,7 +104,7 @@ class Bias:
 
     def disparities(self, label: str) -> list[Interval]:
         """BD of one entry with its interval over seeds, category by category."""
-        each = [seed_interval(values) for values in self._each_disparity(label).T]
+        each = map(seed_interval, disparity(self.train, self.each_seed[label]).T)
         return [replace(one, mean=mean) for one, mean in zip(each, self.disparity(label).tolist())]
 
     def mean_disparity(self, label: str) -> Interval:
@@ -113,12 +113,8 @@ class Bias:
 
     def mean_disparities(self, label: str) -> list[float]:
         """|BD|, mean over categories, seed by seed."""
-        each: list[float] = np.nanmean(np.abs(self._each_disparity(label)), axis=1).tolist()
+        each: list[float] = np.nanmean(np.abs(disparity(self.train, self.each_seed[label])), axis=1).tolist()
         return each
-
-    def _each_disparity(self, label: str) -> Floats:
-        """(seeds, categories): BD of every seed."""
-        return np.stack([disparity(self.train, shown) for shown in self.each_seed[label]])
 
     def deviation(self) -> Floats | None:
         """How far the measured training bias is from the printed one, as a fraction of the printed one."""
@@ -129,18 +125,15 @@ def bias(comparison: ComparisonFolder, found: Sequence[Frequencies]) -> Bias | N
     """The bias of the entries whose frequencies were found; None where the items have no categories."""
     if not comparison.run.has("categories.csv"):
         return None
-    categories = _categories(comparison)
+    categories, printed = _categories(comparison), printed_bias(named_data(comparison.config).name)
     popularity = np.array(list(comparison.items.values()), int)
-    shown = {one.label: category_bias(one.shown, categories) for one in found}
-    each = {one.label: np.stack([category_bias(t, categories) for t in one.each_seed]) for one in found}
-    printed = printed_bias(named_data(comparison.config).name)
     return Bias(
         categories.labels,
         np.bincount(categories.label, minlength=len(categories.labels)).astype(np.int32),
         category_bias(popularity, categories),
         np.array([printed.get(name, np.nan) for name in categories.labels]) if printed else None,
-        shown,
-        each,
+        {one.label: category_bias(one.shown, categories) for one in found},
+        {one.label: np.stack([category_bias(t, categories) for t in one.each_seed]) for one in found},
     )
 
 
@@ -149,13 +142,10 @@ def with_disparity(found: Sequence[SweepPoint], shown: Bias | None) -> list[Swee
     made = []
     for one in found:
         if shown and one.label in shown.each_seed:
-            each = zip(one.each, shown.mean_disparities(one.label))
-            mean = shown.mean_disparity(one.label).mean
-            one = replace(
-                one,
-                found={**one.found, MEAN_DISPARITY: mean},
-                each=tuple({**own, MEAN_DISPARITY: value} for own, value in each),
-            )
+            of_seeds = shown.mean_disparities(one.label)
+            found_too = one.found | {MEAN_DISPARITY: seed_interval(of_seeds).mean}
+            each = tuple(own | {MEAN_DISPARITY: value} for own, value in zip(one.each, of_seeds))
+            one = replace(one, found=found_too, each=each)
         made.append(one)
     return made
 

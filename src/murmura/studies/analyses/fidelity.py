@@ -8,21 +8,16 @@ expected value is taken. Each is taken from the scores of all items, and the lis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.score_terms import ScoreTerms
-from murmura.engine.run import Run
-from murmura.runs.parts import read_typed
-from murmura.studies.analyses.entry_runs import EntryRun, entry_runs
+from murmura.studies.analyses.entry_runs import EntryAnalysis, EntryRun
 
-FILE = "fidelity.json"
 REASONS = ("first reason", "largest term", "random feature")
 LENGTH = 10  # of the lists
 
@@ -47,12 +42,8 @@ def fidelity_of(model: Model) -> tuple[Floats, Floats, Ints] | None:
     """
     users = np.flatnonzero(model.train.user_counts).astype(np.int32)
     first = model.recommend(users, 1).item[:, 0]
-    allowed, leaves, falls, shared = (
-        np.flatnonzero(model.candidates),
-        list[Floats](),
-        list[Floats](),
-        list[int](),
-    )
+    allowed, shared = np.flatnonzero(model.candidates), list[int]()
+    leaves, falls = list[Floats](), list[Floats]()
     for user, item in zip(users.tolist(), first.tolist()):
         terms = model.terms(user)
         if terms is None or not terms.features:
@@ -80,26 +71,8 @@ def removals(terms: ScoreTerms, item: int, features: Ints, offered: Ints, k: int
     return np.array([drops[first] & speaks[first], drops[largest] & speaks[largest], drops.mean()], np.float64)
 
 
-def fidelity_folder(folder: Path, data_dir: Path | None = None) -> list[Fidelity]:
-    """Measure every entry whose scores are sums and keep the result in the folder; it is not repeated."""
-    run = Run.open(folder)
-    if run.has(FILE):
-        return read_fidelity(run)
-    with locked(folder):
-        runs: dict[str, list[EntryRun]] = {}
-        for one in entry_runs(folder, data_dir):
-            runs.setdefault(one.label, []).append(one)
-        found = [made for label, some in runs.items() if (made := _entry(label, some)) is not None]
-        if not found:
-            raise SettingError(
-                f"fidelity needs a model whose scores are sums over features, but {', '.join(runs)} have none; "
-                "run one such as kgflex."
-            )
-        run.write_json(FILE, {"entries": [asdict(one) for one in found]})
-    return found
-
-
 def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
+    """What was found with every seed; None where scores are no sums."""
     measured = []
     for one in runs:
         found = fidelity_of(one.model())
@@ -113,6 +86,12 @@ def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
     return Fidelity(label, len(runs), float(np.mean(people)), float(np.mean(shared)), *named)
 
 
-def read_fidelity(run: Run) -> list[Fidelity]:
-    """What a folder keeps of it."""
-    return read_typed(run, FILE, list[Fidelity], "entries", "analyse the folder again") or []
+FIDELITY = EntryAnalysis(
+    "fidelity.json",
+    list[Fidelity],
+    _entry,
+    lambda _, labels: SettingError(
+        f"fidelity needs a model whose scores are sums over features, but {labels} have none; run one such as "
+        "kgflex."
+    ),
+)

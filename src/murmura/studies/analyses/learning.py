@@ -16,7 +16,6 @@ from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import RunError
 from murmura.engine.experiment import CONFUSION
 from murmura.engine.learning_curve import ANSWERS, FILE
-from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
 from murmura.evaluation.registry import TARGETS
@@ -86,31 +85,21 @@ def read_learning(comparison: ComparisonFolder) -> list[LearnedEntry]:
 
 def read_seed(part: RunFolder) -> LearnedSeed:
     """One finished run; refuses files that do not fit each other."""
-    run = part.run
+    run, right, confusion = part.run, None, None
     try:
         header, lines = run.read_table(FILE)
         accuracy = np.array(lines, np.float64).reshape(len(lines), len(header))[:, 1:]
-        held_out, right = _answers(run, header[1:])
+        clients, held_out = header[1:], np.ones(len(header) - 1, np.int64)
+        if run.has(ANSWERS):
+            digits = {row[0]: row[1] for row in run.read_table(ANSWERS)[1]}
+            held_out = np.array([len(digits[client]) for client in clients], np.int64)
+            right = np.array([int(one) for client in clients for one in digits[client]], np.int64) == 1
+        if run.has(CONFUSION):
+            confusion = np.array([row[1:] for row in run.read_table(CONFUSION)[1]], np.int64)
         weights = {key: part.metrics[key] for key in WEIGHTS if key in part.metrics}
-        return LearnedSeed(LearningCurve(accuracy, held_out), right, _confusion(run), weights)
+        return LearnedSeed(LearningCurve(accuracy, held_out), right, confusion, weights)
     except (ValueError, KeyError, TypeError):
         raise RunError(f"{run.path} is damaged: {FILE} and {ANSWERS} do not fit; run it again.") from None
-
-
-def _answers(run: Run, clients: Sequence[str]) -> tuple[Longs, Bools | None]:
-    if not run.has(ANSWERS):
-        return np.ones(len(clients), np.int64), None
-    digits = {row[0]: row[1] for row in run.read_table(ANSWERS)[1]}
-    held_out: Longs = np.array([len(digits[client]) for client in clients], np.int64)
-    right: Bools = np.array([int(one) for client in clients for one in digits[client]], np.int64) == 1
-    return held_out, right
-
-
-def _confusion(run: Run) -> Longs | None:
-    if not run.has(CONFUSION):
-        return None
-    _, rows = run.read_table(CONFUSION)
-    return np.array([row[1:] for row in rows], np.int64)
 
 
 def baseline_of(entries: Sequence[LearnedEntry], comparison: ComparisonFolder, asked: str) -> LearnedEntry:
@@ -134,7 +123,7 @@ def noise_tests(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> dict
     level = 1 - ALPHA / max(1, len(pairs))
     made = []
     for label, some in pairs.items():
-        ours, theirs = (np.array([_over_rounds(pair[side]) for pair in some]) for side in (0, 1))
+        ours, theirs = (np.array([pair[side].curve.weighted.mean() for pair in some]) for side in (0, 1))
         test = compare_values(ours, theirs, "t")
         interval = seed_interval((ours - theirs).tolist(), level=level)
         made.append(NoiseTest(label, len(some), interval, test.p))
@@ -142,24 +131,14 @@ def noise_tests(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> dict
     return {one.label: replace(one, p=float(p)) for one, p in zip(made, adjusted)}
 
 
-def _over_rounds(seed: LearnedSeed) -> float:
-    return float(seed.curve.weighted.mean())
-
-
 def agreement(entry: LearnedEntry, baseline: LearnedEntry) -> dict[str, list[float]]:
     """Tables 5.2, 5.4 and 5.6 seed by seed: samples that each, or both, classify rightly in the last round."""
     found: dict[str, list[float]] = {key: [] for key in AGREEMENT}
     for one, base in entry.common(baseline):
-        if one.right is None or base.right is None or len(one.right) != len(base.right):
-            continue
-        counts = (
-            one.right & base.right,
-            ~one.right & base.right,
-            one.right & ~base.right,
-            ~(one.right | base.right),
-        )
-        for key, of in zip(AGREEMENT, counts):
-            found[key].append(float(of.sum()))
+        own, its = one.right, base.right
+        if own is not None and its is not None and len(own) == len(its):
+            for key, of in zip(AGREEMENT, (own & its, ~own & its, own & ~its, ~(own | its))):
+                found[key].append(float(of.sum()))
     return found if found[AGREEMENT[0]] else {}
 
 

@@ -9,8 +9,7 @@ more informative the more often kept, and it needs no model: any method's lists 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,16 +18,10 @@ from murmura.core.arrays import Floats, Ints
 from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
-from murmura.core.locks import locked
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.engine.protocol import PreparedData
-from murmura.engine.run import Run
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import read_typed
 from murmura.runs.run import RunFolder
-from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs, entry_runs
+from murmura.studies.analyses.entry_runs import EntryAnalysis, EntryRun
 
-FILE = "features.json"
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)
 OVERALL = 100  # features of everyone together
@@ -93,50 +86,21 @@ def totals(features: int, found: Sequence[Ranking]) -> Floats:
     return total
 
 
-def preservation_folder(folder: Path, data_dir: Path | None = None) -> list[Preservation]:
-    """Measure the lists of every entry and keep the result in the folder; what is there is not repeated."""
-    run = Run.open(folder)
-    if run.has(FILE):
-        return read_preservation(run)
-    with locked(folder):
-        return _measure(run, entry_runs(folder, data_dir))
-
-
-def preserve_entries(comparison: ComparisonFolder, prepared: PreparedData) -> list[Preservation]:
-    """The same for a comparison whose data are ready and whose lock the caller holds."""
-    if comparison.run.has(FILE):
-        return read_preservation(comparison.run)
-    return _measure(comparison.run, list(comparison_runs(comparison, prepared)))
-
-
-def _measure(run: Run, runs: Sequence[EntryRun]) -> list[Preservation]:
-    info = FederationInfo.of(runs[0].prepared.split.train)
+def _entry(label: str, runs: Sequence[EntryRun]) -> Preservation | None:
+    """Measure the lists of every seed; None where items have no features."""
+    train = runs[0].prepared.split.train
+    info, kept, overlap = FederationInfo.of(train), [], []
     if not info.feature_count:
-        raise DataError(
-            f"{run.path} must be of data whose items have features, but it has none; "
-            "run it on a data set that has, such as facebook-books."
-        )
-    entries: dict[str, list[EntryRun]] = {}
+        return None
+    sums = np.zeros((2, info.feature_count))  # before and after
     for one in runs:
-        entries.setdefault(one.label, []).append(one)
-    found = [_entry(label, info, some) for label, some in entries.items()]
-    run.write_json(FILE, {"entries": [asdict(one) for one in found]})
-    return found
-
-
-def _entry(label: str, info: FederationInfo, runs: Sequence[EntryRun]) -> Preservation:
-    kept, overlap = [], []
-    sums: tuple[Floats, Floats] = np.zeros(info.feature_count), np.zeros(info.feature_count)
-    for one in runs:
-        train = one.prepared.split.train
         users, lists = _lists(one.part, train)
         own = [train.by_user.of(user) for user in users.tolist()]
-        before = rankings(info, own, users, one.part.seed, 0)
-        after = rankings(info, lists, users, one.part.seed, 1)
-        kept.append(preserved(before, after))
-        here = [totals(info.feature_count, some) for some in (before, after)]
+        both = [rankings(info, items, users, one.part.seed, round) for round, items in enumerate((own, lists))]
+        kept.append(preserved(*both))
+        here = [totals(info.feature_count, some) for some in both]
         overlap.append(float(np.isin(_first(here[0]), _first(here[1])).mean()))
-        sums = (sums[0] + here[0] / len(runs), sums[1] + here[1] / len(runs))
+        sums += np.array(here) / len(runs)
     mean = {most: np.mean([one[most] for one in kept], axis=0).tolist() for most in kept[0]}
     named = [[(known(info).name(f), float(total[f])) for f in _first(total).tolist()] for total in sums]
     return Preservation(label, len(runs), mean, float(np.mean(overlap)), *named)
@@ -157,6 +121,12 @@ def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
     return train.users.index(list(found), "user"), [train.items.index(some, "item") for some in found.values()]
 
 
-def read_preservation(run: Run) -> list[Preservation]:
-    """What a folder keeps of it."""
-    return read_typed(run, FILE, list[Preservation], "entries", "analyse the folder again") or []
+PRESERVATION = EntryAnalysis(
+    "features.json",
+    list[Preservation],
+    _entry,
+    lambda folder, _: DataError(
+        f"{folder} must be of data whose items have features, but it has none; "
+        "run it on a data set that has, such as facebook-books."
+    ),
+)

@@ -8,7 +8,7 @@ comparison every federated entry is audited: what its updates give away, beside 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,48 +17,32 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from murmura.algorithms import ALGORITHMS
-from murmura.audit.attack import (
-    AdversaryKnowledge,
-    Attack,
-    ItemAttack,
-    ObservedUpdates,
-    RatingAttack,
-    claims_of,
-)
+from murmura.audit.attack import Attack
 from murmura.audit.fedsplit.group_ratings import HintsAlone
-from murmura.audit.judge import AttackScores, judge
-from murmura.audit.known_ratings import SHARES, GuessScores, guess
+from murmura.audit.judge import AttackScores, known_mean
 from murmura.audit.poisoning.attack import PoisoningAttack
-from murmura.audit.reference_attacks import ChanceReference, PopularityReference
-from murmura.audit.registry import ATTACKS, attack
-from murmura.audit.sums.canaries import CanaryScores
-from murmura.audit.sums.observed import ObservedSums
+from murmura.audit.registry import ATTACKS, attack, attacks_on
+from murmura.audit.sums.canaries import CanaryAudit, CanaryScores
 from murmura.core.arrays import Floats
 from murmura.core.errors import RunError, SettingError
 from murmura.core.interactions import Interactions
 from murmura.core.locks import locked
-from murmura.core.observed_sum import ObservedSum
 from murmura.core.progress import SILENT, Progress
-from murmura.core.rng import Purpose, Rng, server_secret
-from murmura.core.settings import as_dict
-from murmura.core.update import SentUpdate
-from murmura.engine.federated_model import FederatedModel
 from murmura.engine.plan import federation_info
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.comparison import ComparisonFolder
 from murmura.runtimes.simulation import FederatedMethod, simulated
-from murmura.studies.audits.chosen_attacks import all_attacks, attack_fits, chosen_attacks, reads_sums
+from murmura.studies.audits.attacked_training import AttackedTraining, AttackResult
 from murmura.studies.audits.poisonings import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
-from murmura.studies.audits.sum_attacks import CLAIMED, EPSILON, AttackResult, SumAudit
 from murmura.studies.config import data_of, located, refuse_other_data
 from murmura.studies.single_run import prepare_run, read_config
 
 FILE = "audit.json"
 ENTRIES = "entries"  # in the file of a comparison: label -> what was found
 HINTS = HintsAlone.name  # the reference of guessed ratings
-OWN = Purpose.OWN + 6  # the stream of guesses and hints
+EPSILON, CLAIMED = "epsilon at least", "claimed epsilon"
 
 
 @dataclass(frozen=True)
@@ -95,8 +79,8 @@ class Audit:
     letters: int
     grouped: bool  # whether a client is a group of people
     summed: bool  # whether a secure sum keeps everyone from reading what was attacked here
-    findings: tuple[Finding, ...]
-    points: tuple[HintFinding, ...]
+    findings: tuple[Finding, ...] = ()
+    points: tuple[HintFinding, ...] = ()
     poisonings: tuple[PoisoningFinding, ...] = ()
 
     @property
@@ -136,7 +120,8 @@ def audit_run(
         if reading or not poisoning:
             found = audit(ready, prepared.split.train, config.seed, reading, progress, seeds)
         else:
-            found = _unread(ready, prepared, config.seed, seeds)
+            clients = seeds * federation_info(ready.preset.algorithm(), prepared.split.train).clients
+            found = Audit(name, config.seed, seeds, clients, 0, False, reads_sums(ready))
         if poisoning:
             split, rules = prepared.open(run, {"model": config.model}), prepared.protocol
             poisonings = [
@@ -149,10 +134,35 @@ def audit_run(
     return found
 
 
-def _unread(ready: FederatedMethod, prepared: PreparedData, seed: int, seeds: int) -> Audit:
-    """An audit in which nobody reads an update."""
-    clients = federation_info(ready.preset.algorithm(), prepared.split.train).clients
-    return Audit(ready.name, seed, seeds, seeds * clients, 0, False, reads_sums(ready), (), ())
+def reads_sums(ready: FederatedMethod) -> bool:
+    """Whether a secure sum keeps everyone from reading single updates."""
+    return ready.preset.channel_settings().channel == "secure-sum"
+
+
+def fitting_attacks(ready: FederatedMethod, names: Sequence[str] = ()) -> list[Attack]:
+    """Of these attacks, or of all on what can be read, those that can be made on a method.
+
+    Those on sums are about clients that are one person each. Canaries that nobody named are put in only where
+    there is a channel whose noise is its own.
+    """
+    algorithm, channel = ready.preset.algorithm(), ready.preset.channel_settings()
+    bare = not channel.on or channel.as_if is not None
+    every = attacks_on(algorithm, reads_sums(ready))
+    usual = (one for one in every if not (bare and isinstance(one, CanaryAudit)))
+    given, alone = map(attack, names) if names else usual, ready.preset.grouping() is None
+    return [one for one in given if one.fits(algorithm) and (alone or one.reads == "updates")]
+
+
+def chosen_attacks(ready: FederatedMethod, names: Sequence[str]) -> list[Attack]:
+    """The attacks of these names, or all that apply; refuses those against another method."""
+    chosen, own = fitting_attacks(ready, names), ready.preset.algorithm().name
+    for one in map(attack, names):
+        if one.name not in {fitting.name for fitting in chosen}:
+            against = ", ".join(one.against) or "methods that add rows of items up in rounds"
+            raise SettingError(f"the attack '{one.name}' must be against {own}, but is against {against}.")
+    if not chosen:
+        raise SettingError(f"{ready.name} must have an attack against its updates to be audited, but has none.")
+    return chosen
 
 
 def require_attackable(name: str) -> None:
@@ -177,16 +187,18 @@ def audit(
     Groups are drawn anew by every seed and are all victims of their own; of people the mean over seeds counts.
     """
     chosen = chosen_attacks(ready, names)
-    runs = [attack_training(ready, train, one, chosen, progress) for one in range(seed, seed + seeds)]
-    findings = [_finding(same, runs[0].grouped) for same in zip(*(run.results for run in runs))]
+    seen = (AttackedTraining.recorded(ready, train, one, chosen, progress) for one in range(seed, seed + seeds))
+    each = [(one.public.info.clients, one.letters, one.results(chosen), one.guesses(chosen)) for one in seen]
+    clients, letters, results, guesses = zip(*each)
+    grouped = ready.preset.grouping() is not None
+    findings = [_finding(same, grouped) for same in zip(*results)]
     points = [
         HintFinding(
             same[0].attack, same[0].kind, same[0].share, _pooled([one.per_client for one in same], True)
         )
-        for same in zip(*(run.guesses for run in runs))
+        for same in zip(*guesses)
     ]
-    clients, updates = sum(run.clients for run in runs), sum(run.updates for run in runs)
-    counted = ready.name, seed, seeds, clients, updates, runs[0].grouped, reads_sums(ready)
+    counted = ready.name, seed, seeds, sum(clients), sum(letters), grouped, reads_sums(ready)
     return Audit(*counted, tuple(findings), tuple(points))
 
 
@@ -209,16 +221,11 @@ def _finding(same: Sequence[AttackResult], grouped: bool) -> Finding:
 
 def _pooled(columns: Sequence[dict[str, Floats]], grouped: bool) -> dict[str, Interval]:
     """Intervals over the clients of all runs; where they are the same people, over their means."""
-    made = {}
-    for key in columns[0]:
-        table = [one[key] for one in columns]
-        if grouped or len(table) == 1:
-            made[key] = np.concatenate(table)
-        else:
-            known = ~np.isnan(table)
-            total = np.where(known, table, 0.0).sum(axis=0)
-            made[key] = np.where(known.any(axis=0), total / np.maximum(known.sum(axis=0), 1), math.nan)
-    return bootstrap_intervals(made)
+    alone = grouped or len(columns) == 1
+    tables = {key: [one[key] for one in columns] for key in columns[0]}
+    return bootstrap_intervals(
+        {key: np.concatenate(table) if alone else known_mean(np.array(table)) for key, table in tables.items()}
+    )
 
 
 def audit_folder(
@@ -238,20 +245,21 @@ def audit_entries(
 
     Those the folder has already are not repeated. Where it has an audit with other attacks, that one is kept.
     """
-    chosen = [(model.label, *_attackable(model, names)) for model in comparison.models]
-    if not any(attacks for *_, attacks in chosen):
+    models, train = comparison.models, prepared.split.train
+    methods = {one.label: simulated(one.name, one.settings) for one in models if one.name in ALGORITHMS}
+    chosen = {label: [one.name for one in fitting_attacks(ready, names)] for label, ready in methods.items()}
+    if not any(chosen.values()):
         those = f"the attacks {', '.join(names)}" if names else "an attack"
         raise SettingError(
             f"a comparison must have an entry that {those} can be made on to be audited, "
-            f"but has {', '.join(label for label, *_ in chosen)}."
+            f"but has {', '.join(model.label for model in models)}."
         )
     run, before = comparison.run, read_audits(comparison.run)  # refuses a damaged file
     keeps = not before or keeps_attacks(run, names)
-    found = before if before and keeps else {}
-    for label, ready, attacks in chosen:
-        if ready is not None and attacks and label not in found:
-            seeds = comparison.seeds
-            found[label] = audit(ready, prepared.split.train, seeds.start, attacks, progress, len(seeds))
+    found, seeds = before if keeps else {}, comparison.seeds
+    for label, attacks in chosen.items():
+        if attacks and label not in found:
+            found[label] = audit(methods[label], train, seeds.start, attacks, progress, len(seeds))
             if keeps:
                 entries = {each: one.plain() for each, one in found.items()}
                 run.write_json(FILE, {"attacks": sorted(names), ENTRIES: entries})
@@ -261,17 +269,6 @@ def audit_entries(
 def keeps_attacks(run: Run, names: Sequence[str]) -> bool:
     """Whether what a comparison's folder keeps is an audit with these attacks; none named: with all."""
     return bool(run.has(FILE) and run.read(FILE).get("attacks") == sorted(names))
-
-
-def _attackable(model: ModelRuns, names: Sequence[str]) -> tuple[FederatedMethod | None, list[str]]:
-    """An entry's method, and which of these attacks (none named: of all) are against it."""
-    if model.name not in ALGORITHMS:
-        return None, []
-    ready = simulated(model.name, model.settings)
-    algorithm = ready.preset.algorithm()
-    if names:
-        return ready, [one for one in names if attack_fits(ready, attack(one), algorithm)]
-    return ready, [one.name for one in all_attacks(ready, algorithm)]
 
 
 def read_audits(run: Run) -> dict[str, Audit]:
@@ -286,81 +283,3 @@ def read_audits(run: Run) -> dict[str, Audit]:
         raise RunError(
             f"{run.path / FILE} is damaged: it is no audit; delete it and run `murmura audit {run.path}` again."
         ) from None
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingAudit:
-    """What came of one training."""
-
-    clients: int
-    updates: int
-    grouped: bool  # whether clients are groups, which another seed draws anew
-    results: tuple[AttackResult, ...]
-    guesses: tuple[GuessScores, ...]
-
-
-def attack_training(
-    ready: FederatedMethod,
-    train: Interactions,
-    seed: int,
-    attacks: Sequence[Attack],
-    progress: Progress = SILENT,
-) -> TrainingAudit:
-    """Train with what is attacked recorded, attack it, and judge; beside it those who read nothing."""
-    updates, sums = list[SentUpdate](), list[ObservedSum]()
-    on_sums = [one for one in attacks if one.reads == "sums"]
-    fitted = ready.fit(
-        train,
-        seed,
-        progress,
-        record=updates.append if len(on_sums) < len(attacks) else None,
-        record_sums=sums.append if on_sums else None,
-    )
-    observed, known = ObservedUpdates(tuple(updates)), _known(fitted)
-    whole = SumAudit(ready, train, seed, fitted, ObservedSums(tuple(sums)), known)
-    summed = [whole.attacked(one) for one in on_sums]
-    items = [one for one in attacks if isinstance(one, ItemAttack)]
-    ratings = [one for one in attacks if isinstance(one, RatingAttack)]
-    guessed: Sequence[GuessScores] = ()
-    if ratings and observed.phase("factors"):
-        stream = Rng(server_secret(seed), 1).stream(OWN)
-        guessed = guess([*ratings, HintsAlone()], observed, known, fitted.plan.people, stream, SHARES)
-    return TrainingAudit(
-        known.info.clients,
-        len(updates) or len(sums),
-        fitted.plan.groups is not None,
-        (*summed, *_judged(items, observed, known, fitted, seed, {one.of for one in summed})),
-        tuple(guessed),
-    )
-
-
-def _known(fitted: FederatedModel) -> AdversaryKnowledge:
-    plan = fitted.plan
-    popularity = np.bincount(plan.people.item, minlength=plan.info.items)
-    people = plan.data.n_users if plan.groups is None else int((plan.groups >= 0).sum())
-    return AdversaryKnowledge(plan.info, as_dict(plan.algorithm), popularity, people)
-
-
-def _judged(
-    attacks: Sequence[ItemAttack],
-    observed: ObservedUpdates,
-    known: AdversaryKnowledge,
-    fitted: FederatedModel,
-    seed: int,
-    asked: Set[str],
-) -> tuple[AttackResult, ...]:
-    """Every attack, then those who read nothing, about the same victims and about those `asked` about."""
-    rng, made = Rng(server_secret(seed)), list[AttackResult]()
-    for one in attacks:
-        claims = claims_of(one, observed, known, fitted.plan.people, rng.stream(OWN))
-        made.append(AttackResult(one, claims.of, _verdict(fitted, known, claims)))
-    for of in ("client", "person"):
-        if of in {one.of for one in made} | asked:
-            for reference in (PopularityReference(of), ChanceReference(of)):
-                claims = reference.claims(observed, known, rng.stream(OWN))
-                made.append(AttackResult(reference, of, _verdict(fitted, known, claims)))
-    return tuple(made)
-
-
-def _verdict(fitted: FederatedModel, known: AdversaryKnowledge, claims: Any) -> AttackScores:
-    return judge(claims, fitted.plan.people, known.popularity, known.info.listed)

@@ -20,7 +20,6 @@ from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.contract import Total
 from murmura.core.errors import SettingError
 from murmura.core.interactions import Interactions
-from murmura.core.progress import SILENT, Progress
 from murmura.core.rng import Purpose, Rng, client_secrets, server_secret
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
@@ -120,18 +119,16 @@ class CanaryPlan(Plan):
         return made
 
 
-def canary_scores(
-    ready: FederatedMethod, train: Interactions, seed: int, progress: Progress = SILENT, most: int = CANARIES
-) -> CanaryScores:
+def canary_scores(ready: FederatedMethod, train: Interactions, seed: int) -> CanaryScores:
     """Train with canaries and guess their coins; refuses what has no channel, or borrows its noise."""
     plan = ready.plan(train, seed, ready.groups(train, seed))
     if not plan.chains or plan.channel.as_if is not None:
         why = "as_if is set; leave it out" if plan.chains else "the channel is 'none'; set channel=secure-sum"
         raise SettingError(f"canaries need sums that go through a channel with its own noise, but {why}.")
     fewest = min(one.words - 1 for one in plan.chains.values())
-    canaries = Canaries(min(most, fewest), seed)
+    canaries = Canaries(min(CANARIES, fewest), seed)
     given = (plan.algorithm, train, plan.schedule, plan.consent, seed, plan.groups, plan.channel)
-    fit(CanaryPlan(*given, canaries=canaries), runtime=ready.runtime, progress=progress)
+    fit(CanaryPlan(*given, canaries=canaries), runtime=ready.runtime)
     noise = plan.noise
     claimed = float(noise.epsilon) if noise else None
     return guess_coins(canaries.scores, canaries.coins, float(noise.delta), claimed)

@@ -7,7 +7,7 @@ lists of people who do not have it it is (ER@10, the exposure ratio), and its me
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -77,20 +77,6 @@ class PoisoningFinding:
     values: Intervals
 
 
-@dataclass(frozen=True, eq=False)
-class Exposure:
-    """One trained model, as people see it: (users,) each, NaN where it is not defined."""
-
-    precision: Floats
-    exposed: Floats
-    place: Floats
-
-    def among(self, users: Bools) -> dict[str, Floats]:
-        """What some of the users see."""
-        columns = {f"P@{AT}": self.precision, f"ER@{AT}": self.exposed, "rank": self.place}
-        return {key: column[users] for key, column in columns.items()}
-
-
 def poison(
     ready: FederatedMethod,
     split: Split,
@@ -99,35 +85,31 @@ def poison(
     lies: PoisoningPlan = USUAL,
     relevant_from: float | None = None,
     progress: Progress = SILENT,
-) -> list[PoisoningFinding]:
+) -> Iterator[PoisoningFinding]:
     """Train once without lies, and once for each attack and share of liars, with one seed."""
     plan = ready.plan(split.train, seed, None)
     if ready.groups(split.train, seed) is not None:
         raise SettingError(f"liars must be single clients, but {ready.name} has groups; take another method.")
-    runtime, findings = ready.runtime, list[PoisoningFinding]()
-    clean = fit(plan, runtime=runtime, progress=progress)
+    clean = fit(plan, runtime=ready.runtime, progress=progress)
     for attack in attacks:
         item = _target(attack.target, split.train, seed, lies.target)
         before = _exposure(clean, split, item, relevant_from)
         for share in lies.shares if attack.by_share else (0.0,):
             wicked = _wicked(plan, seed, share)
             plot = Conspiracy(attack, plan.algorithm, plan.people, wicked, -1 if item is None else item, seed)
-            poisoned = fit(plan, runtime=runtime, progress=progress, liars=plot)
-            after = _exposure(poisoned, split, item, relevant_from).among(~wicked)
-            honest = {f"{key} {CLEAN}": column for key, column in before.among(~wicked).items()}
-            findings.append(
-                PoisoningFinding(
-                    seed,
-                    attack.name,
-                    attack.title,
-                    int(wicked.sum()) if attack.by_share else 1,
-                    plan.info.clients,
-                    "" if item is None else str(split.train.items.labels[item]),
-                    0 if item is None else int(split.train.item_counts[item]),
-                    bootstrap_intervals({**after, **honest}),
-                )
+            poisoned = fit(plan, runtime=ready.runtime, progress=progress, liars=plot)
+            after = _exposure(poisoned, split, item, relevant_from)
+            seen = after | {f"{key} {CLEAN}": column for key, column in before.items()}
+            yield PoisoningFinding(
+                seed,
+                attack.name,
+                attack.title,
+                int(wicked.sum()) if attack.by_share else 1,
+                plan.info.clients,
+                "" if item is None else str(split.train.items.labels[item]),
+                0 if item is None else int(split.train.item_counts[item]),
+                bootstrap_intervals({key: column[~wicked] for key, column in seen.items()}),
             )
-    return findings
 
 
 def _wicked(plan: Plan, seed: int, share: float) -> Bools:
@@ -155,8 +137,13 @@ def _target(kind: Kind | None, train: Interactions, seed: int, named: str) -> in
     return int(coldest[seed % len(coldest)])
 
 
-def _exposure(model: FederatedModel, split: Split, item: int | None, relevant_from: float | None) -> Exposure:
-    """Precision of everybody with test rows; the target's part in the lists of who does not have it."""
+def _exposure(
+    model: FederatedModel, split: Split, item: int | None, relevant_from: float | None
+) -> dict[str, Floats]:
+    """Precision of everybody with test rows; the target's part in the lists of who does not have it.
+
+    (users,) each, NaN where it is not defined.
+    """
     train = split.train
     users = np.flatnonzero(train.user_counts).astype(np.int32)
     precision, exposed, place = np.full((3, train.n_users), np.nan)
@@ -172,7 +159,7 @@ def _exposure(model: FederatedModel, split: Split, item: int | None, relevant_fr
         for first in range(0, len(others), BLOCK):
             some = others[first : first + BLOCK]
             place[some] = _places(model, some, item)
-    return Exposure(precision, exposed, place)
+    return {f"P@{AT}": precision, f"ER@{AT}": exposed, "rank": place}
 
 
 def _places(model: FederatedModel, users: Ints, item: int) -> Floats:

@@ -13,7 +13,6 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,9 +33,9 @@ from murmura.evaluation.significance import chance_of
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.folders import open_folder
 from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.run import RunFolder
 from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Trial, side
+from murmura.studies.analyses.entry_runs import EntryRun
 from murmura.studies.config import located
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
@@ -48,39 +47,6 @@ Found = tuple[LeakVerdict, str]  # and why
 UNLIKELY = 1e-6  # a clean sampler is called leaky in at most this share of checks
 ENOUGH = 60.0  # expected held-out draws: then drawing none has a chance of 2 e^-60
 MOST_DRAWS = 2_000_000
-
-
-@dataclass(frozen=True)
-class StoredFit:
-    """One fit of a folder: which model with which settings, and the lists it left."""
-
-    part: RunFolder
-    model: str
-    settings: dict[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return self.part.run.path.name
-
-    @property
-    def seed(self) -> int:
-        """What it was fitted with."""
-        return self.part.seed
-
-    @cached_property
-    def rows(self) -> list[tuple[str, int, str, str]]:
-        """User, rank, item, score."""
-        return self.part.read_lists()
-
-    @property
-    def k(self) -> int:
-        """The longest list."""
-        return max(rank for _, rank, *_ in self.rows)
-
-    def users(self, train: Interactions) -> Ints:
-        """Whose lists they are, in the order of the file."""
-        return train.users.index(dict.fromkeys(user for user, *_ in self.rows), "user")
 
 
 def same_versions(run: Run) -> bool:
@@ -97,7 +63,7 @@ class Evidence:
     run: Run
     prepared: PreparedData
     files: tuple[Path, ...]  # of the data
-    trained: tuple[StoredFit, ...]
+    trained: tuple[EntryRun, ...]  # those that left lists
     choice: dict[str, Any] | None  # what the test part was to be opened for
     trials: tuple[Trial, ...] = ()
     chosen: tuple[Trial, ...] = ()  # what won, one for each label that was searched
@@ -128,32 +94,24 @@ class Evidence:
     def some_trials(self, most: int) -> list[Trial]:
         """What won, then others spread over the search, `most` in all."""
         rest = [one for one in self.trials if one not in self.chosen]
-        spread = (
-            [rest[place] for place in np.unique(np.linspace(0, len(rest) - 1, most, dtype=int))] if rest else []
-        )
-        return [*self.chosen, *spread][:most]
+        places = np.unique(np.linspace(0, len(rest) - 1, most, dtype=int)) if rest else ()
+        return [*self.chosen, *(rest[place] for place in places)][:most]
 
 
 def _prepared(run: Run, data_dir: Path | None) -> tuple[PreparedData, tuple[Path, ...]]:
+    """The data of a folder made ready, and the files that tell which rows are held out."""
     data = located(run, data_dir)
     prepared = data.prepare(run.config.get("protocol", "default"))
-    files, cut = _files(data.name, data.place()), prepared.protocol.split
-    if isinstance(cut, GivenSplit):
-        files = (*files, Path(cut.path))  # it tells which rows are held out
-    return prepared, files
-
-
-def _files(name: str, where: Path | None) -> tuple[Path, ...]:
-    """What the data was read from."""
-    source, folder = find_source(name), data_folder(where)
-    path = folder / source.place if source is not None and folder is not None else Path(name)
-    return (path,) if path.exists() else ()
+    source, folder, cut = find_source(data.name), data_folder(data.place()), prepared.protocol.split
+    read = folder / source.place if source is not None and folder is not None else Path(data.name)
+    files = (read,) if read.exists() else ()
+    return prepared, (*files, Path(cut.path)) if isinstance(cut, GivenSplit) else files
 
 
 def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
     prepared, files = _prepared(found.run, data_dir)
     trained = tuple(
-        StoredFit(part, model.name, model.settings)
+        EntryRun(model.label, model.name, model.settings, part, prepared)
         for model in found.models
         for part in model.parts
         if part.has_lists and (part.done or found.kind == "run")
@@ -164,14 +122,15 @@ def _compared(found: ComparisonFolder, data_dir: Path | None) -> Evidence:
 
 def _searched(found: SearchFolder, data_dir: Path | None) -> Evidence:
     prepared, files = _prepared(found.run, data_dir)
-    about: dict[str, Any] = {"metric": found.metric, "seed": found.seed}
-    trials = tuple(replace(one, model=found.model, row=found.model) for one in found.trials)
-    if (won := found.choice) is None:
-        return Evidence(found.run, prepared, files, (), None, trials, **about)
-    trained = (StoredFit(found.tested, found.model, won.settings),) if found.tested.has_lists else ()
-    kept = (Trial(won.settings, won.value, model=found.model, row=found.model),)
-    choice = {"model": {"name": found.model, **won.settings}}
-    return Evidence(found.run, prepared, files, trained, choice, trials, kept, **about)
+    name, won = found.model, found.choice
+    trials = tuple(replace(one, model=name, row=name) for one in found.trials)
+    evidence = Evidence(found.run, prepared, files, (), None, trials, (), found.metric, found.seed)
+    if won is None:
+        return evidence
+    trained = (EntryRun(name, name, won.settings, found.tested, prepared),) if found.tested.has_lists else ()
+    kept = Trial(won.settings, won.value, model=name, row=name)
+    choice = {"model": {"name": name, **won.settings}}
+    return replace(evidence, trained=trained, choice=choice, chosen=(kept,))
 
 
 @dataclass(frozen=True)
@@ -196,7 +155,7 @@ def check_leaks(folder: Path, data_dir: Path | None = None, trials: int = 3) -> 
         yield LeakCheck(name, "opening", *_opening(evidence.run, evidence.choice))
     with isolated(evidence.files) as call:
         for one in evidence.trained:
-            yield from _trained(one, evidence.prepared, call)
+            yield from _trained(one, call)
         if evidence.trials:
             yield LeakCheck(name, "selection", *_argmax(evidence))
             selection = evidence.prepared.selection()
@@ -229,43 +188,42 @@ def _opening(run: Run, choice: dict[str, Any]) -> Found:
     return "clean", f"opened once, at {kept.get('at')}, for this choice"
 
 
-def _trained(one: StoredFit, prepared: PreparedData, call: Call) -> Iterator[LeakCheck]:
+def _trained(one: EntryRun, call: Call) -> Iterator[LeakCheck]:
+    name = one.part.run.path.name
     try:
-        ready = method(one.model, one.settings)
-        yield LeakCheck(one.name, "refit", *_refit(one, ready, prepared, call))
-        negatives = _negatives(ready, prepared, one.seed)
+        ready = method(one.name, one.settings)
+        yield LeakCheck(name, "refit", *_refit(one, ready, call))
+        negatives = _negatives(ready, one.prepared, one.part.seed)
         if negatives is not None:
-            yield LeakCheck(one.name, "negatives", *negatives)
+            yield LeakCheck(name, "negatives", *negatives)
     except MissingExtraError as error:
-        yield LeakCheck(one.name, "refit", "unproven", str(error))
+        yield LeakCheck(name, "refit", "unproven", str(error))
 
 
-def _refit(one: StoredFit, ready: Method, prepared: PreparedData, call: Call) -> Found:
+def _refit(one: EntryRun, ready: Method, call: Call) -> Found:
     """The kept lists, and those of a process without held-out rows."""
-    train = prepared.split.train
-    users, k = one.users(train), one.k
-    reply = call(fitted_lists, ready, train, one.seed, users, k)
+    kept, train = one.part.read_lists(), one.prepared.split.train
+    users = train.users.index(dict.fromkeys(user for user, *_ in kept), "user")
+    job = ready, train, one.part.seed, users, max(rank for _, rank, *_ in kept)
+    reply = call(fitted_lists, *job)
     if reply.touched:
         return "leak", f"the method opens {reply.touched[0]} while it is fitted"
     if reply.error:
-        return _judge_failure(one, ready, train, users, reply.error)
+        try:
+            fitted_lists(*job)
+        except Exception:
+            return "unproven", f"the fit cannot be repeated: {reply.error}"
+        return "leak", f"the fit fails when the held-out rows are taken away: {reply.error}"
     alone: RankedLists = reply.value
-    if one.rows == _text(alone, train):
+    if kept == _text(alone, train):
         return "clean", f"{len(users)} lists come out the same without held-out rows"
-    with_data = fitted_lists(ready, train, one.seed, users, k)
-    if _text(with_data, train) == one.rows or not _equal(alone, with_data):
+    with_data = fitted_lists(*job)
+    same = np.array_equal(alone.item, with_data.item) and np.array_equal(alone.score, with_data.score)
+    if kept == _text(with_data, train) or not same:
         return "leak", "the lists change when the held-out rows are taken away"
     if same_versions(one.part.run):
         return "leak", "the kept lists are not what the training rows give"
     return "unproven", "the kept lists cannot be made again: other versions made them"
-
-
-def _judge_failure(one: StoredFit, ready: Method, train: Interactions, users: Ints, error: str) -> Found:
-    try:
-        fitted_lists(ready, train, one.seed, users, one.k)
-    except Exception:
-        return "unproven", f"the fit cannot be repeated: {error}"
-    return "leak", f"the fit fails when the held-out rows are taken away: {error}"
 
 
 def fitted_lists(ready: Method, train: Interactions, seed: int, users: Ints, k: int) -> RankedLists:
@@ -278,20 +236,15 @@ def _text(lists: RankedLists, train: Interactions) -> list[tuple[str, int, str, 
     return [(str(user), rank, str(item), score) for user, rank, item, score in list_rows(lists, train)]
 
 
-def _equal(one: RankedLists, other: RankedLists) -> bool:
-    return np.array_equal(one.item, other.item) and np.array_equal(one.score, other.score)
-
-
 def _negatives(ready: Method, prepared: PreparedData, seed: int) -> Found | None:
     """Draw epochs of negatives until held-out items must have come up, and count them; None: it draws none."""
-    draw = getattr(ready, "drawn_negatives", None)
-    if draw is None or draw(prepared.split.train, seed, 1) is None:
+    draw, train = getattr(ready, "drawn_negatives", None), prepared.split.train
+    if draw is None or draw(train, seed, 1) is None:
         return None
-    hits, n, p = 0, np.zeros(prepared.split.train.n_users, np.int64), np.zeros(prepared.split.train.n_users)
-    epoch = 0
+    hits, epoch, n, p = 0, 0, np.zeros(train.n_users, np.int64), np.zeros(train.n_users)
     while float(n @ p) < ENOUGH and int(n.sum()) < MOST_DRAWS:
         epoch += 1
-        found, drawn, p = prepared.sealed.count(*draw(prepared.split.train, seed, epoch))
+        found, drawn, p = prepared.sealed.count(*draw(train, seed, epoch))
         if not drawn.any():
             break
         hits, n = hits + found, n + drawn
@@ -320,8 +273,5 @@ def _redone(evidence: Evidence, trial: Trial, selection: Selection, call: Call) 
     value = reply.value[0].value
     if abs(value - trial.value) <= 0.5e-6:
         return "clean", f"scores {trial.value:.6f} without the test part as well"
-    same = same_versions(evidence.run)
-    return (
-        "leak" if same else "unproven",
-        f"kept as {trial.value:.6f}, but the validation part gives {value:.6f}",
-    )
+    verdict: LeakVerdict = "leak" if same_versions(evidence.run) else "unproven"
+    return verdict, f"kept as {trial.value:.6f}, but the validation part gives {value:.6f}"

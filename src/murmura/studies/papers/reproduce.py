@@ -35,7 +35,7 @@ from murmura.runs.comparison import ComparisonFolder, run_name
 from murmura.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.runs.sweep import Sweep, entry_label, write_sweep
 from murmura.runs.trials import Trial, best, name_of, side
-from murmura.studies.analyses.preservation import preserve_entries
+from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, usual_settings
 from murmura.studies.config import DataConfig
@@ -99,7 +99,7 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
             if "features" in place.experiment.analyses:
-                preserve_entries(ComparisonFolder.open(place.runs), plan.prepared)
+                PRESERVATION.of_comparison(ComparisonFolder.open(place.runs), plan.prepared)
     return whole
 
 
