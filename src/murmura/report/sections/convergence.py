@@ -28,8 +28,7 @@ def convergence_picture(found: Sequence[ConvergenceCurve], metric: str) -> Pictu
             made.axes.plot(one.rounds, one.value, zorder=3, **styles[one.label].line(markevery=0.1))
         logarithmic(made.axes, "x")
         made.axes.set_xlabel("rounds", labelpad=2)
-        made.axes.set_ylabel(metric)
-        made.axes.set_ylim(bottom=0)
+        made.axes.set(ylabel=metric, ylim=(0, None))
     return made.picture(
         f"{metric} over rounds",
         f"{metric} on the validation part after so many rounds, one seed.",

@@ -35,10 +35,9 @@ def freshness_picture(found: Sequence[SweepPoint], k: int) -> Picture | None:
                 note(made.axes, one.found[NORMALISED], one.found[key], one.clients)
         logarithmic(made.axes, "x")
         made.axes.invert_xaxis()
-        made.axes.set_ylim(bottom=0)
+        made.axes.set(ylabel=f"{key}: {title(key)}", ylim=(0, None))
         made.axes.margins(x=0.05, y=0.15)
         made.axes.set_xlabel("normalised freshness: models delivered in an epoch / training rows", labelpad=3)
-        made.axes.set_ylabel(f"{key}: {title(key)}")
     said = "; ".join(
         f"{name}: " + ", ".join(f"{one.clients} clients {number_at(one, key)}" for one in ones)
         for name, ones in lines.items()

@@ -58,23 +58,18 @@ def metric_dots(results: Results) -> list[drawing.Picture]:
 
 def _column_of_dots(axes: drawing.Axes, key: str, lines: Sequence[ModelSummary], named: bool) -> None:
     drawing.name_rows(axes, [line.label for line in lines], show=named)
-    for row, line in enumerate(lines):
-        if is_number(line.values.get(key)):
-            _dot(axes, row, line, key)
+    for row, line in ((row, line) for row, line in enumerate(lines) if is_number(line.values.get(key))):
+        ink, estimate, seeds = look(line)["color"], line.values[key], line.model.each_seed(key)
+        if math.isfinite(estimate.low) and math.isfinite(estimate.high):
+            axes.hlines(row, estimate.low, estimate.high, colors=ink, linewidth=1.6)
+        if len(seeds) > 1:
+            axes.plot(seeds, [row] * len(seeds), "|", color=ink, markersize=7, markeredgewidth=0.7)
+        axes.plot([estimate.mean], [row], linestyle="None", markersize=5.2, **look(line))
     axes.set_title(key + ARROWS[better(key)], fontsize=9, pad=14)
     words = title(key) if len(title(key)) <= 32 else title(key)[:31] + "…"
     axes.text(0, 1, words, transform=axes.transAxes, fontsize=7, color=drawing.MUTED, va="bottom")
     drawing.few_ticks(axes, 3)
     axes.margins(x=0.08)
-
-
-def _dot(axes: drawing.Axes, row: int, line: ModelSummary, key: str) -> None:
-    ink, estimate, seeds = look(line)["color"], line.values[key], line.model.each_seed(key)
-    if math.isfinite(estimate.low) and math.isfinite(estimate.high):
-        axes.hlines(row, estimate.low, estimate.high, colors=ink, linewidth=1.6)
-    if len(seeds) > 1:
-        axes.plot(seeds, [row] * len(seeds), "|", color=ink, markersize=7, markeredgewidth=0.7)
-    axes.plot([estimate.mean], [row], linestyle="None", markersize=5.2, **look(line))
 
 
 def people_shares(results: Results) -> drawing.Picture | None:

@@ -26,12 +26,8 @@ def section(compared: Compared) -> Section | None:
 
 def look(line: ModelSummary) -> dict[str, Any]:
     """Centralised and federated models differ in colour, and in shape."""
-    federated = line.model.federated
-    return {
-        "color": drawing.FEDERATED if federated else drawing.CENTRAL,
-        "marker": "D" if federated else "o",
-        "markeredgecolor": drawing.PAPER,
-    }
+    colour, marker = (drawing.FEDERATED, "D") if line.model.federated else (drawing.CENTRAL, "o")
+    return {"color": colour, "marker": marker, "markeredgecolor": drawing.PAPER}
 
 
 def kinds(results: Results) -> str:

@@ -153,15 +153,13 @@ class SweepCurves:
             plot_points(axes, points, PLACE, key, label=name, zorder=3, **self.styles[name].line())
         axes.set_xticks(list(places.values()), list(places))
         axes.set_xlabel(self.what.key, labelpad=3)
-        axes.set_ylabel(key)
-        axes.set_ylim(bottom=0)
+        axes.set(ylabel=key, ylim=(0, None))
 
     def _second_axis(self, axes: drawing.Axes, drawn: Curves) -> None:
         right, dashed = axes.twinx(), {"linewidth": 1, "linestyle": (0, (4, 2.5)), "alpha": 0.75}
         for name, points in drawn.items():
             plot_points(right, points, PLACE, DISCLOSED, color=self.styles[name].colour, **dashed)
-        right.set_ylim(0, 1.04)
-        right.set_ylabel("disclosed fraction, measured (dashed)")
+        right.set(ylabel="disclosed fraction, measured (dashed)", ylim=(0, 1.04))
         right.grid(visible=False)
         axes.set_zorder(right.get_zorder() + 1)
 
