@@ -70,11 +70,6 @@ def plot_points(axes: drawing.Axes, points: Sequence[SweepPoint], x: str, y: str
     axes.plot([point.found[x] for point in points], [point.found[y] for point in points], **look)
 
 
-def _front(points: Sequence[SweepPoint], cost: str, gain: str) -> list[SweepPoint]:
-    """The points on the Pareto front of a cost and a gain, cheapest first."""
-    return pareto_front(points, lambda point: point.found.get(cost), lambda point: point.found.get(gain))
-
-
 @dataclass(frozen=True, eq=False)
 class SweepCurves:
     """The points of a sweep, and what there is to show of them."""
@@ -114,9 +109,10 @@ class SweepCurves:
         """The models that stand beside the sweep and have all the keys."""
         return [p for p in self.points if p.label in self.what.beside and p.found.keys() >= {*keys}]
 
-    def front(self, cost: str, gain: str) -> list[SweepPoint]:
-        """The same of all that are on curves."""
-        return _front([point for points in self.curves().values() for point in points], cost, gain)
+    def front(self, cost: str, gain: str, *others: SweepPoint) -> list[SweepPoint]:
+        """The points of all curves, and others, on the Pareto front of a cost and a gain, cheapest first."""
+        points = [*(point for own in self.curves().values() for point in own), *others]
+        return pareto_front(points, lambda point: point.found.get(cost), lambda point: point.found.get(gain))
 
     def accuracy(self) -> Picture | None:
         """F1 over the swept setting (figure 4.2); the measured disclosed fraction on the second axis."""
@@ -292,7 +288,7 @@ class SweepCurves:
         costs = {key: told for key, told in COSTS.items() if any(key in point.found for point in ordered)}
         marked = [key for key in costs if key in (next(iter(costs)), "CCE")] if gain in metrics else []
         fronts = {  # of the first cost, and of an epoch's
-            f"front, {key}" if place else "front": (key, _front(ordered, key, gain))
+            f"front, {key}" if place else "front": (key, self.front(key, gain, *self.beside()))
             for place, key in enumerate(marked)
         }
         digits = {key: decimals_for([point.found.get(key) for point in ordered]) for key in (*metrics, *costs)}
