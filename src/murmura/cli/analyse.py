@@ -72,7 +72,7 @@ def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 
 def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
-    from murmura.report.sections.sweep import sweep_table
+    from murmura.report.sections.sweep import SweepCurves
     from murmura.runs.comparison import ComparisonFolder
     from murmura.runs.sweep_points import points
     from murmura.studies.analyses.exposure import bias as bias_of
@@ -83,7 +83,7 @@ def swept(folder: Path) -> ReportTable | None:
     if what is None:
         raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
     shown = bias_of(comparison, frequencies(comparison)) if comparison.run.has("items.csv") else None
-    return sweep_table(what, with_disparity(points(comparison), shown), comparison.cutoff)
+    return SweepCurves(what, with_disparity(points(comparison), shown), comparison.cutoff).table()
 
 
 @analyse_app.command("tests")

@@ -10,8 +10,10 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -20,16 +22,16 @@ from murmura.runs.parts import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
 else:  # words of annotations, for whoever draws: a section is read without matplotlib, too
-    Axes = Axis = Figure = object
+    Axes = Figure = object
 
 
 WIDTH = 10.2  # inches of 72 points
 ROW = 0.27  # inches per line of a chart
 NAMED = "name"  # the mark of a text that may be moved
 Box = tuple[float, float, float, float]  # left, bottom, right, top
+IN_A_ROW = 8  # names in a row of the legend
 LONGEST = 26  # characters of a label in a chart; the tables have it whole
 
 # Matplotlib writes these colours, the page replaces them by its own, so that one drawing serves light and dark.
@@ -49,6 +51,8 @@ VARIABLES = {
     **{shade: f"--shade-{place}" for place, shade in enumerate(SHADES)},
     **{curve: f"--curve-{place}" for place, curve in enumerate(CURVES)},
 }
+STEPPED: dict[str, Any] = {"drawstyle": "steps-post", "color": MUTED, "linewidth": 1.2}  # a Pareto front
+DOTTED: dict[str, Any] = {"color": MUTED, "linewidth": 1, "linestyle": (0, (1, 2))}  # the level of a model
 FILE_MUTED, FILE_GRID = "#666666", "#dddddd"  # of a drawing in a file of its own
 
 
@@ -94,41 +98,79 @@ def require_report() -> None:
         raise MissingExtraError("a report", "report") from None
 
 
-def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
-    """Paint on a new figure of this height in inches; the same painting gives the same SVG on every machine."""
+@dataclass
+class Canvas:
+    """A figure while it is painted; its SVG afterwards."""
+
+    name: str
+    figure: Figure
+    svg: str = ""
+
+    @cached_property
+    def axes(self) -> Axes:
+        """The only panel."""
+        axes: Axes = self.figure.subplots()
+        return axes
+
+    def panels(self, count: int, across: int, **share: Any) -> list[Axes]:
+        """So many panels, row by row; what is left of the last row is hidden."""
+        return panel_grid(self.figure, count, math.ceil(count / across), across, **share)
+
+    def row(self, count: int) -> list[Axes]:
+        """Panels side by side with one vertical axis, none wider than half of the figure."""
+        return self.panels(count, max(2, count), sharey=True)
+
+    def picture(self, title: str, caption: str, alt: str) -> Picture:
+        """What was painted, with the words that stand for it."""
+        return Picture(self.name, title, caption, alt, self.svg)
+
+
+@contextmanager
+def canvas(name: str, height: float, looks: Mapping[str, Look] = {}) -> Iterator[Canvas]:
+    """A new figure of this height in inches, with a legend of looks above its panels.
+
+    The same painting gives the same SVG on every machine.
+    """
     from matplotlib import style
     from matplotlib.figure import Figure
 
     out = io.StringIO()
-    look = page_style(name)
-    with warnings.catch_warnings(), style.context(look, after_reset=True):  # whatever a matplotlibrc says
+    with (
+        warnings.catch_warnings(),
+        style.context(page_style(name), after_reset=True),
+    ):  # whatever a matplotlibrc says
         warnings.simplefilter("ignore")  # a letter that the measuring font lacks is still drawn by the browser
         figure = Figure(figsize=(WIDTH, height), dpi=72, layout="constrained")  # SVG counts in points
-        paint(figure)
+        yield (made := Canvas(name, figure))
+        if looks:
+            legend(figure, looks)
         figure.draw_without_rendering()  # from here on everything has its place
         figure.set_layout_engine("none")
         spread_names(figure)
-        figure.savefig(out, format="svg", metadata={"Date": None})
-    return inlined(out.getvalue(), name)
+        figure.savefig(out, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    made.svg = inlined(out.getvalue(), name)
+
+
+def curve_height(names: Collection[str]) -> float:
+    """Of a panel with many curves, with room for the rows of their names above it."""
+    return 3.7 + 0.2 * math.ceil(len(names) / IN_A_ROW)
+
+
+def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
+    """The SVG of what a function paints."""
+    with canvas(name, height) as made:
+        paint(made.figure)
+    return made.svg
 
 
 def inlined(svg: str, name: str) -> str:
-    """SVG for the inside of a page: no name spaces, no metadata, its own ids, colours as variables."""
+    """SVG for the inside of a page: no name spaces, its own ids, colours as variables."""
     root = ET.fromstring(svg)
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if _bare(child.tag) in {"metadata", "title"}:
-                parent.remove(child)
     used = set(re.findall(r"(?:url\(#|href=\"#)([^\")]+)", svg))
     for element in root.iter():
         element.tag = _bare(element.tag)
-        kept: dict[str, str] = {}
-        for key, value in element.attrib.items():
-            if key == "id" and value not in used:
-                continue
-            kept[_bare(key)] = _attribute(_bare(key), value, name)
-        element.attrib.clear()
-        element.attrib.update(kept)
+        kept = {_bare(key): value for key, value in element.attrib.items() if key != "id" or value in used}
+        element.attrib = {key: _attribute(key, value, name) for key, value in kept.items()}
     for key in ("width", "height", "version"):
         root.attrib.pop(key, None)
     return ET.tostring(root, encoding="unicode")
@@ -189,12 +231,16 @@ class CurveStyle:
         return {**look, "markeredgewidth": 0.7, "linewidth": 1.3, **more}
 
 
+Look = CurveStyle | dict[str, Any] | str  # in a legend: a curve, what a line takes, or the colour of bars
+
+
 def curve_styles(names: Sequence[str]) -> dict[str, CurveStyle]:
     """A look for each name; after six the colours come again with other markers."""
-    shift = [
-        (place % len(CURVES), (place + place // len(CURVES)) % len(MARKERS)) for place in range(len(names))
-    ]
-    return {name: CurveStyle(CURVES[colour], MARKERS[marker]) for name, (colour, marker) in zip(names, shift)}
+    six = len(CURVES)
+    return {
+        name: CurveStyle(CURVES[place % six], MARKERS[(place + place // six) % six])
+        for place, name in enumerate(names)
+    }
 
 
 def ramp(steps: int) -> list[str]:
@@ -207,27 +253,18 @@ def ramp(steps: int) -> list[str]:
     return made
 
 
-def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str]) -> None:
-    """The names above the panels, in as many rows as they need."""
-    shown = [short(name) for name in names]
-    widest = 0.085 * max(map(len, shown), default=1) + 0.55  # inches of a name and its mark
-    figure.legend(
-        handles,
-        shown,
-        loc="outside upper left",
-        ncols=max(1, min(len(shown), int(WIDTH / widest))),
-        frameon=False,
-        fontsize=8.5,
-        handlelength=1.6,
-        columnspacing=1.4,
-    )
-
-
-def colour_legend(figure: Figure, colours: Mapping[str, str]) -> None:
-    """The legend of bars: a patch of each colour, and its name."""
+def legend(figure: Figure, looks: Mapping[str, Look]) -> None:
+    """The names above the panels, in as many rows as they need, each with its line or a patch of its colour."""
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    legend(figure, [Patch(color=colour) for colour in colours.values()], list(colours))
+    lines = [look.line() if isinstance(look, CurveStyle) else look for look in looks.values()]
+    handles = [Patch(color=one) if isinstance(one, str) else Line2D([], [], **one) for one in lines]
+    shown = [short(name) for name in looks]
+    widest = 0.085 * max(map(len, shown), default=1) + 0.55  # inches of a name and its mark
+    across = max(1, min(len(shown), int(WIDTH / widest)))
+    spaces = {"handlelength": 1.6, "columnspacing": 1.4}
+    figure.legend(handles, shown, loc="outside upper left", ncols=across, frameon=False, fontsize=8.5, **spaces)
 
 
 def few_ticks(axes: Axes, x: int = 0, y: int = 0, whole: bool = False) -> None:
@@ -238,13 +275,6 @@ def few_ticks(axes: Axes, x: int = 0, y: int = 0, whole: bool = False) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(x, integer=whole, steps=[1, 2, 2.5, 5, 10]))
     if y:
         axes.yaxis.set_major_locator(MaxNLocator(y))
-
-
-def curve_legend(figure: Figure, styles: Mapping[str, CurveStyle]) -> None:
-    """The legend of curves: a line of each, and its name."""
-    from matplotlib.lines import Line2D
-
-    legend(figure, [Line2D([], [], **look.line()) for look in styles.values()], list(styles))
 
 
 def note(axes: Axes, x: float, y: float, text: str, colour: str = MUTED, size: float = 7.5) -> None:
@@ -305,19 +335,16 @@ def logarithmic(axes: Axes, *which: Literal["x", "y"]) -> None:
 
     Matplotlib's own labels are formulas, which need its fonts.
     """
-    for one in which:
-        (axes.set_xscale if one == "x" else axes.set_yscale)("log")
-        _powers(axes.xaxis if one == "x" else axes.yaxis)
-
-
-def _powers(axis: Axis) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = axis.get_data_interval()
-    short_axis = low > 0 and high < 50 * low
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short_axis else (1.0,), numticks=6))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
-    axis.set_minor_formatter(NullFormatter())
+    for one in which:
+        axes.set(**{f"{one}scale": "log"})
+        axis = axes.xaxis if one == "x" else axes.yaxis
+        low, high = axis.get_data_interval()
+        short_axis = low > 0 and high < 50 * low
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if short_axis else (1.0,), numticks=6))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: power(value)))
+        axis.set_minor_formatter(NullFormatter())
 
 
 def power(value: float) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from murmura.core.errors import SettingError
 from murmura.core.spelling import did_you_mean
-from murmura.evaluation.registry import better
+from murmura.evaluation.metric_names import better
 from murmura.report.drawing import ROW, name_rows, page_style, require_report
 from murmura.studies.result_table import Results, result_values
 
@@ -29,7 +29,8 @@ def plot(results: Results, metric: str) -> Figure:
     if not found:
         hint = did_you_mean(metric, known, f"they have {', '.join(known) or 'no metric'}.")
         raise SettingError(f"no result has a value of '{metric}': {hint}")
-    worst_last = sorted(found, key=lambda label: found[label], reverse=_higher(metric))
+    higher = metric == "value" or better(metric) == "higher"
+    worst_last = sorted(found, key=lambda label: found[label], reverse=higher)
     with style.context(page_style("results", "file"), after_reset=True):
         figure = Figure(figsize=(7.0, 0.9 + ROW * len(found)), layout="constrained")
         axes = figure.subplots()
@@ -37,11 +38,3 @@ def plot(results: Results, metric: str) -> Figure:
         name_rows(axes, worst_last)
         axes.set_xlabel(metric)
     return figure
-
-
-def _higher(metric: str) -> bool:
-    """Whether larger values come first; of what is no metric, such as seconds, smaller ones do."""
-    try:
-        return better(metric) == "higher"
-    except SettingError:
-        return metric == "value"

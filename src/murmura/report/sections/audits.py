@@ -231,7 +231,7 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         drawing.logarithmic(axes, "x", "y")
         axes.set_xlabel("false alarms", labelpad=2)
         axes.set_ylabel("found")
-        drawing.curve_legend(figure, styles)
+        drawing.legend(figure, styles)
 
     said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
     return drawing.Picture(
@@ -312,7 +312,7 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
         row[0].set_ylabel("relative error")
-        drawing.curve_legend(figure, styles)
+        drawing.legend(figure, styles)
 
     return drawing.Picture(
         "audit-hints",

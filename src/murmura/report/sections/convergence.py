@@ -6,19 +6,17 @@ rounds an epoch has, the curve is one over rounds; of those rounds one can say w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from murmura.core.arrays import Floats, Longs
-from murmura.report.drawing import Figure, Picture, curve_legend, curve_styles, draw, logarithmic
+from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic
 from murmura.report.page import Section
 from murmura.report.table import Column, Field, ReportTable, number_cell, table_of, text_cell
 from murmura.runs.trials import Trial
 
-IN_A_ROW = 8  # names in a row of the legend
 NEAR = 0.95  # of the best value
 
 
@@ -58,41 +56,30 @@ def convergence(tried: Sequence[Trial]) -> list[ConvergenceCurve]:
 def convergence_section(tried: Sequence[Trial], metric: str) -> Section | None:
     """How fast the rows of an experiment come near their best, where its trials have curves."""
     found = convergence(tried)
+    if not found:
+        return None
     parts = convergence_picture(found, metric), convergence_table(found, metric)
     return Section.of("convergence", "Rounds to come near the best", *parts)
 
 
-def convergence_picture(found: Sequence[ConvergenceCurve], metric: str) -> Picture | None:
+def convergence_picture(found: Sequence[ConvergenceCurve], metric: str) -> Picture:
     """The value after so many rounds, which count logarithmically."""
-    if not found:
-        return None
-    legend_rows = math.ceil(len(found) / IN_A_ROW)
-    height, styles = 3.7 + 0.2 * legend_rows, curve_styles([one.label for one in found])
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
+    styles = curve_styles([one.label for one in found])
+    with canvas("convergence", curve_height(styles), styles) as made:
         for one in found:
-            axes.plot(one.rounds, one.value, zorder=3, **styles[one.label].line(markevery=0.1))
-        logarithmic(axes, "x")
-        axes.set_xlabel("rounds", labelpad=2)
-        axes.set_ylabel(metric)
-        axes.set_ylim(bottom=0)
-        curve_legend(figure, styles)
-
-    ends = "; ".join(f"{one.label} {one.best:.4f}" for one in found)
-    return Picture(
-        "convergence",
+            made.axes.plot(one.rounds, one.value, zorder=3, **styles[one.label].line(markevery=0.1))
+        logarithmic(made.axes, "x")
+        made.axes.set_xlabel("rounds", labelpad=2)
+        made.axes.set(ylabel=metric, ylim=(0, None))
+    return made.picture(
         f"{metric} over rounds",
         f"{metric} on the validation part after so many rounds, one seed.",
-        f"Best {metric}: {ends}.",
-        draw("convergence", height, paint),
+        f"Best {metric}: {'; '.join(f'{one.label} {one.best:.4f}' for one in found)}.",
     )
 
 
-def convergence_table(found: Sequence[ConvergenceCurve], metric: str) -> ReportTable | None:
+def convergence_table(found: Sequence[ConvergenceCurve], metric: str) -> ReportTable:
     """The rounds to 95 % of a row's own best value, and to 95 % of the best of all rows."""
-    if not found:
-        return None
     highest, near = max(one.best for one in found), f"{100 * NEAR:.0f} %"
     own, common = f"rounds to {near} of its best", f"rounds to {near} of the best row"
     fields: list[Field[ConvergenceCurve]] = [

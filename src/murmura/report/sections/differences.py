@@ -8,18 +8,7 @@ from murmura.evaluation.paired import PairedDifference
 from murmura.report.page import Compared, Section
 from murmura.report.sections.results import _metric_column, category_table
 from murmura.report.summary import Results
-from murmura.report.table import (
-    MISSING,
-    NAME,
-    Column,
-    ReportTable,
-    TableCell,
-    decimals_for,
-    estimate_cell,
-    name_columns,
-    number_cell,
-    text_cell,
-)
+from murmura.report.table import MISSING, ReportTable, TableCell, decimals_for, estimate_cell, plain_table
 
 
 def section(compared: Compared) -> Section | None:
@@ -40,36 +29,28 @@ def paired_table(
     tests: Sequence[PairedDifference], heading: str, about: str, family: str = "with one reference"
 ) -> ReportTable:
     """One line for each of some tests; `about` says what each model is held against."""
-    columns = (
-        *name_columns("metric", "model"),
-        Column("against", about, numeric=False),
-        Column("difference", "mean over users, model - against"),
-        Column("from", "lower end of its 95 % bootstrap interval over users"),
-        Column("to", "upper end of it"),
-        Column("p (t)", "paired t-test, two-sided, Holm-corrected"),
-        Column("p (Wilcoxon)", "signed-rank test, two-sided, Holm-corrected"),
-        Column("users above", "users with a higher value under the model"),
-        Column("equal", "users with the same value under both"),
-        Column("below", "users with a lower value under the model"),
-    )
+    meanings = {
+        "against": about,
+        "difference": "mean over users, model - against",
+        "from": "lower end of its 95 % bootstrap interval over users",
+        "to": "upper end of it",
+        "p (t)": "paired t-test, two-sided, Holm-corrected",
+        "p (Wilcoxon)": "signed-rank test, two-sided, Holm-corrected",
+        "users above": "users with a higher value under the model",
+        "equal": "users with the same value under both",
+        "below": "users with a lower value under the model",
+    }
     rows = []
     for test in dict.fromkeys(tests):
         bounds = test.difference.mean, test.difference.low, test.difference.high
-        decimals = decimals_for(list(bounds), 3)
-        rows.append(
-            (
-                *map(text_cell, (test.metric, test.label, test.reference)),
-                *(number_cell(value, decimals) for value in bounds),
-                p_cell(test.p_t),
-                p_cell(test.p_wilcoxon),
-                *map(number_cell, (test.ahead, test.level, test.behind)),
-            )
-        )
+        decimals = decimals_for(bounds, 3)
+        numbers = (*((value, decimals) for value in bounds), p_cell(test.p_t), p_cell(test.p_wilcoxon))
+        rows.append((test.metric, test.label, test.reference, *numbers, test.ahead, test.level, test.behind))
     note = (
         "Per-user values, means over seeds where there are several; p-values are two-sided and Holm-corrected "
         f"over the comparisons of one metric {family}."
     )
-    return ReportTable("tests", heading, columns, tuple(rows), (note,))
+    return plain_table("tests", heading, ["metric", "model", *meanings], rows, note, meanings=meanings)
 
 
 def pair_table(tests: Sequence[PairedDifference]) -> ReportTable:
@@ -78,9 +59,9 @@ def pair_table(tests: Sequence[PairedDifference]) -> ReportTable:
     return paired_table(tests, "Differences between named rows", about, "in this table")
 
 
-def p_cell(p: float) -> TableCell:
-    """A p-value: three decimals, and a bound where it is smaller."""
-    return TableCell(p, "< 0.001") if p < 0.001 else number_cell(p, 3)
+def p_cell(p: float) -> TableCell | tuple[float, int]:
+    """A p-value for a plain table: three decimals, and a bound where it is smaller."""
+    return TableCell(p, "< 0.001") if p < 0.001 else (p, 3)
 
 
 def seed_table(results: Results) -> ReportTable | None:
@@ -90,14 +71,13 @@ def seed_table(results: Results) -> ReportTable | None:
         return None
     keys = (*results.at(results.cutoffs[0]), *results.costs)
     decimals = {key: decimals_for([one.values[key].mean for one in lines if key in one.values]) for key in keys}
-    rows = [
+    rows = (
         (
-            text_cell(line.label),
-            number_cell(len(line.model.done)),
+            *(line.label, len(line.model.done)),
             *(estimate_cell(line.over_seeds.get(key, MISSING), decimals[key]) for key in keys),
         )
         for line in lines
-    ]
+    )
     note = "In small type the 95 % interval over seeds: mean ± t(n - 1) s / sqrt(n). Few seeds, wide intervals."
-    columns = (NAME, Column("seeds"), *map(_metric_column, keys))
-    return ReportTable("seeds", "Spread over seeds", columns, tuple(rows), (note,))
+    columns = map(_metric_column, keys)
+    return plain_table("seeds", "Spread over seeds", ["model", "seeds", *columns], rows, note)

@@ -10,7 +10,6 @@ from murmura.report.table import Column, ReportTable, number, plain_table
 from murmura.studies.analyses.preservation import OVERALL, PRESERVATION, Preservation
 
 SHOWN = 20  # features of each panel
-Named = Sequence[tuple[str, float]]
 
 
 def section(compared: Compared) -> Section | None:
@@ -24,38 +23,24 @@ def section(compared: Compared) -> Section | None:
 
 def preservation_picture(found: Preservation) -> drawing.Picture:
     """The most informative features of everyone, of own items on the left and of lists on the right."""
-    before, after = found.before[:SHOWN], found.after[:SHOWN]
+    before, after = dict(found.before[:SHOWN]), dict(found.after[:SHOWN])
     height = 0.85 + drawing.ROW * max(len(before), len(after))
-
-    def paint(figure: drawing.Figure) -> None:
-        panels = figure.subplots(1, 2)
-        for axes, title, bars, other in zip(
-            panels, ("own items", "recommended items"), (before, after), (after, before)
-        ):
-            _panel(axes, title, bars, {name for name, _ in other})
-        drawing.colour_legend(figure, {"in both": drawing.CENTRAL, "here alone": drawing.MUTED})
-
-    lost = [name for name, _ in before if name not in {name for name, _ in found.after}]
-    said = (
-        f"lost of the first {len(before)}: {', '.join(lost)}"
-        if lost
-        else f"the first {len(before)} are all kept"
-    )
-    return drawing.Picture(
-        "features",
+    looks = {"in both": drawing.CENTRAL, "here alone": drawing.MUTED}
+    with drawing.canvas("features", height, looks) as made:
+        sides = ("own items", before, after), ("recommended items", after, before)
+        for axes, (title, gains, other) in zip(made.panels(2, 2), sides):
+            colours = [drawing.CENTRAL if name in other else drawing.MUTED for name in gains]
+            drawing.name_rows(axes, list(gains))
+            axes.barh(range(len(gains)), list(gains.values()), 0.62, color=colours)
+            axes.set_title(title)
+    lost = ", ".join(name for name in before if name not in dict(found.after))
+    said = f"lost of the first {len(before)}: {lost}" if lost else f"the first {len(before)} are all kept"
+    return made.picture(
         f"What people decide by, before and after: {found.label}",
         "The information gain of features, summed over people: of their own items against others, and of the "
         "items of their lists against others.",
         f"{number(100 * found.overall, 0)} % of the {OVERALL} most informative features are so after; {said}.",
-        drawing.draw("features", height, paint),
     )
-
-
-def _panel(axes: drawing.Axes, title: str, bars: Named, other: set[str]) -> None:
-    drawing.name_rows(axes, [name for name, _ in bars])
-    colours = [drawing.CENTRAL if name in other else drawing.MUTED for name, _ in bars]
-    axes.barh(range(len(bars)), [gain for _, gain in bars], 0.62, color=colours)
-    axes.set_title(title)
 
 
 def preservation_table(found: Sequence[Preservation]) -> ReportTable:

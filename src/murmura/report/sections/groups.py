@@ -35,8 +35,6 @@ def gain_picture(found: GroupTable) -> Picture:
     order = np.argsort(change)
 
     def paint(figure: Figure) -> None:
-        from matplotlib.lines import Line2D
-
         panels = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 1.3, 1.3))
         x = np.arange(len(order))
         dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5}
@@ -52,8 +50,7 @@ def gain_picture(found: GroupTable) -> Picture:
             axes.set_ylim(bottom=0)
         panels[0].set_ylim(bottom=0)
         panels[3].set_xlabel("groups of all groupings, the largest gain first", labelpad=2)
-        handles = [Line2D([], [], color=colour, **dots) for colour in (CENTRAL, FEDERATED)]
-        legend(figure, handles, ["the group alone", label])
+        legend(figure, {"the group alone": {"color": CENTRAL, **dots}, label: {"color": FEDERATED, **dots}})
 
     better = int((change < 0).sum())
     gain = -float(change[change < 0].mean()) if better else 0.0

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Longs
+from murmura.core.arrays import Floats
 from murmura.evaluation.learning_curve import SHARES
 from murmura.evaluation.registry import TARGETS
-from murmura.report.drawing import Figure, Picture, curve_legend, curve_styles, draw, few_ticks
+from murmura.report.drawing import Canvas, Picture, canvas, curve_height, curve_styles, few_ticks
 from murmura.report.page import Compared, Section
-from murmura.report.table import (
-    NAME,
-    NONE,
-    Column,
-    ReportTable,
-    TableCell,
-    interval_cell,
-    number,
-    number_cell,
-    text_cell,
-)
+from murmura.report.sections.differences import p_cell
+from murmura.report.sections.training import thinned
+from murmura.report.table import NONE, ReportTable, TableCell, interval_cell, number, number_cell, plain_table
 from murmura.studies.analyses.learning import (
     AGREEMENT,
     ALPHA,
@@ -37,17 +30,8 @@ from murmura.studies.analyses.learning import (
     weighted_accuracy,
 )
 
-MOST = 200  # rounds of a line that are drawn
 MARKS = 10  # markers along a line
-IN_A_ROW = 8  # names in a row of the legend
 LAST = "†"  # a seed that does not reach the target counts with its last round
-NAMES = (
-    *(f"rounds-{round(100 * target)}" for target in TARGETS),
-    "learning",
-    "agreement",
-    "classes",
-    "confusion",
-)
 
 
 def section(compared: Compared) -> Section | None:
@@ -56,20 +40,23 @@ def section(compared: Compared) -> Section | None:
     if not entries:
         return None
     baseline = baseline_of(entries, compared.folder, compared.against)
-    pictures = accuracy_curves(entries), difference_curves(entries, baseline)
-    return Section.of("learning", "Learning to classify", *pictures, *learning_tables(entries, baseline))
+    ordered = [baseline, *(one for one in entries if one is not baseline)]
+    parts = [
+        *(accuracy_curves(entries), difference_curves(entries, baseline), learning_table(ordered, baseline)),
+        *(rounds_table(ordered, baseline, target) for target in TARGETS if _reached(ordered, target)),
+        *(agreement_table(ordered, baseline), class_table(ordered), confusion_table(baseline)),
+    ]
+    return Section.of("learning", "Learning to classify", *parts)
 
 
 def accuracy_curves(entries: Sequence[LearnedEntry]) -> Picture:
     """The accuracy after every round, the mean over seeds."""
     curves = {entry.label: weighted_accuracy(entry) for entry in entries}
-    return Picture(
-        "learning-curves",
+    return _painted("learning-curves", curves, "accuracy", (0, 1)).picture(
         "Accuracy over rounds",
         "The accuracy of all clients on their own test samples after every round: the mean over seeds. Bands "
         "are from the least to the most of any seed.",
         f"Accuracy after the last round: {_ends(curves)}.",
-        _drawn("learning-curves", curves, "accuracy", (0, 1)),
     )
 
 
@@ -79,13 +66,11 @@ def difference_curves(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -
     curves = {label: _differences(pairs) for label, pairs in others.items() if pairs}
     if not curves:
         return None
-    return Picture(
-        "learning-differences",
+    return _painted("learning-differences", curves, f"accuracy, minus {baseline.label}").picture(
         f"Accuracy over rounds, minus that of {baseline.label}",
         f"The difference from {baseline.label} with the same seed: the mean over common seeds. Bands are from "
         "the least to the most of any seed; a band on both sides of 0 is no difference.",
         f"Difference after the last round: {_ends(curves)}.",
-        _drawn("learning-differences", curves, f"accuracy, minus {baseline.label}", None),
     )
 
 
@@ -99,15 +84,15 @@ def _ends(curves: Mapping[str, Floats]) -> str:
     return "; ".join(f"{label} {found[:, -1].mean():.3f}" for label, found in curves.items())
 
 
-def _drawn(name: str, curves: Mapping[str, Floats], what: str, limits: tuple[float, float] | None) -> str:
+def _painted(
+    name: str, curves: Mapping[str, Floats], what: str, limits: tuple[float, float] | None = None
+) -> Canvas:
     """One line per entry over the rounds, a band over its seeds."""
-    rows = math.ceil(len(curves) / IN_A_ROW)
-    height, styles = 3.7 + 0.2 * rows, curve_styles(list(curves))
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
+    styles = curve_styles(list(curves))
+    with canvas(name, curve_height(styles), styles) as made:
+        axes = made.axes
         for place, (label, found) in enumerate(curves.items()):
-            rounds = _shown(found.shape[1])
+            rounds = thinned(found.shape[1])
             first, step = place * len(rounds) // (MARKS * len(curves)), max(1, len(rounds) // MARKS)
             look = styles[label].line(markevery=(min(first, len(rounds) - 1), step))
             axes.plot(rounds + 1, found.mean(axis=0)[rounds], zorder=3, **look)
@@ -120,24 +105,7 @@ def _drawn(name: str, curves: Mapping[str, Floats], what: str, limits: tuple[flo
         if limits is not None:
             axes.set_ylim(*limits)
         axes.margins(x=0.01)
-        curve_legend(figure, styles)
-
-    return draw(name, height, paint)
-
-
-def _shown(rounds: int) -> Longs:
-    """The rounds that are drawn, counted from 0."""
-    return np.unique(np.linspace(0, rounds - 1, min(MOST, rounds)).round().astype(np.int64))
-
-
-def learning_tables(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> list[ReportTable]:
-    """All there is to say, the baseline first."""
-    ordered = [baseline, *(one for one in entries if one is not baseline)]
-    made = [learning_table(ordered, baseline)]
-    made += [rounds_table(ordered, baseline, target) for target in TARGETS if _reached(ordered, target)]
-    made += [table for table in (agreement_table(ordered, baseline), class_table(ordered)) if table]
-    matrix = confusion_table(baseline)
-    return [*made, *([matrix] if matrix else [])]
+    return made
 
 
 def _reached(entries: Sequence[LearnedEntry], target: float) -> bool:
@@ -152,15 +120,10 @@ def rounds_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry, target
         cells = [_rounds(entry, baseline, share, target) for share in SHARES]
         values = [cell.value for cell in cells if isinstance(cell.value, float)]
         known = entry is not baseline and len(values) == len(cells)
-        rows.append(
-            (text_cell(entry.label), *cells, number_cell(sum(values) / len(cells) if known else None, 2))
-        )
+        rows.append((entry.label, *cells, (sum(values) / len(cells) if known else None, 2)))
     percent = round(100 * target)
-    columns = (
-        NAME,
-        *(Column(f"{100 * share:.0f} %", f"of the clients above {percent} % accuracy") for share in SHARES),
-        Column("Avg", "the mean gain over all shares of the clients"),
-    )
+    meanings = {f"{100 * share:.0f} %": f"of the clients above {percent} % accuracy" for share in SHARES}
+    meanings["Avg"] = "the mean gain over all shares of the clients"
     notes = (
         f"{baseline.label}: the first round in which so many clients have an accuracy above {percent} % on "
         f"their own test samples, mean over seeds. Other rows: the rounds gained against {baseline.label} with "
@@ -169,7 +132,7 @@ def rounds_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry, target
         "thesis.",
     )
     title = f"Rounds until clients exceed {percent} % accuracy"
-    return ReportTable(f"rounds-{percent}", title, columns, tuple(rows), notes)
+    return plain_table(f"rounds-{percent}", title, ["model", *meanings], rows, *notes, meanings=meanings)
 
 
 def _rounds(entry: LearnedEntry, baseline: LearnedEntry, share: float, target: float) -> TableCell:
@@ -200,26 +163,21 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
     tests = noise_tests(entries, baseline)
     rows = []
     for entry in entries:
-        curves, test = weighted_accuracy(entry), tests.get(entry.label)
+        curves, seeds = weighted_accuracy(entry), list(entry.seeds.values())
         accuracy = [_spread(values.tolist(), 4, ends=4) for values in (curves[:, -1], curves.mean(axis=1))]
-        spread = [_weight(list(entry.seeds.values()), key) for key in WEIGHTS]
-        rows.append((text_cell(entry.label), number_cell(len(entry.seeds)), *accuracy, *_noise(test), *spread))
-    against = baseline.label
-    columns = (
-        NAME,
-        Column("seeds"),
-        Column("accuracy", "after the last round, local test sets weighted by their size"),
-        Column("over rounds", "the mean of the accuracies after every round"),
-        Column(
-            f"minus {against}", "difference over rounds, mean over common seeds, with its paired t interval"
-        ),
-        Column("p", "paired t-test over common seeds, Holm-corrected"),
-        Column("beyond noise", "whether the difference is more than what seeds make", numeric=False),
-        Column("effective clients", "(Σ w)² / Σ w² over the weights of a round, mean over rounds"),
-        Column("smallest weight", "of a client in any round, where 1 is an equal share"),
-        Column("largest weight", "of a client in any round, where 1 is an equal share"),
-        Column("capped", "the share of visits whose weight was cut to the cap"),
-    )
+        weights = [_weight(seeds, key) for key in WEIGHTS]
+        rows.append((entry.label, len(seeds), *accuracy, *_noise(tests.get(entry.label)), *weights))
+    meanings = {
+        "accuracy": "after the last round, local test sets weighted by their size",
+        "over rounds": "the mean of the accuracies after every round",
+        f"minus {baseline.label}": "difference over rounds, mean over common seeds, with its paired t interval",
+        "p": "paired t-test over common seeds, Holm-corrected",
+        "beyond noise": "whether the difference is more than what seeds make",
+        "effective clients": "(Σ w)² / Σ w² over the weights of a round, mean over rounds",
+        "smallest weight": "of a client in any round, where 1 is an equal share",
+        "largest weight": "of a client in any round, where 1 is an equal share",
+        "capped": "the share of visits whose weight was cut to the cap",
+    }
     notes = [
         "Means over seeds, beside them the least and the most of any seed. Intervals of differences hold all "
         f"rows together with 95 % (Bonferroni); beyond noise: corrected p < {ALPHA}.",
@@ -233,22 +191,15 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
         notes.append(
             "Runs without answers.csv count every client alike, and are left out where samples are compared."
         )
-    return ReportTable(
-        "learning",
-        f"Accuracy, and what is more than noise against {against}",
-        columns,
-        tuple(rows),
-        tuple(notes),
-    )
+    title = f"Accuracy, and what is more than noise against {baseline.label}"
+    return plain_table("learning", title, ["model", "seeds", *meanings], rows, *notes, meanings=meanings)
 
 
-def _noise(test: NoiseTest | None) -> tuple[TableCell, TableCell, TableCell]:
+def _noise(test: NoiseTest | None) -> tuple[Any, Any, str]:
     if test is None:
-        return number_cell(None), number_cell(None), text_cell("")
-    if math.isnan(test.p):
-        return interval_cell(test.difference, 4), number_cell(None), text_cell("one seed: cannot be told")
-    p = TableCell(test.p, "< .001" if test.p < 0.001 else f"{test.p:.3f}")
-    return interval_cell(test.difference, 4), p, text_cell("yes" if test.beyond else "no")
+        return None, None, ""
+    told = "one seed: cannot be told" if math.isnan(test.p) else "yes" if test.beyond else "no"
+    return interval_cell(test.difference, 4), p_cell(test.p), told
 
 
 def _weight(seeds: Sequence[LearnedSeed], key: str) -> TableCell:
@@ -263,27 +214,22 @@ def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> 
         found = {} if entry is baseline else agreement(entry, baseline)
         if found:
             counts = [_spread(found[key], 1 if len(found[key]) > 1 else 0) for key in AGREEMENT]
-            rows.append((text_cell(entry.label), *counts, number_cell(_by_chance(found), 1)))
+            rows.append((entry.label, *counts, (_by_chance(found), 1)))
     if not rows:
         return None
-    names = ("both right", f"only {baseline.label}", "only it", "both wrong")
-    meanings = (
-        "",
-        f"right with {baseline.label}, wrong with the row's",
-        f"wrong with {baseline.label}, right with the row's",
-        "",
-    )
-    columns = (
-        NAME,
-        *(Column(name, meaning) for name, meaning in zip(names, meanings)),
-        Column("by chance", "both wrong, if the errors of the two had nothing to do with each other"),
-    )
+    meanings = {
+        "both right": "",
+        f"only {baseline.label}": f"right with {baseline.label}, wrong with the row's",
+        "only it": f"wrong with {baseline.label}, right with the row's",
+        "both wrong": "",
+        "by chance": "both wrong, if the errors of the two had nothing to do with each other",
+    }
     note = (
         "Held-out samples after the last round, means over common seeds with the least and the most. The "
         "thesis compares the best round of each, which only the test samples can tell."
     )
     title = f"Samples classified rightly by {baseline.label} and by others"
-    return ReportTable("agreement", title, columns, tuple(rows), (note,))
+    return plain_table("agreement", title, ["model", *meanings], rows, note, meanings=meanings)
 
 
 def _by_chance(found: dict[str, list[float]]) -> float:
@@ -302,18 +248,12 @@ def class_table(entries: Sequence[LearnedEntry]) -> ReportTable | None:
         wrong = share - np.diag(np.diag(share))
         truth, answer = np.unravel_index(int(wrong.argmax()), wrong.shape)
         most = f"{truth} for {answer}: {100 * wrong[truth, answer]:.1f} %"
-        rows.append(
-            (text_cell(label), *(number_cell(one, 3) for one in np.diag(share).tolist()), text_cell(most))
-        )
+        rows.append((label, *((one, 3) for one in np.diag(share).tolist()), most))
     classes = range(max(len(matrix) for matrix in taken.values()))
-    columns = (
-        NAME,
-        *(Column(str(one), f"share of the samples of class {one} classified rightly") for one in classes),
-        Column("most often", "which class is taken for which, in per cent of its samples", numeric=False),
-    )
-    return ReportTable(
-        "classes", "Classes recognised after the last round, over all seeds", columns, tuple(rows)
-    )
+    meanings = {str(one): f"share of the samples of class {one} classified rightly" for one in classes}
+    meanings["most often"] = "which class is taken for which, in per cent of its samples"
+    title = "Classes recognised after the last round, over all seeds"
+    return plain_table("classes", title, ["model", *meanings], rows, meanings=meanings)
 
 
 def _confusion(entry: LearnedEntry) -> Floats | None:
@@ -326,10 +266,10 @@ def confusion_table(entry: LearnedEntry) -> ReportTable | None:
     if (matrix := _confusion(entry)) is None:
         return None
     counted = sum(seed.confusion is not None for seed in entry.seeds.values())
-    rows = tuple(
-        (text_cell(label), *(number_cell(one / counted, 1 if counted > 1 else 0) for one in row))
+    rows = (
+        (str(label), *((one / counted, 1 if counted > 1 else 0) for one in row))
         for label, row in enumerate(matrix.tolist())
     )
-    columns = (Column("class", numeric=False), *(Column(str(one)) for one in range(len(matrix))))
     note = "Rows: the class of a sample. Columns: what it was taken for. Held-out samples after the last round."
-    return ReportTable("confusion", f"Classes and answers of {entry.label}", columns, rows, (note,))
+    heads = ["class", *map(str, range(len(matrix)))]
+    return plain_table("confusion", f"Classes and answers of {entry.label}", heads, rows, note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from murmura.evaluation.metric_names import title
 from murmura.report.page import Compared, Section
 from murmura.report.summary import Results, summarise
-from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, text_cell
+from murmura.report.table import Column, ReportTable, decimals_for, estimate_cell, plain_table
 
 
 def section(compared: Compared) -> Section | None:
@@ -24,10 +24,10 @@ def order_table(real: Results, days: Results) -> ReportTable | None:
     if not pairs or not keys:
         return None
     digits = {key: decimals_for([one[key].mean for _, *both in pairs for one in both]) for key in keys}
-    rows = tuple(
-        (text_cell(label), *(estimate_cell(one[key], digits[key]) for key in keys for one in both))
+    rows = (
+        (label, *(estimate_cell(one[key], digits[key]) for key in keys for one in both))
         for label, *both in pairs
     )
     heads = (Column(f"{key}, {order}", title(key)) for key in keys for order in ("real", "day"))
     note = "In small type the 95 % interval, as in the table of results."
-    return ReportTable("order", "Real times, and whole days", (NAME, *heads), rows, (note,))
+    return plain_table("order", "Real times, and whole days", ["model", *heads], rows, note)

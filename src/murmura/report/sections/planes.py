@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from murmura.evaluation.metric_names import badness, better, title
 from murmura.evaluation.pareto import pareto_front
@@ -23,14 +24,10 @@ def section(compared: Compared) -> Section | None:
     return Section.of("entropy", "Accuracy and evenness", entropy_plot(compared.results))
 
 
-def colour(line: ModelSummary) -> str:
+def look(line: ModelSummary) -> dict[str, Any]:
     """Centralised and federated models differ in colour, and in shape."""
-    return drawing.FEDERATED if line.model.federated else drawing.CENTRAL
-
-
-def shape(line: ModelSummary) -> str:
-    """The marker of a model."""
-    return "D" if line.model.federated else "o"
+    colour, marker = (drawing.FEDERATED, "D") if line.model.federated else (drawing.CENTRAL, "o")
+    return {"color": colour, "marker": marker, "markeredgecolor": drawing.PAPER}
 
 
 def kinds(results: Results) -> str:
@@ -49,17 +46,15 @@ def metric_caption(results: Results, key: str) -> str:
 
 def coverage_plot(results: Results) -> drawing.Picture | None:
     """The primary metric against item coverage, or against the next best thing that describes all lists."""
-    key = results.primary
-    if key is None:
-        return None
-    k = results.cutoffs[0]
+    key, k = results.primary, next(iter(results.cutoffs), 0)
     other = next((one for one in (f"IC@{k}", f"G@{k}", f"SE@{k}") if one in results.metrics), None)
-    return _plane(results, "coverage", key, other, "right covers more of the catalogue") if other else None
+    covers = "right covers more of the catalogue"
+    return _plane(results, "coverage", key, other, covers) if key and other else None
 
 
 def entropy_plot(results: Results) -> drawing.Picture | None:
     """The hit rate against the entropy of what is recommended (thesis, figure 6.2)."""
-    k = results.cutoffs[0] if results.cutoffs else 0
+    k = next(iter(results.cutoffs), 0)
     return _plane(results, "entropy", f"HR@{k}", f"SE@{k}", "right recommends items more evenly")
 
 
@@ -68,67 +63,46 @@ def _plane(results: Results, name: str, key: str, other: str, right: str) -> dra
     lines = both(results, key, other)
     if len(lines) < 2:
         return None
-
-    def paint(figure: drawing.Figure) -> None:
-        axes = figure.subplots()
-        best = [line.values for line in front(lines, other, key)]
-        steps = [one[other].mean for one in best], [one[key].mean for one in best]
-        axes.plot(*steps, drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
-        scatter(axes, lines, other, key)
-
-    return drawing.Picture(
-        name,
+    with drawing.canvas(name, HEIGHT) as made:
+        _front_line(made.axes, lines, other, key)
+        scatter(made.axes, lines, other, key)
+    return made.picture(
         f"{key} against {other}",
         f"{upwards(key)}, {right}; no model is above and right of the stepped line.{kinds(results)}",
         f"{metric_caption(results, key)} {metric_caption(results, other)}",
-        drawing.draw(name, HEIGHT, paint),
     )
 
 
 def cost_plot(results: Results) -> drawing.Picture | None:
     """The primary metric against each cost, with the Pareto front and the best centralised model as a line.
 
-    Bytes have a picture of their own.
+    Bytes have a picture of their own, and a cost that does not tell models apart has none.
     """
-    key = results.primary
-    other = [cost for cost in results.costs if "kB" not in cost]
-    costs = [cost for cost in other if key and _differs(both(results, key, cost), cost)][:4]
-    if key is None or not costs:
+    key = results.primary or ""
+    having = {cost: both(results, key, cost) for cost in results.costs if "kB" not in cost}
+    told = [cost for cost, lines in having.items() if len({line.values[cost].mean for line in lines}) > 1][:4]
+    if not told:
         return None
     free = [line for line in results.ranked(key) if not line.model.federated][:1]
-
-    def paint(figure: drawing.Figure) -> None:
-        for place, axes in enumerate(
-            drawing.panel_grid(figure, len(costs), 1, max(2, len(costs)), sharey=True)
-        ):
-            lines = both(results, key, costs[place])
-            best = [line.values for line in front(lines, costs[place], key)]
-            steps = [one[costs[place]].mean for one in best], [one[key].mean for one in best]
-            axes.plot(*steps, drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
-            scatter(axes, lines, costs[place], key, name_y=place == 0)
-            if free:
-                axes.axhline(free[0].values[key].mean, color=drawing.MUTED, linewidth=1, linestyle=(0, (1, 2)))
-
-    names = ", ".join(line.label for line in front(both(results, key, costs[0]), costs[0], key))
-    compared = f" The dotted line is {free[0].label}, the best centralised model." if free else ""
-    return drawing.Picture(
-        "costs",
+    with drawing.canvas("costs", HEIGHT) as made:
+        for place, (axes, cost) in enumerate(zip(made.row(len(told)), told)):
+            _front_line(axes, having[cost], cost, key)
+            scatter(axes, having[cost], cost, key, name_y=place == 0)
+            for line in free:
+                axes.axhline(line.values[key].mean, **drawing.DOTTED)
+    names = ", ".join(line.label for line in front(having[told[0]], told[0], key))
+    compared = "".join(f" The dotted line is {line.label}, the best centralised model." for line in free)
+    return made.picture(
         f"{key} against what it costs",
         f"{upwards(key)}, left costs less. The stepped line is the Pareto front: none is better in both."
         + compared,
-        f"On the Pareto front of {key} and {costs[0]}: {names}.",
-        drawing.draw("costs", HEIGHT, paint),
+        f"On the Pareto front of {key} and {told[0]}: {names}.",
     )
 
 
 def upwards(key: str) -> str:
     """Where the accurate ones are in a plot with this metric upwards."""
     return f"{'Up' if better(key) == 'higher' else 'Down'} is more accurate"
-
-
-def _differs(lines: Sequence[ModelSummary], cost: str) -> bool:
-    """Whether the cost tells the lines apart."""
-    return len({line.values[cost].mean for line in lines}) > 1
 
 
 def both(results: Results, key: str, other: str) -> list[ModelSummary]:
@@ -147,15 +121,18 @@ def front(lines: Sequence[ModelSummary], cost: str, key: str) -> list[ModelSumma
     )
 
 
+def _front_line(axes: drawing.Axes, lines: Sequence[ModelSummary], x: str, y: str) -> None:
+    best = [line.values for line in front(lines, x, y)]
+    axes.plot([one[x].mean for one in best], [one[y].mean for one in best], **drawing.STEPPED)
+
+
 def scatter(axes: drawing.Axes, lines: Sequence[ModelSummary], x: str, y: str, name_y: bool = True) -> None:
     """One marker per model with its interval in y, each named beside it where there is room."""
     for line in lines:
         here, there = line.values[x].mean, line.values[y]
         if there.low <= there.high:
-            axes.vlines(here, there.low, there.high, colors=colour(line), linewidth=1)
-        axes.plot(
-            [here], [there.mean], shape(line), color=colour(line), markersize=6.5, markeredgecolor=drawing.PAPER
-        )
+            axes.vlines(here, there.low, there.high, colors=look(line)["color"], linewidth=1)
+        axes.plot([here], [there.mean], linestyle="None", markersize=6.5, **look(line))
     axes.margins(x=0.09, y=0.12)
     axes.set_xlabel(_named(x), labelpad=3)
     if name_y:

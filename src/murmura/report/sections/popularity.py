@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,9 @@ from murmura.studies.analyses.exposure import Frequencies
 UPDATED, RECOMMENDED = 1000, 250  # items along the axis, as in the thesis
 ACROSS = 3
 MOST = len(drawing.CURVES)  # models of an ordinary comparison; more lines cannot be told apart
-Times = Callable[[Frequencies], Longs | None]
+POPULARITY: dict[str, Any] = {"color": drawing.INK, "linewidth": 1.2, "linestyle": (0, (4, 2))}
+Panels = dict[str, list[tuple[str, str, Frequencies]]]  # by title; of a line its name, its colour, its counts
+Lines = dict[str, list[tuple[str, str, Longs]]]  # the same of one picture
 
 
 def section(compared: Compared) -> Section | None:
@@ -33,111 +34,86 @@ def section(compared: Compared) -> Section | None:
     return Section.of("popularity", "Popularity", *pictures, frequency_table(compared.times))
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
-    """One panel: its title and its lines, each with a name and a colour."""
-
-    name: str
-    lines: tuple[tuple[str, Frequencies, str], ...]
-
-
-def panels(found: Sequence[Frequencies], what: Sweep | None) -> list[Panel]:
-    """A panel per curve of a sweep, or one for the models of a small comparison."""
+def panels(found: Sequence[Frequencies], what: Sweep | None) -> Panels:
+    """The lines of a panel per curve of a sweep, or of one for the models of a small comparison."""
     by_label = {one.label: one for one in found}
     if what is None:
-        if not 0 < len(found) <= MOST:
-            return []
-        styles = drawing.curve_styles([one.label for one in found])
-        return [Panel("", tuple((one.label, one, styles[one.label].colour) for one in found))]
-    colours = drawing.ramp(len(what.values))
-    made = []
-    for curve, labels in what.curves.items():
-        known = [(place, by_label[label]) for place, label in enumerate(labels) if label in by_label]
-        lines = tuple((value_text(what.values[place]), one, colours[place]) for place, one in known)
-        made += [Panel(curve, lines)] if lines else []
-    return made
+        looks = drawing.curve_styles(list(by_label)).values()
+        lines = [(one.label, look.colour, one) for one, look in zip(found, looks)]
+        return {"": lines} if 0 < len(lines) <= MOST else {}
+    values = list(zip(map(value_text, what.values), drawing.ramp(len(what.values))))
+    made = {
+        curve: [(*value, by_label[label]) for value, label in zip(values, labels) if label in by_label]
+        for curve, labels in what.curves.items()
+    }
+    return {curve: lines for curve, lines in made.items() if lines}
 
 
-def update_picture(drawn: Sequence[Panel], what: Sweep | None) -> drawing.Picture | None:
+def update_picture(found: Panels, what: Sweep | None) -> drawing.Picture | None:
     """The shares of the most updated items among all rows that left the devices (figure 4.4)."""
-    kept = [Panel(one.name, tuple(line for line in one.lines if line[1].sent is not None)) for one in drawn]
-    kept = [one for one in kept if one.lines]
-    if not kept:
+    drawn = {
+        panel: [(name, colour, one.sent) for name, colour, one in lines if one.sent is not None]
+        for panel, lines in found.items()
+    }
+    if not any(drawn.values()):
         return None
-    return drawing.Picture(
-        "updates",
+    return _painted("updates", drawn, what, UPDATED).picture(
         "Which items are updated in training",
         f"The {UPDATED:,} most updated items, most updated first: each item's share of all item rows that left "
         f"the devices, logarithmic.{_colours(what)} A level line says nothing about popularity.",
-        _said(kept, lambda one: one.sent, "most updated"),
-        _draw("updates", kept, what, lambda one: one.sent, UPDATED, popular=False),
+        _said(drawn, "most updated"),
     )
 
 
-def recommendation_picture(drawn: Sequence[Panel], what: Sweep | None) -> drawing.Picture | None:
+def recommendation_picture(found: Panels, what: Sweep | None) -> drawing.Picture:
     """The shares of the most recommended items among all places of the lists (figure 4.5)."""
-    if not drawn:
-        return None
-    return drawing.Picture(
-        "recommended",
+    drawn = {
+        panel: [(name, colour, one.shown) for name, colour, one in lines] for panel, lines in found.items()
+    }
+    popularity = next(one.popularity for lines in found.values() for *_, one in lines)
+    return _painted("recommended", drawn, what, RECOMMENDED, popularity).picture(
         "Which items are recommended",
         f"The {RECOMMENDED} most recommended items, most recommended first: each item's share of all places in "
         f"the lists, logarithmic.{_colours(what)} Dashed: the most popular items' shares of the training rows.",
-        _said(drawn, lambda one: one.shown, "most recommended"),
-        _draw("recommended", drawn, what, lambda one: one.shown, RECOMMENDED, popular=True),
+        _said(drawn, "most recommended"),
     )
 
 
-def _draw(name: str, drawn: Sequence[Panel], what: Sweep | None, times: Times, most: int, popular: bool) -> str:
-    across = min(ACROSS, len(drawn)) if len(drawn) > 1 else 1
-    down = math.ceil(len(drawn) / across)
-    height = 0.75 + 2.3 * down
-
-    def paint(figure: drawing.Figure) -> None:
-        grid = drawing.panel_grid(figure, len(drawn), down, across, sharex=True, sharey=True)
-        for place, (one, panel) in enumerate(zip(grid, drawn)):
-            _paint_panel(one, panel, times, most, popular)
+def _painted(
+    name: str, counted: Lines, what: Sweep | None, most: int, popularity: Longs | None = None
+) -> drawing.Canvas:
+    drawn = {panel: lines for panel, lines in counted.items() if lines}
+    across = min(ACROSS, len(drawn))
+    colours = {name: colour for lines in drawn.values() for name, colour, _ in lines}
+    looks: dict[str, drawing.Look] = {
+        f"{what.key} {name}" if what and not place else name: {"color": colour, "linewidth": 2}
+        for place, (name, colour) in enumerate(colours.items())
+    }
+    if popularity is not None:
+        looks.setdefault("popularity", POPULARITY)
+    with drawing.canvas(name, 0.75 + 2.3 * math.ceil(len(drawn) / across), looks) as made:
+        grid = made.panels(len(drawn), across, sharex=True, sharey=True)
+        for place, (axes, (panel, lines)) in enumerate(zip(grid, drawn.items())):
+            for _, colour, times in lines:
+                _rank_line(axes, times, most, color=colour, linewidth=1.2)
+            if popularity is not None:
+                _rank_line(axes, popularity, most, **POPULARITY)
+            drawing.logarithmic(axes, "y")
+            axes.set_xlim(0, most)
+            drawing.few_ticks(axes, 5)
+            axes.set_title(drawing.short(panel))
             if place + across >= len(drawn):
-                one.set_xlabel("item, most frequent first", labelpad=3)
-                one.tick_params(labelbottom=True)
+                axes.set_xlabel("item, most frequent first", labelpad=3)
+                axes.tick_params(labelbottom=True)
             if place % across == 0:
-                one.set_ylabel("share")
-        _key(figure, drawn, what, popular)
-
-    return drawing.draw(name, height, paint)
-
-
-def _paint_panel(axes: drawing.Axes, panel: Panel, times: Times, most: int, popular: bool) -> None:
-    for _, one, colour in panel.lines:
-        counts = times(one)
-        if counts is not None:
-            _rank_line(axes, counts, most, color=colour, linewidth=1.2)
-    if popular:
-        _rank_line(
-            axes, panel.lines[0][1].popularity, most, color=drawing.INK, linewidth=1.2, linestyle=(0, (4, 2))
-        )
-    drawing.logarithmic(axes, "y")
-    axes.set_xlim(0, most)
-    drawing.few_ticks(axes, 5)
-    axes.set_title(drawing.short(panel.name))
+                axes.set_ylabel("share")
+    return made
 
 
 def _rank_line(axes: drawing.Axes, counts: Longs, most: int, **look: Any) -> None:
     shares = ranked_shares(counts, most)
     shares = shares[shares > 0]
     axes.plot(np.arange(1, len(shares) + 1), shares, **look)
-
-
-def _key(figure: drawing.Figure, drawn: Sequence[Panel], what: Sweep | None, popular: bool) -> None:
-    from matplotlib.lines import Line2D
-
-    names = dict.fromkeys((name, colour) for panel in drawn for name, _, colour in panel.lines)
-    handles = [Line2D([], [], color=colour, linewidth=2) for _, colour in names]
-    texts = [f"{what.key} {name}" if what and not place else name for place, (name, _) in enumerate(names)]
-    if popular:
-        handles.append(Line2D([], [], color=drawing.INK, linestyle=(0, (4, 2)), linewidth=1.2))
-        texts.append("popularity")
-    drawing.legend(figure, handles, texts)
 
 
 def _colours(what: Sweep | None) -> str:
@@ -147,14 +123,13 @@ def _colours(what: Sweep | None) -> str:
     return f" From {what.key} {first} in orange to {last} in blue."
 
 
-def _said(drawn: Sequence[Panel], times: Times, which: str) -> str:
+def _said(drawn: Lines, which: str) -> str:
     said = []
-    for panel in drawn:
-        for name, one, _ in (panel.lines[0], panel.lines[-1])[: len(panel.lines)]:
-            counts = times(one)
-            if counts is not None and counts.any():
-                share = 100 * float(ranked_shares(counts, 10).sum())
-                said.append(f"{' '.join(filter(None, (panel.name, name)))} {share:.2g} %")
+    for panel, lines in drawn.items():
+        for name, _, times in [*lines[:1], *lines[1:][-1:]]:
+            if times.any():
+                share = 100 * float(ranked_shares(times, 10).sum())
+                said.append(f"{' '.join(filter(None, (panel, name)))} {share:.2g} %")
     return f"Share of the ten {which} items: {', '.join(said)}."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from murmura.engine.experiment import REASONS as REASONS_FILE
 from murmura.engine.run import Run
@@ -72,21 +73,15 @@ def reasons_picture(place: int, label: str, found: Sequence[ExplainedItem]) -> d
     if not found:
         return None
     most = max(len(one.shown()) for one in found)
-    height = 0.8 + drawing.ROW * most
-
-    def paint(figure: drawing.Figure) -> None:
-        for axes, one in zip(drawing.panel_grid(figure, len(found), 1, max(2, len(found))), found):
+    looks = {"because": drawing.FEDERATED, "adds to it": drawing.CENTRAL}
+    with drawing.canvas(f"reasons-{place}", 0.8 + drawing.ROW * most, looks) as made:
+        for axes, one in zip(made.panels(len(found), max(2, len(found))), found):
             _panel(axes, one, most)
-        drawing.colour_legend(figure, {"because": drawing.FEDERATED, "adds to it": drawing.CENTRAL})
-
-    name = f"reasons-{place}"
-    return drawing.Picture(
-        name,
+    return made.picture(
         f"Why these items: {label}",
         "What the score of the first item of a few people is the sum of, the most informative feature first. "
         "Because: without it the item would not be among their first ten.",
         " ".join(_said(one) for one in found),
-        drawing.draw(name, height, paint),
     )
 
 
@@ -97,17 +92,9 @@ def _panel(axes: drawing.Axes, one: ExplainedItem, rows: int) -> None:
     colours = [drawing.FEDERATED if bar.because else drawing.CENTRAL for bar in bars]
     axes.barh(range(len(bars)), [bar.term for bar in bars], 0.62, color=colours)
     axes.axvline(0, color=drawing.MUTED, linewidth=0.8)
+    look: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": 7.5}
     for row, bar in enumerate(bars):
-        far = max(bar.term, 0)
-        axes.annotate(
-            number(bar.term, 3),
-            (far, row),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=7.5,
-            color=drawing.INK,
-        )
+        axes.annotate(number(bar.term, 3), (max(bar.term, 0), row), (4, 0), color=drawing.INK, **look)
     axes.margins(x=0.18)
     axes.set_title(f"{drawing.short(one.item)}, for {drawing.short(one.user)}: {number(one.score, 3)}")
 

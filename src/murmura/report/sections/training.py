@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from murmura.core.arrays import Floats
-from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Figure, Picture, draw, few_ticks, panel_grid, short
+from murmura.core.arrays import Floats, Longs
+from murmura.report.drawing import CENTRAL, FEDERATED, Axes, Picture, canvas, few_ticks, short
 from murmura.report.page import Compared, Section
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.run import RoundTable
 
 MOST = 200  # points of a curve
 TIMES = ("epoch", "round", "rounds", "step")
-ACROSS, ROWS_ACROSS = 4, 3  # panels side by side: of models and settings, of the rows of an experiment
+ACROSS = 4  # panels side by side
+Curve = tuple[str, Floats, Floats]  # what runs along, its values, and those of a column
 
 
 def section(compared: Compared) -> Section | None:
@@ -28,7 +28,7 @@ def loss_curves(folder: ComparisonFolder) -> Picture | None:
     caption = (
         "Loss over epochs or rounds, one line per seed. The losses of different methods are not comparable."
     )
-    return _training_picture(folder, "loss", "loss", "Loss", "Loss", caption, _training_panel)
+    return _training_picture(folder, "loss", "Loss", "Loss", caption, "loss")
 
 
 def disclosure_curves(folder: ComparisonFolder) -> Picture | None:
@@ -38,11 +38,12 @@ def disclosure_curves(folder: ComparisonFolder) -> Picture | None:
         "line per seed; the band leaves out the tenth of users with the least and the tenth with the most."
     )
     title, measured = "Disclosed so far", "Mean disclosed fraction"
-    return _training_picture(folder, "disclosed", "disclosed_mean", title, measured, caption, _disclosed_panel)
+    columns = (f"disclosed_{one}" for one in ("mean", "q10", "q90"))
+    return _training_picture(folder, "disclosed", title, measured, caption, *columns)
 
 
-def curve(rounds: RoundTable | None, column: str) -> tuple[str, Floats, Floats] | None:
-    """What runs along, its values and the column's, at most MOST points; None where there are none."""
+def curve(rounds: RoundTable | None, column: str) -> Curve | None:
+    """A column over what runs along, at most MOST points; None where there are none."""
     if rounds is None or column not in rounds.columns:
         return None
     values = rounds.values[:, rounds.columns.index(column)]
@@ -50,8 +51,13 @@ def curve(rounds: RoundTable | None, column: str) -> tuple[str, Floats, Floats] 
     known = np.flatnonzero(np.isfinite(values) & np.isfinite(steps))
     if not len(known):
         return None
-    kept = known[np.unique(np.linspace(0, len(known) - 1, min(MOST, len(known))).round().astype(int))]
+    kept = known[thinned(len(known))]
     return along, steps[kept], values[kept]
+
+
+def thinned(points: int) -> Longs:
+    """The places of at most MOST of so many points, evenly spread, the first and the last among them."""
+    return np.unique(np.linspace(0, points - 1, min(MOST, points)).round().astype(np.int64))
 
 
 def _time(rounds: RoundTable) -> tuple[str, Floats]:
@@ -65,54 +71,32 @@ def _time(rounds: RoundTable) -> tuple[str, Floats]:
 
 
 def _training_picture(
-    folder: ComparisonFolder,
-    name: str,
-    column: str,
-    title: str,
-    measured: str,
-    caption: str,
-    paint_one: Callable[[Axes, ModelRuns, str], None],
+    folder: ComparisonFolder, name: str, title: str, measured: str, caption: str, column: str, *band: str
 ) -> Picture | None:
-    """A panel for every model that wrote the column; None where none did."""
-    models = [model for model in folder.models if any(curve(part.rounds, column) for part in model.parts)]
-    if not models:
+    """A panel for every model that wrote the column, perhaps with a band; None where none did."""
+    drawn = []
+    for model in folder.models:
+        known = [(part.rounds, found) for part in model.parts if (found := curve(part.rounds, column))]
+        drawn += [(model, known)] if known else []
+    if not drawn:
         return None
-    down = math.ceil(len(models) / ACROSS)
-    height = 0.35 + 1.45 * down
-
-    def paint(figure: Figure) -> None:
-        for axes, model in zip(panel_grid(figure, len(models), down, ACROSS), models):
-            paint_one(axes, model, column)
-
-    alt = f"{measured} of the first seed, first to last line: {_ends(models, column)}."
-    return Picture(name, title, caption, alt, draw(name, height, paint))
-
-
-def _training_panel(axes: Axes, model: ModelRuns, column: str) -> None:
-    colour = FEDERATED if model.federated else CENTRAL
-    for part in model.parts:
-        found = curve(part.rounds, column)
-        if found:
-            along, steps, values = found
-            marker = "o" if len(values) == 1 else ""
-            axes.plot(steps, values, marker=marker, color=colour, linewidth=1.1, markersize=4)
-            axes.set_xlabel(along, fontsize=7.5, labelpad=1)
-    axes.set_title(short(model.label))
-    few_ticks(axes, 4, 4, whole=True)
+    with canvas(name, 0.35 + 1.45 * math.ceil(len(drawn) / ACROSS)) as made:
+        for axes, (model, known) in zip(made.panels(len(drawn), ACROSS), drawn):
+            if band:
+                _band(axes, *(curve(known[0][0], one) for one in band))
+            for _, (along, steps, values) in known:
+                colour, marker = FEDERATED if model.federated else CENTRAL, "o" if len(values) == 1 else ""
+                axes.plot(steps, values, marker=marker, color=colour, linewidth=1.1, markersize=4)
+                axes.set_xlabel(along, fontsize=7.5, labelpad=1)
+            axes.set_title(short(model.label))
+            few_ticks(axes, 4, 4, whole=True)
+    ends = ((model.label, known[0][1][2]) for model, known in drawn)
+    said = "; ".join(f"{label} from {values[0]:.4g} to {values[-1]:.4g}" for label, values in ends)
+    return made.picture(title, caption, f"{measured} of the first seed, first to last line: {said}.")
 
 
-def _disclosed_panel(axes: Axes, model: ModelRuns, column: str) -> None:
-    first = next(part.rounds for part in model.parts if curve(part.rounds, column))
-    low, high = curve(first, "disclosed_q10"), curve(first, "disclosed_q90")
+def _band(axes: Axes, low: Curve | None, high: Curve | None) -> None:
+    """Of fractions: between two of their quantiles."""
     if low and high and len(low[1]) == len(high[1]):
         axes.fill_between(low[1], low[2], high[2], color=FEDERATED, alpha=0.2, linewidth=0)
-    _training_panel(axes, model, column)
     axes.set_ylim(0, 1.04)
-
-
-def _ends(models: Sequence[ModelRuns], column: str) -> str:
-    ends = []
-    for model in models:
-        *_, values = next(filter(None, (curve(part.rounds, column) for part in model.parts)))
-        ends.append(f"{model.label} from {values[0]:.4g} to {values[-1]:.4g}")
-    return "; ".join(ends)
