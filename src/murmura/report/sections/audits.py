@@ -14,29 +14,20 @@ from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
-from murmura.report.table import ReportTable, TableCell, plain_table
+from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
 from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
 from murmura.studies.audits.sum_attacks import EPSILON
 
 REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
 SENT = "kB up/client"
-HEIGHT = 3.4
-PANELS = 4
-UNKNOWN = Interval(math.nan)
+HEIGHT, PANELS = 3.4, 4  # of accuracy against figures
 NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
 WORDS = words("audits")
-MAIN: dict[str, str] = WORDS["main"]
-MEANINGS: dict[str, str] = WORDS["meanings"]
-MEANINGS_OF_PEOPLE: dict[str, str] = WORDS["meanings of people"]
-VICTIMS: dict[str, str] = WORDS["victims"]
 GUESSES: dict[str, str] = WORDS["guesses"]
-LIES: dict[str, str] = WORDS["lies"]
-SUMMED: str = WORDS["summed"]
 TITLES: dict[str, str] = WORDS["titles"]
-HINTS_HEIGHT, ROC_HEIGHT = 3.0, 3.0
-Curve = tuple[str, str, str]  # name, attack, score
+CURVE_HEIGHT = 3.0
 
 
 def section(compared: Compared) -> Section | None:
@@ -74,15 +65,14 @@ class AuditFigure:
     @property
     def meaning(self) -> str:
         """In a few words."""
-        if self.attack:
-            return MAIN[self.measure]
-        return "unknown ratings guessed to the star, when so many single ones are known"
+        exact = "unknown ratings guessed to the star, when so many single ones are known"
+        return str(WORDS["main"][self.measure]) if self.attack else exact
 
     def of(self, audit: Audit) -> Interval:
         """What the attacker has; not a number where the attack does not apply."""
         if self.attack:
             mine = (one.values for one in audit.findings if one.attack == self.attack)
-            return next(mine, {}).get(self.measure, UNKNOWN)
+            return next(mine, {}).get(self.measure, MISSING)
         return self._exact(audit, read=True)
 
     def without(self, audit: Audit) -> Interval:
@@ -93,43 +83,43 @@ class AuditFigure:
         for one in audit.points:
             if one.kind == "ratings" and math.isclose(one.share, self.share) and (one.attack != HINTS) == read:
                 return one.values["exact/unknown"]
-        return UNKNOWN
+        return MISSING
 
 
 def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
     """Every figure the audits have."""
-    attacks = {
-        one.attack: next(measure for measure in MAIN if measure in one.values)
-        for audit in found.values()
-        for one in audit.findings
-    }
-    items = [AuditFigure(one, measure=measure) for one, measure in attacks.items() if one not in REFERENCES]
-    return items + [
-        AuditFigure(share=share) for share in KNOWN if any(audit.points for audit in found.values())
+    attacks = {one.attack: one.values for audit in found.values() for one in audit.findings}
+    figures = [
+        AuditFigure(attack, measure=next(measure for measure in WORDS["main"] if measure in values))
+        for attack, values in attacks.items()
+        if attack not in REFERENCES
     ]
+    guessed = any(audit.points for audit in found.values())
+    return figures + [AuditFigure(share=share) for share in KNOWN if guessed]
 
 
 def audited_entries_table(found: Mapping[str, Audit], results: Results) -> ReportTable:
     """A row for each entry: how well it predicts, what it sends, and every figure."""
     keys, figures = [*_accuracy(results), SENT], audit_figures(found)
     lines = {line.label: line.values for line in results.lines}
-    rows: list[Sequence[Any]] = [
-        (
-            label,
-            *((lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
-            *(f.of(audit) for f in figures),
-        )
-        for label, audit in found.items()
-    ]
+    rows: list[Sequence[Any]] = []
+    for label, audit in found.items():
+        known = ((lines.get(label, {}).get(key, MISSING).mean, 3) for key in keys)
+        rows.append((label, *known, *(figure.of(audit) for figure in figures)))
     most = max(found.values(), key=lambda audit: len(audit.points))
     rows.append(("no letter read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
     titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
     notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
-    notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed and not audit.read_sums]
-    heads, meanings = ["model", *keys, *(f.name for f in figures)], {f.name: f.meaning for f in figures}
+    notes += [f"{label}: {said}" for label, audit in found.items() for said in _summed(audit)]
+    heads = {"model": "", **dict.fromkeys(keys, ""), **{figure.name: figure.meaning for figure in figures}}
     title = "How well it predicts, and what its letters give away"
-    return plain_table("audit", title, heads, rows, *notes, meanings=meanings)
+    return plain_table("audit", title, heads, rows, *notes)
+
+
+def _summed(audit: Audit) -> list[str]:
+    """What a reader must know where single updates were attacked that nobody can read."""
+    return [WORDS["summed"]] if audit.summed and not audit.read_sums else []
 
 
 def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> drawing.Picture | None:
@@ -141,12 +131,10 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> dra
     key = accuracy[-1]
 
     def paint(figure: drawing.Figure) -> None:
-        for place, axes in enumerate(
-            drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
-        ):
-            name = shown[place]
+        panels = drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
+        for axes, name in zip(panels, shown):
             having = [line for line in lines if is_number(line.values.get(name))]
-            scatter(axes, having, name, key, name_y=place == 0)
+            scatter(axes, having, name, key, name_y=axes is panels[0])
 
     return drawing.Picture(
         "audit-leaks",
@@ -155,10 +143,6 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> dra
         "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
         drawing.draw("audit-leaks", HEIGHT, paint),
     )
-
-
-def _mean(values: Mapping[str, Interval] | None, key: str) -> float:
-    return (values or {}).get(key, UNKNOWN).mean
 
 
 def _accuracy(results: Results) -> list[str]:
@@ -183,7 +167,7 @@ def findings_table(found: Audit) -> ReportTable | None:
     about_items = [one for one in found.findings if "pm-AUC" in one.values]
     if not about_items:
         return None
-    keys = list(about_items[0].values)
+    keys = about_items[0].values
     clients = "groups" if found.grouped else "people"
     rows = (
         (one.attack, f"{one.victims:,} {clients if one.of == 'client' else 'people'}", *one.values.values())
@@ -191,14 +175,14 @@ def findings_table(found: Audit) -> ReportTable | None:
     )
     matched = min(one.matched for one in about_items)
     notes = [
-        *([SUMMED] if found.summed and not found.read_sums else []),
+        *_summed(found),
         *dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items),
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
         f"{seeds_sentence(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     ]
-    title = "What was found, beside attackers who read no letter"
-    return plain_table("audit", title, ["attack", "victims", *keys], rows, *notes, meanings=MEANINGS)
+    heads = {"attack": "", "victims": "", **{key: WORDS["meanings"].get(key, "") for key in keys}}
+    return plain_table("audit", "What was found, beside attackers who read no letter", heads, rows, *notes)
 
 
 def presence_table(found: Audit) -> ReportTable | None:
@@ -206,14 +190,14 @@ def presence_table(found: Audit) -> ReportTable | None:
     asked = [one for one in found.findings if "pm-AUC" not in one.values]
     if not asked:
         return None
-    keys = [key for key in MEANINGS_OF_PEOPLE if any(key in one.values for one in asked)]
+    every = {key for one in asked for key in one.values}
+    told = {key: meaning for key, meaning in WORDS["meanings of people"].items() if key in every}
+    victims = [f"{one.victims:,} {WORDS['victims'][one.of]}" for one in asked]
     rows = (
-        (one.attack, f"{one.victims:,} {VICTIMS[one.of]}", *(one.values.get(key, UNKNOWN) for key in keys))
-        for one in asked
+        (one.attack, who, *(one.values.get(key, MISSING) for key in told)) for one, who in zip(asked, victims)
     )
     notes = [*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}."]
-    heads, title = ["attack", "victims", *keys], "Who was there"
-    return plain_table("audit-presence", title, heads, rows, *notes, meanings=MEANINGS_OF_PEOPLE)
+    return plain_table("audit-presence", "Who was there", {"attack": "", "victims": "", **told}, rows, *notes)
 
 
 def roc_picture(found: Audit) -> drawing.Picture | None:
@@ -241,7 +225,7 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
         "for one, pooled over people. On the dotted line is a guess.",
         f"Found at 0.1 % false alarms: {'; '.join(said)}.",
-        drawing.draw("audit-roc", ROC_HEIGHT, paint),
+        drawing.draw("audit-roc", CURVE_HEIGHT, paint),
     )
 
 
@@ -263,30 +247,25 @@ def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | 
         if one.attack != HINTS
     )
     blind = {f"no letter: {key.split('/')[0]}": f"{GUESSES[key]}, by who read no letter" for key in unknown}
-    meanings = {"known": "what a share is known of", **GUESSES, **blind}
-    heads, title = ["known", "share", *GUESSES, *blind], "Guessed ratings, by what was known before"
-    return plain_table("audit-ratings", title, heads, rows, meanings=meanings)
+    heads = {"known": "what a share is known of", "share": "", **GUESSES, **blind}
+    return plain_table("audit-ratings", "Guessed ratings, by what was known before", heads, rows)
 
 
 def poisoning_table(found: Audit) -> ReportTable | None:
     """Every training with liars, beside the same one without."""
     if not found.poisonings:
         return None
-    rows = (
-        (
-            one.attack,
-            f"{one.liars:,} of {one.clients:,}",
-            f"{one.target} ({one.owners:,} owners)" if one.target else "–",
-            *(one.values[key] for key in LIES),
-        )
-        for one in found.poisonings
-    )
+    rows = []
+    for one in found.poisonings:
+        target = f"{one.target} ({one.owners:,} owners)" if one.target else NONE
+        liars = f"{one.liars:,} of {one.clients:,}"
+        rows.append((one.attack, liars, target, *(one.values[key] for key in WORDS["lies"])))
     notes = [
         *dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings),
         f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.",
     ]
-    heads, title = ["attack", "liars", "target", *LIES], "What liars make of everybody else's lists"
-    return plain_table("audit-poisoning", title, heads, rows, *notes, meanings=LIES)
+    heads = {"attack": "", "liars": "", "target": "", **WORDS["lies"]}
+    return plain_table("audit-poisoning", "What liars make of everybody else's lists", heads, rows, *notes)
 
 
 def seeds_sentence(found: Audit) -> str:
@@ -300,15 +279,19 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
     if not found.points:
         return None
     attacks = list(dict.fromkeys(one.attack for one in found.points))
-    curves: list[Curve] = [("all ratings (paper)", attacks[0], "error/all")]
-    curves += [("unknown ratings", attacks[0], "error/unknown"), ("unknown, no letter", HINTS, "error/unknown")]
-    styles = drawing.curve_styles([name for name, *_ in curves])
+    curves = {
+        "all ratings (paper)": (attacks[0], "error/all"),
+        "unknown ratings": (attacks[0], "error/unknown"),
+        "unknown, no letter": (HINTS, "error/unknown"),
+    }
+    styles = drawing.curve_styles(list(curves))
 
     def paint(figure: drawing.Figure) -> None:
         row = drawing.panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
         for axes, kind in zip(row, TITLES):
-            for name, attack, score in curves:
-                _curve(axes, _points(found.points, attack, kind, score), score, styles[name])
+            for name, (attack, score) in curves.items():
+                mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
+                _curve(axes, mine, score, styles[name])
             axes.set_title(TITLES[kind])
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
@@ -322,24 +305,15 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
         "Without a letter a person is taken to rate like the mean of what is known of her.",
         _alt(found, attacks),
-        drawing.draw("audit-hints", HINTS_HEIGHT, paint),
+        drawing.draw("audit-hints", CURVE_HEIGHT, paint),
     )
-
-
-def _points(points: Sequence[HintFinding], attack: str, kind: str, score: str) -> list[HintFinding]:
-    return [
-        one
-        for one in points
-        if one.attack == attack and one.kind == kind and math.isfinite(one.values[score].mean)
-    ]
 
 
 def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: drawing.CurveStyle) -> None:
-    x, values = [100 * one.share for one in points], [one.values[score] for one in points]
-    axes.plot(x, [one.mean for one in values], **look.line(markersize=3))
-    axes.fill_between(
-        x, [one.low for one in values], [one.high for one in values], color=look.colour, alpha=0.15, linewidth=0
-    )
+    known = [(100 * one.share, one.values[score]) for one in points if is_number(one.values[score])]
+    x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
+    axes.plot(x, [one.mean for _, one in known], **look.line(markersize=3))
+    axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
 
 
 def _alt(found: Audit, attacks: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from murmura.evaluation.metric_names import badness, title
@@ -16,7 +16,7 @@ from murmura.report.sections.facts import value_cell
 from murmura.report.sections.planes import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
 from murmura.report.summary import ModelSummary, Results
-from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
+from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
 from murmura.runs.run import RunFolder
@@ -96,9 +96,8 @@ def _of_run(part: RunFolder) -> tuple[float, ...]:
     visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")
     received, final = _number(ledger, "bytes_down"), _number(ledger, "final_bytes_down", 0.0)
     clients = _number(ledger, "clients")
-    with_visits = visits > 0 and clients > 0
-    if not with_visits:
-        return up, down, math.nan, math.nan, math.nan, math.nan
+    if not (visits > 0 and clients > 0):
+        return up, down, *[math.nan] * 4
     each = 1000.0 * visits
     return up, down, final / 1000 / clients, visits / clients, sent / each, received / each
 
@@ -159,17 +158,11 @@ def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:
     costs = {line.label: cost for line, cost in known}
     steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
     axes.plot(*zip(*steps), drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
+    filled = {"color": drawing.FEDERATED, "markeredgecolor": drawing.PAPER, "markeredgewidth": 0.7}
+    hollow = {"color": drawing.PAPER, "markeredgecolor": drawing.FEDERATED, "markeredgewidth": 1.2}
     for line, cost in known:
-        best = line in front
-        axes.plot(
-            [cost],
-            [line.values[key].mean],
-            "D",
-            color=drawing.FEDERATED if best else drawing.PAPER,
-            markersize=6,
-            markeredgecolor=drawing.PAPER if best else drawing.FEDERATED,
-            markeredgewidth=0.7 if best else 1.2,
-        )
+        look: dict[str, Any] = filled if line in front else hollow
+        axes.plot([cost], [line.values[key].mean], "D", markersize=6, **look)
     axes.margins(x=0.14)
     drawing.logarithmic(axes, "x")
     axes.set_xlabel(price, labelpad=3)
@@ -192,43 +185,27 @@ def traffic_table(results: Results) -> ReportTable | None:
     lines = priced(results, key) if key else []
     if key is None or not lines:
         return None
-    fronts = {price: {one.label for one in on_front(lines, price, key)} for price in PRICES}
     shown = {
+        key: [line.values[key].mean for line, _ in lines],
         **{price: [of(traffic) for _, traffic in lines] for price, of in PRICES.items()},
-        "visits": [traffic.visits for _, traffic in lines],
-        "final": [traffic.final for _, traffic in lines],
+        "visits of a device": [traffic.visits for _, traffic in lines],
+        "final kB": [traffic.final for _, traffic in lines],
     }
-    digits = {name: decimals_for(values) for name, values in shown.items()}
-    decimals = decimals_for([line.values[key].mean for line, _ in lines])
-    rows = []
-    for line, traffic in lines:
-        prices = (_price(of(traffic), digits[p], line.label in fronts[p]) for p, of in PRICES.items())
-        rows.append(
-            (
-                text_cell(line.label),
-                number_cell(line.values[key].mean, decimals),
-                *prices,
-                number_cell(traffic.visits, digits["visits"]),
-                number_cell(traffic.final, digits["final"]),
-            )
-        )
-    columns = (
-        Column("model", numeric=False),
-        Column(key, title(key)),
-        *(Column(price) for price in PRICES),
-        Column("visits of a device"),
-        Column("final kB", "of the bytes down per device: the model it ranks with after the last round"),
-    )
+
+    def cells(name: str) -> list[TableCell]:
+        decimals = decimals_for(shown[name])
+        front = on_front(lines, name, key) if name in PRICES else []
+        marks = ("∗" if line in front else "" for line, _ in lines)
+        return [replace(number_cell(value, decimals), mark=mark) for value, mark in zip(shown[name], marks)]
+
+    final = "of the bytes down per device: the model it ranks with after the last round"
+    heads = {"model": "", **dict.fromkeys(shown, ""), key: title(key), "final kB": final}
     note = (
         f"∗ on the Pareto front of {key} and these bytes: no other federated model is at least as good in both "
         "and better in one. Bytes are exact to the message, without the headers of a network."
     )
-    return ReportTable("bytes", f"{key} against bytes", columns, tuple(rows), (note,))
-
-
-def _price(value: float, decimals: int, best: bool) -> TableCell:
-    cell = number_cell(value, decimals)
-    return TableCell(cell.value, cell.text, mark="∗" if best and cell.value is not None else "")
+    rows = zip([line.label for line, _ in lines], *map(cells, shown))
+    return plain_table("bytes", f"{key} against bytes", heads, rows, note)
 
 
 def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
@@ -238,13 +215,13 @@ def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
     keys = ordered([list(found) for found in flat.values()])
     if not keys:
         return None
-    down, across, head = list(keys), list(flat), Column("what left the devices", numeric=False)
-    cells = [[value_cell(flat[label].get(key)) for label in across] for key in keys]
     if len(flat) > ACROSS:  # a row for each model
-        down, across, head, cells = across, down, NAME, [list(column) for column in zip(*cells)]
-    rows = tuple((text_cell(name), *row) for name, row in zip(down, cells))
-    columns = (head, *map(Column, across))
-    return ReportTable("ledger", "The ledger", columns, rows, ("One run per model: its first seed.",))
+        rows = [(label, *(value_cell(found.get(key)) for key in keys)) for label, found in flat.items()]
+        heads = "model", *map(Column, keys)
+    else:
+        rows = [(key, *(value_cell(found.get(key)) for found in flat.values())) for key in keys]
+        heads = "what left the devices", *map(Column, flat)
+    return plain_table("ledger", "The ledger", heads, rows, "One run per model: its first seed.")
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
@@ -253,8 +230,7 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list) and len(value) > 12 and all(isinstance(one, int | float) for one in value):
-        ordered_values = sorted(value)
-        least, middle, most = ordered_values[0], ordered_values[len(value) // 2], ordered_values[-1]
+        least, middle, most = (sorted(value)[place] for place in (0, len(value) // 2, -1))
         yield path, f"{len(value)} values: {least:g}, median {middle:g}, {most:g}"
     else:
         yield path, value
