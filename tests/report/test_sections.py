@@ -14,7 +14,7 @@ from murmura.report.build import every_section
 from murmura.report.drawing import NAMED, Figure, draw, note
 from murmura.report.glossary import GLOSSARY_FILE, terms_of, words
 from murmura.report.page import Compared, Section, document
-from murmura.report.sections import results, traffic
+from murmura.report.sections import traffic
 from murmura.report.table import Column, ReportTable, plain_table, text_cell
 from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, federation, write_comparison

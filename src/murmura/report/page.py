@@ -119,7 +119,7 @@ def _words(sections: Sequence[Section]) -> list[str]:
 
 
 def _files(table: ReportTable) -> Iterator[tuple[str, str, str]]:
-    """Links that save the table from the page itself, wherever it was sent: a file's name, its format, its data."""
+    """Links that save the table from the page itself, wherever it was sent: name of a file, format, data."""
     for end, form in FORMATS.items():
         data = base64.b64encode(form.write(table).encode()).decode()
         yield f"{table.name}.{end}", form.name, f"data:{form.media};base64,{data}"

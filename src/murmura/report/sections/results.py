@@ -30,7 +30,6 @@ from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
 from murmura.studies.settings_source import rule_sentence
 
-
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)
 

@@ -159,8 +159,8 @@ def _sentence(search: SearchFolder) -> str:
     settings = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chosen.settings.items())
     opened = f"was opened once, at {search.opened}, for this choice" if search.opened else "has not been opened"
     return (
-        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} {chosen.value:.4f} on the "
-        f"validation part, the best of {chosen.trials} settings. The test part {opened}."
+        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} "
+        f"{chosen.value:.4f} on the validation part, the best of {chosen.trials} settings. The test part {opened}."
     )
 
 
