@@ -72,13 +72,15 @@ def plain_table(
     heads: Iterable[str | Column] | Mapping[str, str],
     rows: Iterable[Sequence[Any]],
     *notes: str,
+    meanings: Mapping[str, str] = {},
 ) -> ReportTable:
     """A table of plain values: text, an interval, a number with its decimals; a dash where there is none.
 
-    A heading stands over numbers where no text is below it; a mapping says what each of them means.
+    A heading stands over numbers where no text is below it. What headings mean is said by `meanings`, or with
+    them in a mapping.
     """
     cells = tuple(tuple(_cell(value) for value in row) for row in rows)
-    meanings = heads if isinstance(heads, Mapping) else {}
+    meanings = heads if isinstance(heads, Mapping) else meanings
     columns = []
     for place, head in enumerate(heads):
         words = any(isinstance(row[place].value, str) for row in cells) or not cells

@@ -121,9 +121,7 @@ def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
     """How often an item leaves the list, and its place, without a reason."""
     shares = ([(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS] for one in found)
     rows = ((one.label, one.seeds, one.people, (one.shared, 1), *own) for one, own in zip(found, shares))
-    heads = {
-        "model": "",
-        "seeds": "",
+    meanings = {
         "people": "who share a feature with their first item",
         "features": "that they share with it, on average",
         **{f"{reason}, {LENGTH}": f"the item leaves the first {LENGTH} without it" for reason in REASONS},
@@ -134,4 +132,5 @@ def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
         "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
         "the one with the largest term, one of those it shares with her at random."
     )
-    return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note)
+    heads = ["model", "seeds", *meanings]
+    return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note, meanings=meanings)

@@ -122,7 +122,8 @@ def _row_panel(axes: drawing.Axes, row: str, values: list[float], better: Side) 
     steps = range(1, len(values) + 1)
     best_so_far = [values[best_place(values[:step], better)] for step in steps]
     axes.plot(steps, best_so_far, color=drawing.CURVES[0], linewidth=1.2, drawstyle="steps-post")
-    axes.scatter(*zip(*known), s=7, color=drawing.MUTED, linewidths=0)
+    tried, reached = zip(*known)
+    axes.scatter(tried, reached, s=7, color=drawing.MUTED, linewidths=0)
     axes.set_title(drawing.short(row))
     drawing.few_ticks(axes, 5, whole=True)
     axes.margins(x=0.04, y=0.12)
@@ -159,8 +160,8 @@ def _sentence(search: SearchFolder) -> str:
     settings = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chosen.settings.items())
     opened = f"was opened once, at {search.opened}, for this choice" if search.opened else "has not been opened"
     return (
-        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} "
-        f"{chosen.value:.4f} on the validation part, the best of {chosen.trials} settings. The test part {opened}."
+        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} {chosen.value:.4f} on "
+        f"the validation part, the best of {chosen.trials} settings. The test part {opened}."
     )
 
 

@@ -216,11 +216,12 @@ def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
     if not keys:
         return None
     if len(flat) > ACROSS:  # a row for each model
+        head, across = "model", keys
         rows = [(label, *(value_cell(found.get(key)) for key in keys)) for label, found in flat.items()]
-        heads = "model", *map(Column, keys)
     else:
+        head, across = "what left the devices", tuple(flat)
         rows = [(key, *(value_cell(found.get(key)) for found in flat.values())) for key in keys]
-        heads = "what left the devices", *map(Column, flat)
+    heads = [head, *map(Column, across)]
     return plain_table("ledger", "The ledger", heads, rows, "One run per model: its first seed.")
 
 
