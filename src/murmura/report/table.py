@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from murmura.evaluation.intervals import Interval
 from murmura.runs.parts import printable
@@ -54,16 +54,6 @@ class ReportTable:
     columns: tuple[Column, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     notes: tuple[str, ...] = ()  # what the marks and intervals mean
-
-
-T = TypeVar("T")
-Field = tuple[Column, Callable[[T], TableCell]]  # a heading, and the cell below it
-
-
-def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T]], *notes: str) -> ReportTable:
-    """A table with a row for each that was found."""
-    rows = tuple(tuple(cell(one) for _, cell in fields) for one in found)
-    return ReportTable(name, title, tuple(column for column, _ in fields), rows, notes)
 
 
 def plain_table(

@@ -237,7 +237,8 @@ def _judged(
     """A line of facts about each number, and its verdict; below them the reasons of doubts."""
     reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
     rows = ((*told, _word(one, reasons)) for one, told in zip(found, facts))
-    return plain_table(name, title, {**heads, "verdict": ""}, rows, *_notes(shown, found, reasons))
+    every = {**heads, "verdict": ""}
+    return plain_table(name, title, every, rows, *_notes(shown, found, reasons))
 
 
 def _word(one: ReproducedNumber, reasons: list[str]) -> str:

@@ -29,9 +29,8 @@ def trade_off_picture(table: TradeOffs) -> str:
         _tabulate(axes, table, rows)
         figure.text(0.02, 1 - 0.1 / height, table.title, fontsize=10.5, fontweight="bold", va="top")
         figure.legend(loc="lower center", bbox_to_anchor=(0.45, 0.0), ncol=3, frameon=False, fontsize=8)
-        figure.text(
-            0.98, 0.08 / height, "? not measured", fontsize=7, color=FILE_MUTED, ha="right", va="bottom"
-        )
+        corner: dict[str, Any] = {"color": FILE_MUTED, "ha": "right", "va": "bottom"}
+        figure.text(0.98, 0.08 / height, "? not measured", fontsize=7, **corner)
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
@@ -41,11 +40,8 @@ def _paint(axes: Axes, table: TradeOffs, rows: list[MethodRow]) -> None:
     first = table.columns[0]
     for at, row in enumerate(rows):
         value = float(row.cells[first.key] or 0)
-        look: dict[str, Any] = {
-            "marker": MARKERS.get(row.reads, "o"),
-            "color": COLOURS.get(row.reads, FILE_MUTED),
-        }
-        axes.plot([value], [at], markersize=8, linestyle="none", clip_on=False, **look)
+        marker, colour = MARKERS.get(row.reads, "o"), COLOURS.get(row.reads, FILE_MUTED)
+        axes.plot([value], [at], marker, color=colour, markersize=8, clip_on=False)
         text = printed(value, first.digits)
         axes.annotate(text, (value, at), (7, -3), textcoords="offset points", fontsize=7)
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
@@ -70,17 +66,9 @@ def _tabulate(axes: Axes, table: TradeOffs, rows: list[MethodRow]) -> None:
 
 
 def _references(axes: Axes, table: TradeOffs, key: str) -> None:
+    above: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     for row in table.rows:
         value = row.cells.get(key)
         if row.reference and value is not None:
             axes.axvline(value, color=FILE_MUTED, linewidth=1, linestyle=":")
-            axes.annotate(
-                row.name,
-                (value, 1.0),
-                (2, 2),
-                xycoords=("data", "axes fraction"),
-                fontsize=6.5,
-                textcoords="offset points",
-                rotation=25,
-                color=FILE_MUTED,
-            )
+            axes.annotate(row.name, (value, 1), (2, 2), fontsize=6.5, rotation=25, color=FILE_MUTED, **above)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
 from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
-from murmura.studies.audits.audit import HINTS, Audit, HintFinding, read_audits
+from murmura.studies.audits.audit import HINTS, Audit, Finding, HintFinding, read_audits
 from murmura.studies.audits.sum_attacks import EPSILON
 
 REFERENCES = ("popularity", "random")
@@ -51,51 +51,43 @@ def audit_section(found: Mapping[str, Audit], compared: Compared) -> Section | N
 
 @dataclass(frozen=True)
 class AuditFigure:
-    """One figure of an audit: of an attack on items, or of that on ratings with a share of them known."""
+    """One figure of audits, with its column's heading."""
 
-    attack: str = ""
-    share: float = 0.0
-    measure: str = "pm-AUC"  # of an attack
-
-    @property
-    def name(self) -> str:
-        """As a column is headed."""
-        return f"{self.attack} {self.measure}" if self.attack else f"exact, {100 * self.share:.0f} % known"
-
-    @property
-    def meaning(self) -> str:
-        """In a few words."""
-        exact = "unknown ratings guessed to the star, when so many single ones are known"
-        return str(WORDS["main"][self.measure]) if self.attack else exact
-
-    def of(self, audit: Audit) -> Interval:
-        """What the attacker has; not a number where the attack does not apply."""
-        if self.attack:
-            mine = (one.values for one in audit.findings if one.attack == self.attack)
-            return next(mine, {}).get(self.measure, MISSING)
-        return self._exact(audit, read=True)
-
-    def without(self, audit: Audit) -> Interval:
-        """What somebody has who reads no update."""
-        return NOTHING[self.measure] if self.attack else self._exact(audit, read=False)
-
-    def _exact(self, audit: Audit, read: bool) -> Interval:
-        for one in audit.points:
-            if one.kind == "ratings" and math.isclose(one.share, self.share) and (one.attack != HINTS) == read:
-                return one.values["exact/unknown"]
-        return MISSING
+    name: str
+    meaning: str
+    of: Callable[[Audit], Interval]  # what the attacker has; not a number where the attack does not apply
+    without: Callable[[Audit], Interval]  # what somebody has who reads no update
+    attack: str = ""  # what was done
+    drawn: bool = True
 
 
 def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
-    """Every figure the audits have."""
-    attacks = {one.attack: one.values for audit in found.values() for one in audit.findings}
-    figures = [
-        AuditFigure(attack, measure=next(measure for measure in WORDS["main"] if measure in values))
-        for attack, values in attacks.items()
-        if attack not in REFERENCES
-    ]
-    guessed = any(audit.points for audit in found.values())
-    return figures + [AuditFigure(share=share) for share in KNOWN if guessed]
+    """Every figure the audits have: of attacks on items, and of that on ratings with a share of them known."""
+    every = (one for audit in found.values() for one in audit.findings)
+    attacks = {one.attack: one for one in every if one.attack not in REFERENCES}
+    shares = KNOWN if any(audit.points for audit in found.values()) else ()
+    return [*map(_attack_figure, attacks.values()), *map(_ratings_figure, shares)]
+
+
+def _attack_figure(asked: Finding) -> AuditFigure:
+    measure, meaning = next(one for one in WORDS["main"].items() if one[0] in asked.values)
+
+    def of(audit: Audit) -> Interval:
+        mine = (one.values for one in audit.findings if one.attack == asked.attack)
+        return next(mine, {}).get(measure, MISSING)
+
+    name, attack = f"{asked.attack} {measure}", f"{asked.attack}: {asked.title}."
+    return AuditFigure(name, meaning, of, lambda _: NOTHING[measure], attack)
+
+
+def _ratings_figure(share: float) -> AuditFigure:
+    def exact(audit: Audit, read: bool = True) -> Interval:
+        known = (one for one in audit.points if one.kind == "ratings" and math.isclose(one.share, share))
+        return next((one.values["exact/unknown"] for one in known if (one.attack != HINTS) == read), MISSING)
+
+    name = f"exact, {100 * share:.0f} % known"
+    meaning = "unknown ratings guessed to the star, when so many single ones are known"
+    return AuditFigure(name, meaning, exact, lambda audit: exact(audit, False), drawn=share == KNOWN[1])
 
 
 def audited_entries_table(found: Mapping[str, Audit], results: Results) -> ReportTable:
@@ -108,8 +100,7 @@ def audited_entries_table(found: Mapping[str, Audit], results: Results) -> Repor
         rows.append((label, *known, *(figure.of(audit) for figure in figures)))
     most = max(found.values(), key=lambda audit: len(audit.points))
     rows.append(("no letter read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
-    titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
-    notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
+    notes = [figure.attack for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
     notes += [f"{label}: {said}" for label, audit in found.items() for said in _summed(audit)]
     heads = {"model": "", **dict.fromkeys(keys, ""), **{figure.name: figure.meaning for figure in figures}}
@@ -125,7 +116,7 @@ def _summed(audit: Audit) -> list[str]:
 def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> drawing.Picture | None:
     """Accuracy against the figures, one panel each."""
     lines = [_with(line, found[line.label]) for line in results.lines if line.label in found]
-    shown = [leak.name for leak in audit_figures(found) if leak.attack or leak.share == KNOWN[1]][-PANELS:]
+    shown = [figure.name for figure in audit_figures(found) if figure.drawn][-PANELS:]
     if not (accuracy := _accuracy(results)) or len(lines) < 2 or not shown:
         return None
     key = accuracy[-1]

@@ -77,7 +77,7 @@ def trials_table(trials: Sequence[Trial], metric: str) -> ReportTable:
         (place, *own, (trial.value, decimals), (trial.seconds, 1))
         for place, (trial, own) in enumerate(zip(order, settings), start=1)
     )
-    heads = (Column("place"), *keys, Column(metric), Column("seconds"))
+    heads: list[str | Column] = [Column("place"), *keys, Column(metric), Column("seconds")]
     return plain_table("trials", "Trials, best first", heads, rows, "Scored on the validation part.")
 
 

@@ -221,7 +221,7 @@ def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
     else:
         head, across = "what left the devices", tuple(flat)
         rows = [(key, *(value_cell(found.get(key)) for found in flat.values())) for key in keys]
-    heads = [head, *map(Column, across)]
+    heads: list[str | Column] = [head, *map(Column, across)]
     return plain_table("ledger", "The ledger", heads, rows, "One run per model: its first seed.")
 
 
