@@ -74,7 +74,7 @@ def write(
     for end in ("trials", "shares"):
         for part in parts:
             if (table := part.files.get(end)) is not None:
-                files[f"{shown.name}-{part.stem}-{end}.csv"] = to_csv(table)
+                files[f"{shown.name}-{part.name}-{end}.csv"] = to_csv(table)
     for name, text in files.items():
         write_whole(out / Path(name).name, text.encode())
     return [out / Path(name).name for name in files]
@@ -84,18 +84,13 @@ def write(
 class _Part:
     """What one data set adds to the page and its files."""
 
-    data: str
+    name: str  # of the data set; of a file its own, without the folder
     found: Sequence[ReproducedNumber]
     tables: Sequence[ReportTable]  # of its Markdown
     section: Section | None
     command: str
     kept: KeptResult
     files: Mapping[str, ReportTable | None] = field(default_factory=dict)  # CSV of their own
-
-    @property
-    def stem(self) -> str:
-        """Its name, where it is a file."""
-        return Path(self.data).stem
 
 
 def _trained(shown: Experiment, place: ExperimentPlace) -> _Part:
@@ -122,7 +117,7 @@ def _trained(shown: Experiment, place: ExperimentPlace) -> _Part:
     pictures = [picture.renamed(apart(picture.name)) for one in more for picture in one.pictures]
     parts = (*metrics, *pictures, *rest, search_picture(apart("search"), tried, metric))
     return _Part(
-        data,
+        Path(data).stem,
         found,
         [*metrics, *rest, time_table([place])],
         Section.of(slug(data), data, *parts, lead=(_summary(found),)),
@@ -190,7 +185,7 @@ def _markdown(shown: Experiment, parts: Sequence[_Part]) -> str:
     """A head, and a section for every data set, which `murmura reproduce keep` can set beside others."""
     made = [f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"]
     for part in parts:
-        made += [f"{SECTION}{part.stem}\n", f"{indent(part.command, '    ')}\n", *map(to_markdown, part.tables)]
+        made += [f"{SECTION}{part.name}\n", f"{indent(part.command, '    ')}\n", *map(to_markdown, part.tables)]
     return "\n".join(made)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from murmura.evaluation.metric_names import badness, title
@@ -33,37 +33,11 @@ def section(compared: Compared) -> Section | None:
     return Section.of("cost", "What left the devices", *drawn, traffic_table(found), ledger_table(folder))
 
 
-@dataclass(frozen=True)
-class DeviceTraffic:
-    """Means over the finished seeds of one federated model, in kB; NaN where the folder does not say."""
-
-    up: float
-    down: float  # the model a device ranks with is part of it
-    final: float  # that model alone
-    visits: float  # of one device
-    up_visit: float
-    down_visit: float
-
-    @property
-    def total(self) -> float:
-        """Up and down together."""
-        return self.up + self.down
-
-    @property
-    def total_visit(self) -> float:
-        """The same in one visit."""
-        return self.up_visit + self.down_visit
-
-
+# what a device pays in all, the model it ranks with included, and in one visit
+PRICES = tuple(f"kB{way} per {what}" for what in ("device", "visit") for way in (" up", " down", ""))
+VISITS, FINAL = "visits of a device", "final kB"  # FINAL: of the model it ranks with alone
+DeviceTraffic = dict[str, float]  # of a federated model: PRICES, VISITS and FINAL
 Priced = list[tuple[ModelSummary, DeviceTraffic]]
-PRICES: dict[str, Callable[[DeviceTraffic], float]] = {
-    "kB up per device": lambda t: t.up,
-    "kB down per device": lambda t: t.down,
-    "kB per device": lambda t: t.total,
-    "kB up per visit": lambda t: t.up_visit,
-    "kB down per visit": lambda t: t.down_visit,
-    "kB per visit": lambda t: t.total_visit,
-}
 ACROSS = 3
 HEIGHT = 3.0  # inches of a row of panels
 
@@ -76,22 +50,26 @@ def priced(results: Results, key: str) -> Priced:
 
 def on_front(lines: Priced, price: str, key: str) -> list[ModelSummary]:
     """Those no other beats by this price and the metric, cheapest first; whoever has no price takes no part."""
-    best = pareto_front(
-        lines, lambda one: PRICES[price](one[1]), lambda one: -badness(key, one[0].values[key].mean)
-    )
+    best = pareto_front(lines, lambda one: one[1][price], lambda one: -badness(key, one[0].values[key].mean))
     return [line for line, _ in best]
 
 
 def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
-    """What a device of a federated model moved; None of a model whose runs counted no bytes."""
+    """What a device of a federated model moved, means over its finished seeds; None where none counted bytes.
+
+    NaN where the folder does not say.
+    """
     counted = [part for part in model.done if UP in part.metrics and DOWN in part.metrics]
     if not counted:
         return None
     found = [_of_run(part) for part in counted]
-    return DeviceTraffic(*(math.fsum(values) / len(found) for values in zip(*found)))
+    up, down, up_visit, down_visit, *more = (math.fsum(values) / len(found) for values in zip(*found))
+    prices = up, down, up + down, up_visit, down_visit, up_visit + down_visit
+    return dict(zip((*PRICES, VISITS, FINAL), (*prices, *more)))
 
 
 def _of_run(part: RunFolder) -> tuple[float, ...]:
+    """Up and down in all, up and down in a visit, visits, and the final model."""
     up, down, ledger = part.metrics[UP], part.metrics[DOWN], part.ledger or {}
     visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")
     received, final = _number(ledger, "bytes_down"), _number(ledger, "final_bytes_down", 0.0)
@@ -99,7 +77,7 @@ def _of_run(part: RunFolder) -> tuple[float, ...]:
     if not (visits > 0 and clients > 0):
         return up, down, *[math.nan] * 4
     each = 1000.0 * visits
-    return up, down, final / 1000 / clients, visits / clients, sent / each, received / each
+    return up, down, sent / each, received / each, visits / clients, final / 1000 / clients
 
 
 def _number(ledger: Mapping[str, Any], key: str, missing: float = math.nan) -> float:
@@ -114,7 +92,7 @@ def traffic_plot(results: Results) -> drawing.Picture | None:
     lines = priced(results, key) if key else []
     if key is None or not lines:
         return None
-    prices = [price for price in PRICES if any(math.isfinite(PRICES[price](one)) for _, one in lines)]
+    prices = [price for price in PRICES if any(math.isfinite(one[price]) for _, one in lines)]
     central = [line for line in results.ranked(key) if not line.model.federated]
     low, high = _reach(lines, central[:1], key)
     inside = [line for line in central if low <= line.values[key].mean <= high]
@@ -153,7 +131,7 @@ def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float
 
 def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:
     """Every model with this price; those on the front filled."""
-    known = [(line, cost) for line, one in lines if math.isfinite(cost := PRICES[price](one)) and cost > 0]
+    known = [(line, cost) for line, one in lines if math.isfinite(cost := one[price]) and cost > 0]
     front = on_front(lines, price, key)
     costs = {line.label: cost for line, cost in known}
     steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
@@ -185,12 +163,8 @@ def traffic_table(results: Results) -> ReportTable | None:
     lines = priced(results, key) if key else []
     if key is None or not lines:
         return None
-    shown = {
-        key: [line.values[key].mean for line, _ in lines],
-        **{price: [of(traffic) for _, traffic in lines] for price, of in PRICES.items()},
-        "visits of a device": [traffic.visits for _, traffic in lines],
-        "final kB": [traffic.final for _, traffic in lines],
-    }
+    shown = {key: [line.values[key].mean for line, _ in lines]}
+    shown |= {name: [traffic[name] for _, traffic in lines] for name in (*PRICES, VISITS, FINAL)}
 
     def cells(name: str) -> list[TableCell]:
         decimals = decimals_for(shown[name])
@@ -199,7 +173,7 @@ def traffic_table(results: Results) -> ReportTable | None:
         return [replace(number_cell(value, decimals), mark=mark) for value, mark in zip(shown[name], marks)]
 
     final = "of the bytes down per device: the model it ranks with after the last round"
-    heads = {"model": "", **dict.fromkeys(shown, ""), key: title(key), "final kB": final}
+    heads = {"model": "", **dict.fromkeys(shown, ""), key: title(key), FINAL: final}
     note = (
         f"∗ on the Pareto front of {key} and these bytes: no other federated model is at least as good in both "
         "and better in one. Bytes are exact to the message, without the headers of a network."
