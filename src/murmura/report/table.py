@@ -88,13 +88,28 @@ def _cell(value: Any) -> TableCell:
     return number_cell(*value) if isinstance(value, tuple) else number_cell(value)
 
 
-MARKS = {
-    "†": r"\dag{}",
-    "∗": r"$\ast$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    BELOW_MOSTPOP: r"$\bigtriangledown$",
-}
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"{\char34}",
+        "\N{MINUS SIGN}": "$-$",
+        "–": "--",
+        "±": r"$\pm$",
+        "[": "{[}",  # a bracket after \\ would be read as an argument
+        "]": "{]}",
+        "†": r"\dag{}",
+        "∗": r"$\ast$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        BELOW_MOSTPOP: r"$\bigtriangledown$",
+        **{one: rf"\{one}" for one in "{}$&#%_"},
+    }
+)
 
 
 def name_columns(*titles: str) -> tuple[Column, ...]:
@@ -211,30 +226,14 @@ def to_latex(table: ReportTable) -> str:
 
 def _latex_cell(cell: TableCell) -> str:
     text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
-    mark = rf"\textsuperscript{{{''.join(MARKS.get(one, one) for one in cell.mark)}}}" if cell.mark else ""
+    mark = rf"\textsuperscript{{{latex(cell.mark)}}}" if cell.mark else ""
     interval = rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else ""
     return text + mark + interval
 
 
 def latex(text: str) -> str:
     """Text with everything LaTeX would act on made harmless."""
-    special = {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"{\char34}",
-        "\N{MINUS SIGN}": "$-$",
-        "–": "--",
-        "±": r"$\pm$",
-        "[": "{[}",  # a bracket after \\ would be read as an argument
-        "]": "{]}",
-        **MARKS,
-        **{one: rf"\{one}" for one in "{}$&#%_"},
-    }
-    return "".join(special.get(one, one) for one in text)
+    return text.translate(LATEX)
 
 
 def _markdown(text: str) -> str:

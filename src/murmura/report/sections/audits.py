@@ -289,13 +289,16 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         row[0].set_ylabel("relative error")
         drawing.curve_legend(figure, styles)
 
+    half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
+    half.sort(key=lambda one: attacks.index(one.attack))
+    said = (f"{one.attack} {one.values['error/unknown'].mean:.3f}" for one in half)
     return drawing.Picture(
         "audit-hints",
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
         "Without a letter a person is taken to rate like the mean of what is known of her.",
-        _alt(found, attacks),
+        f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}.",
         drawing.draw("audit-hints", CURVE_HEIGHT, paint),
     )
 
@@ -305,11 +308,3 @@ def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: 
     x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
     axes.plot(x, [one.mean for _, one in known], **look.line(markersize=3))
     axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
-
-
-def _alt(found: Audit, attacks: Sequence[str]) -> str:
-    said = []
-    for attack in attacks:
-        half = [p for p in found.points if p.attack == attack and p.kind == "ratings" and p.share == 0.5]
-        said += [f"{attack} {p.values['error/unknown'].mean:.3f}" for p in half]
-    return f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}."
