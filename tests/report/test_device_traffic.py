@@ -12,7 +12,9 @@ import pytest
 
 from murmura.report import build
 from murmura.report.sections.traffic import (
+    FINAL,
     PRICES,
+    VISITS,
     device_traffic,
     on_front,
     priced,
@@ -52,9 +54,13 @@ def test_prices_are_those_of_the_ledger(tmp_path: Path) -> None:
     found = {line.label: traffic for line, traffic in priced(three(tmp_path), "P@10")}
     assert set(found) == {"good", "cheap!", "beaten"}  # centralised models have no price
     good = found["good"]
-    assert (good.up, good.down, good.final, good.visits) == (80.0, 405.0, 5.0, 4.0)
-    assert (good.up_visit, good.down_visit) == (20.0, 100.0)  # nobody visits for the final model
-    assert (good.total, good.total_visit) == (485.0, 120.0)
+    assert [good[name] for name in ("kB up per device", "kB down per device")] == [80.0, 405.0]
+    assert (good[FINAL], good[VISITS]) == (5.0, 4.0)
+    assert [good[name] for name in ("kB up per visit", "kB down per visit")] == [
+        20.0,
+        100.0,
+    ]  # without that model
+    assert (good["kB per device"], good["kB per visit"]) == (485.0, 120.0)
 
 
 def test_the_front_is_marked_in_the_table(tmp_path: Path) -> None:
@@ -90,8 +96,8 @@ def test_without_visits_there_are_only_totals(tmp_path: Path, ledger: dict[str, 
     whole = results(tmp_path, made("one", 0.5, 1000, 2000, **ledger), made("other", 0.4, 1000, 2000))
     one = device_traffic(next(line.model for line in whole.lines if line.label == "one"))
     assert one is not None
-    assert one.up == 0.1
-    assert math.isnan(one.up_visit)
+    assert one["kB up per device"] == 0.1
+    assert math.isnan(one["kB up per visit"])
     table, picture = traffic_table(whole), traffic_plot(whole)
     assert table is not None
     assert picture is not None

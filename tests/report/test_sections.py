@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from murmura.report import build
-from murmura.report.build import FACTS, MORE, PLOTS, PURPOSES
+from murmura.report.build import every_section
 from murmura.report.drawing import NAMED, Figure, draw, note
 from murmura.report.glossary import GLOSSARY_FILE, terms_of, words
 from murmura.report.page import Compared, Section, document
-from murmura.report.sections import results, traffic
+from murmura.report.sections import traffic
 from murmura.report.table import Column, ReportTable, plain_table, text_cell
 from murmura.runs.comparison import read_runs
 from tests.report.folders import Made, drawn, federation, write_comparison
@@ -23,9 +23,8 @@ SCRIPT = "<script>alert(1)</script>"
 
 
 def names(path: Path) -> set[str]:
-    compared = Compared(read_runs(path))
-    every = (results.section, *PURPOSES, *PLOTS, *MORE, *FACTS)
-    return {found.name for section in every if (found := section(compared)) is not None}
+    found = every_section(Compared(read_runs(path)))
+    return {section.name for section in found if section is not None}
 
 
 def test_a_section_is_there_only_where_it_applies(tmp_path: Path) -> None:

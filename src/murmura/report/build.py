@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from murmura.report.drawing import require_report
-from murmura.report.page import Compared, Section, SectionOf, document, write_page
+from murmura.report.page import Compared, Section, document, write_page
 from murmura.report.sections import (
     audits,
     categories,
@@ -34,29 +34,9 @@ from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.search import SearchFolder
 
 # what the runs may have been made for, what describes them all, and what else they say
-PURPOSES: tuple[SectionOf, ...] = (
-    order.section,
-    sweep.section,
-    freshness.section,
-    groups.section,
-    learning.section,
-)
-PLOTS: tuple[SectionOf, ...] = (metrics.section, traffic.section, training.section)
-MORE: tuple[SectionOf, ...] = (
-    planes.section,
-    popularity.section,
-    categories.section,
-    reasons.section,
-    features.section,
-    audits.section,
-)
-FACTS: tuple[SectionOf, ...] = (
-    differences.section,
-    facts.data_section,
-    facts.configuration_section,
-    facts.environment_section,
-    facts.rerun_section,
-)
+PURPOSES = (order, sweep, freshness, groups, learning)
+PLOTS = (metrics, traffic, training)
+MORE = (planes, popularity, categories, reasons, features, audits)
 
 
 def build(folder: Path, out: Path | None = None) -> Path:
@@ -72,14 +52,18 @@ def build(folder: Path, out: Path | None = None) -> Path:
     require_report()
     found = open_folder(folder)
     if isinstance(found, SearchFolder):
-        title, sub, sections = search.heading(found), search.subline(found), search.sections(found)
+        (title, sub), sections = search.headline(found), search.sections(found)
     else:
         comparison = found.comparison if isinstance(found, ReproductionFolder) else found
-        compared = Compared(comparison)
-        title, sub = headline(comparison), subline(comparison)
-        every = (results.section, *PURPOSES, *PLOTS, *MORE, *FACTS)
-        sections = [section(compared) for section in every]
+        title, sub = headline(comparison)
+        sections = every_section(Compared(comparison))
     return write_page(folder, out, document(title, sub, sections), sections)
+
+
+def every_section(compared: Compared) -> list[Section | None]:
+    """What a page of runs may have, in its order; None where a section does not apply."""
+    rooms = (results, *PURPOSES, *PLOTS, *MORE, differences)
+    return [*(room.section(compared) for room in rooms), *facts.sections(compared)]
 
 
 def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[Section]:
@@ -88,21 +72,15 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first.
     """
     compared = Compared(read_runs(folder, rows), against)
-    found = [section(compared) for section in (*PURPOSES, *MORE)]
+    found = (room.section(compared) for room in (*PURPOSES, *MORE))
     return [section for section in found if section is not None]
 
 
-def headline(folder: ComparisonFolder) -> str:
-    """What was compared on what."""
-    name = printable(folder.source.get("name", "data"))
-    if folder.kind == "run":
-        return f"{folder.models[0].label} on {name}"
-    return f"{len(folder.models)} models on {name}" if len(folder.models) > 1 else f"One model on {name}"
-
-
-def subline(folder: ComparisonFolder) -> str:
-    """Protocol, seeds, version and date, as far as the folder has them."""
-    seeds = max((len(model.parts) for model in folder.models), default=1)
+def headline(folder: ComparisonFolder) -> tuple[str, str]:
+    """What was compared on what; protocol, seeds, version and date, as far as the folder has them."""
+    models, name = folder.models, printable(folder.source.get("name", "data"))
+    several = f"{len(models)} models" if len(models) > 1 else "One model"
+    seeds = max((len(model.parts) for model in models), default=1)
     version = folder.environment.get("murmura")
     parts = [
         f"protocol {folder.protocol}",
@@ -110,4 +88,5 @@ def subline(folder: ComparisonFolder) -> str:
         f"Murmura {version}" if version else "",
         f"{folder.status} {folder.at.replace('T', ' ').replace('+00:00', ' UTC')}".strip(),
     ]
-    return " · ".join(filter(None, parts))
+    title = f"{models[0].label if folder.kind == 'run' else several} on {name}"
+    return title, " · ".join(filter(None, parts))

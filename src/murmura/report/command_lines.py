@@ -25,13 +25,9 @@ def rerun(folder: ComparisonFolder) -> str:
     """A shell script: run the same and report it; the versions stand above as a comment."""
     parts = [f"{part} {folder.environment[part]}" for part in VERSIONS if folder.environment.get(part)]
     versions = [printable(f"# {', '.join(parts)}")] if parts else []
-    if "models" not in folder.config:
-        run = _fit(folder)
-    elif all(map(_fits_a_flag, folder.config["models"])):
-        run = [_compare(folder)]
-    else:
-        run = _from_file(folder)
-    return "\n".join([*versions, *run, f"murmura report {AGAIN}"])
+    labels = folder.config.get("models")
+    run = _fit if labels is None else _compare if all(map(_fits_a_flag, labels)) else _from_file
+    return "\n".join([*versions, *run(folder), f"murmura report {AGAIN}"])
 
 
 def _fits_a_flag(label: object) -> bool:
@@ -40,23 +36,59 @@ def _fits_a_flag(label: object) -> bool:
     return text == text.strip() and text.isprintable() and bool(text) and not set(text) & set(",=")
 
 
-def _compare(folder: ComparisonFolder) -> str:
+def _compare(folder: ComparisonFolder) -> list[str]:
     config, models = folder.config, folder.models
     named = [one.label if one.name == one.label else f"{one.label}={one.name}" for one in models]
-    flags = [_settings(one.label, one.settings) for one in models if one.settings]
+    seeds = f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}"
+    scored = _listed(config, "cutoffs", "at") + _listed(config, "metrics", "metrics")
     lines = [
         f"murmura compare {_data(folder)}",
-        f"--models {shlex.quote(','.join(named))}",
-        *flags,
-        f"--seeds {config.get('seeds', 1)} --seed {config.get('seed', 0)}{_scored(config)}{_orders(folder)} "
-        f"--out {AGAIN}",
+        _flag("models", *named),
+        *(_settings(one.label, one.settings) for one in models if one.settings),
+        " ".join([seeds, *scored, *_orders(folder), f"--out {AGAIN}"]),
     ]
-    return " \\\n  ".join(lines)
+    return [" \\\n  ".join(lines)]
 
 
-def _orders(folder: ComparisonFolder) -> str:
-    """A protocol's text says which order was seen, unless both were."""
-    return " --order real,day" if folder.beside else ""
+def _fit(folder: ComparisonFolder) -> list[str]:
+    config, (model,) = folder.config, folder.models
+    lines = [
+        f"murmura fit {_flag('model', model.name)} {_data(folder)}",
+        *([_settings(model.name, model.settings)] if model.settings else []),
+        f"--seed {config.get('seed', 0)} --out {AGAIN}",
+    ]
+    return [" \\\n  ".join(lines), " ".join([f"murmura evaluate {AGAIN}", *_listed(config, "cutoffs", "at")])]
+
+
+def _from_file(folder: ComparisonFolder) -> list[str]:
+    """A label that no flag can carry goes through a file."""
+    told = ("models", "seeds", "seed", "cutoffs", "metrics")
+    config = {key: folder.config[key] for key in told if key in folder.config}
+    kept = {"data": folder.source, "protocol": folder.protocol, **config}
+    text = yaml.safe_dump(kept, sort_keys=False).rstrip()
+    run = " ".join([f"murmura compare --config {FILE}", *_orders(folder), f"--out {AGAIN}"])
+    return [f"cat > {FILE} <<'END'", text, "END", run]
+
+
+def _data(folder: ComparisonFolder) -> str:
+    source, columns = folder.source, folder.source.get("columns")
+    named = [f"{part}={name}" for part, name in columns.items()] if isinstance(columns, dict) else []
+    parts = [
+        _flag("data", source.get("name")),
+        *([_flag("data-dir", source["dir"])] if source.get("dir") else []),
+        *(["--skip-bad"] if source.get("skip_bad") else []),
+        *([] if source.get("header") is None else ["--header" if source["header"] else "--no-header"]),
+        *([_flag("columns", *named)] if named else []),
+        *(_flag(key.replace("_", "-"), source[key]) for key in FLAGS if source.get(key) is not None),
+        *(_flag("exclude", *hop) for hop in source.get("exclude") or []),
+        _flag("protocol", folder.protocol),
+    ]
+    return " ".join(parts)
+
+
+def _flag(name: str, *values: object) -> str:
+    """A flag with one value, or with several between commas."""
+    return f"--{name} {shlex.quote(','.join(map(str, values)))}"
 
 
 def _settings(label: str, settings: dict[str, Any]) -> str:
@@ -64,58 +96,13 @@ def _settings(label: str, settings: dict[str, Any]) -> str:
     return " ".join(f"-S {shlex.quote(f'{label}.{key}={inline(value)}')}" for key, value in settings.items())
 
 
-def _fit(folder: ComparisonFolder) -> list[str]:
-    config, (model,) = folder.config, folder.models
-    lines = [
-        f"murmura fit --model {shlex.quote(model.name)} {_data(folder)}",
-        *([_settings(model.name, model.settings)] if model.settings else []),
-        f"--seed {config.get('seed', 0)} --out {AGAIN}",
-    ]
-    return [" \\\n  ".join(lines), f"murmura evaluate {AGAIN}{_cutoffs(config)}"]
+def _listed(config: dict[str, Any], key: str, flag: str) -> list[str]:
+    return [_flag(flag, *config[key])] if config.get(key) else []
 
 
-def _from_file(folder: ComparisonFolder) -> list[str]:
-    """A label that no flag can carry goes through a file."""
-    config = folder.config
-    kept: dict[str, Any] = {
-        "data": folder.source,
-        "protocol": folder.protocol,
-        **{key: config[key] for key in ("models", "seeds", "seed", "cutoffs", "metrics") if key in config},
-    }
-    text = yaml.safe_dump(kept, sort_keys=False).rstrip()
-    return [
-        f"cat > {FILE} <<'END'",
-        text,
-        "END",
-        f"murmura compare --config {FILE}{_orders(folder)} --out {AGAIN}",
-    ]
-
-
-def _data(folder: ComparisonFolder) -> str:
-    source = folder.source
-    parts = [f"--data {shlex.quote(str(source.get('name')))}"]
-    if source.get("dir"):
-        parts.append(f"--data-dir {shlex.quote(str(source['dir']))}")
-    if source.get("skip_bad"):
-        parts.append("--skip-bad")
-    if source.get("header") is not None:
-        parts.append("--header" if source["header"] else "--no-header")
-    if isinstance(columns := source.get("columns"), dict) and columns:
-        parts.append(f"--columns {shlex.quote(','.join(f'{part}={name}' for part, name in columns.items()))}")
-    told = {key: source[key] for key in FLAGS if source.get(key) is not None}
-    parts += [f"--{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in told.items()]
-    parts += [f"--exclude {shlex.quote(','.join(map(str, hop)))}" for hop in source.get("exclude") or []]
-    return " ".join([*parts, f"--protocol {shlex.quote(folder.protocol)}"])
-
-
-def _scored(config: dict[str, Any]) -> str:
-    metrics = config.get("metrics") or []
-    return _cutoffs(config) + (f" --metrics {shlex.quote(','.join(map(str, metrics)))}" if metrics else "")
-
-
-def _cutoffs(config: dict[str, Any]) -> str:
-    found = config.get("cutoffs") or []
-    return f" --at {','.join(map(str, found))}" if found else ""
+def _orders(folder: ComparisonFolder) -> list[str]:
+    """A protocol's text says which order was seen, unless both were."""
+    return ["--order real,day"] if folder.beside else []
 
 
 def inline(value: Any) -> str:

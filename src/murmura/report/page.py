@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -16,14 +16,12 @@ from murmura.core.files import write_whole
 from murmura.report.drawing import Picture
 from murmura.report.glossary import terms_of
 from murmura.report.summary import Results, summarise
-from murmura.report.table import FORMATS, ReportTable, written
+from murmura.report.table import FORMATS, ReportTable
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import printable
 from murmura.runs.sweep_points import SweepPoint, points
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
 
-MEDIA = {"csv": "text/csv", "md": "text/markdown", "tex": "application/x-tex", "json": "application/json"}
-NAMES = {"csv": "CSV", "md": "Markdown", "tex": "LaTeX", "json": "JSON"}
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own
 
@@ -91,9 +89,6 @@ class Compared:
         return len(self.folder.models) > CROWD
 
 
-SectionOf = Callable[[Compared], Section | None]  # None: it does not apply
-
-
 def document(title: str, sub: str, sections: Iterable[Section | None]) -> str:
     """A whole page; the same sections give the same text. Every text is escaped, drawings are our own."""
     kept = [one for one in sections if one is not None]
@@ -112,12 +107,8 @@ def rendered(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    engine.filters |= {"printable": printable, "printable_lines": _lines, "files": _files}
+    engine.filters |= {"printable": printable, "files": _files}
     return engine.get_template(template).render(**values)
-
-
-def _lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
 
 
 def _words(sections: Sequence[Section]) -> list[str]:
@@ -127,16 +118,11 @@ def _words(sections: Sequence[Section]) -> list[str]:
     return [*heads, *(row[0].text for table in tables for row in table.rows), *(one.title for one in sections)]
 
 
-def _files(table: ReportTable) -> list[dict[str, str]]:
-    """Links that save the table from the page itself, wherever it was sent."""
-    return [
-        {
-            "name": f"{table.name}.{form}",
-            "form": NAMES[form],
-            "data": f"data:{MEDIA[form]};base64,{base64.b64encode(written(table, form).encode()).decode()}",
-        }
-        for form in FORMATS
-    ]
+def _files(table: ReportTable) -> Iterator[tuple[str, str, str]]:
+    """Links that save the table from the page itself, wherever it was sent: name of a file, format, data."""
+    for end, form in FORMATS.items():
+        data = base64.b64encode(form.write(table).encode()).decode()
+        yield f"{table.name}.{end}", form.name, f"data:{form.media};base64,{data}"
 
 
 def write_page(folder: Path, out: Path | None, text: str, sections: Iterable[Section | None]) -> Path:
@@ -144,7 +130,7 @@ def write_page(folder: Path, out: Path | None, text: str, sections: Iterable[Sec
     page = folder / "report.html" if out is None else out / "report.html" if out.is_dir() else out
     place = page.with_name(f"{page.stem}-tables")
     tables = [table for one in sections if one is not None for table in one.tables]
-    fresh = {f"{table.name}.{form}": written(table, form) for table in tables for form in FORMATS}
+    fresh = {f"{table.name}.{end}": form.write(table) for table in tables for end, form in FORMATS.items()}
     before = (place / LIST).read_text(encoding="utf-8").split() if (place / LIST).is_file() else []
     for name, content in {**fresh, LIST: "\n".join(fresh)}.items():
         write_whole(place / name, content.encode())

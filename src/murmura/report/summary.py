@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from murmura.core.arrays import Bools, Floats, Ids, Ints
+from murmura.core.arrays import Floats, Ids, Ints
 from murmura.evaluation import Evaluation
 from murmura.evaluation.intervals import Interval, bootstrap_intervals, seed_interval
 from murmura.evaluation.metric_names import badness, cutoff, is_cost
@@ -95,48 +95,35 @@ def summarise(folder: ComparisonFolder) -> Results:
     people = np.unique(np.concatenate([np.empty(0, np.str_), *named]))
     lines = tuple(model_summary(model, people) for model in models)
     keys = ordered([list(part.metrics) for model in models for part in model.done])
-    metrics = tuple(key for key in keys if not is_cost(key))
-    central = [line for line in lines if not line.model.federated]
-    federated = [line for line in lines if line.model.federated]
-    tested = ordered([list(line.people.per_user) for line in lines])
-    results = Results(lines, metrics, tuple(filter(is_cost, keys)), (), ())
+    metrics, costs = tuple(key for key in keys if not is_cost(key)), tuple(filter(is_cost, keys))
+    results = Results(lines, metrics, costs, (), ())
     best: list[PairedDifference] = []
     baseline: list[PairedDifference] = []
-    for key in (key for key in metrics if key in tested):
+    for key in metrics:
         having = [line for line in results.ranked(key) if key in line.people.per_user]
         best += (found := tests_against(key, having[:1], having[1:]))
-        base = [line for line in having if line in central][:1]
-        rivals = [line for line in having if line in federated]
+        base = [line for line in having if not line.model.federated][:1]
+        rivals = [line for line in having if line.model.federated]
         if base == having[:1]:  # the same question, asked and corrected once
             baseline += [test for test in found if test.label in {line.label for line in rivals}]
         else:
             baseline += tests_against(key, base, rivals)
-    return Results(lines, metrics, results.costs, tuple(best), tuple(baseline))
+    return replace(results, against_best=tuple(best), against_baseline=tuple(baseline))
 
 
 def model_summary(model: ModelRuns, people: Ids) -> ModelSummary:
     """Add up the finished parts of a model; `people` are the ids of all users, ascending."""
     keys = ordered([list(part.metrics) for part in model.done])
     over_seeds = {key: seed_interval(model.each_seed(key)) for key in keys}
-    per_user = {key: _mean_over_seeds(model, key, people) for key in keys if _has_users(model, key)}
-    present: Ints = np.flatnonzero(_present(model, people)).astype(np.int32)
-    per_user = {key: column[present] for key, column in per_user.items()}
+    here = np.concatenate([np.empty(0, np.str_), *(part.users for part in model.done)])
+    present: Ints = np.unique(np.searchsorted(people, here)).astype(np.int32)
+    having = [key for key in keys if all(key in part.per_user and len(part.users) for part in model.done)]
+    per_user = {key: _mean_over_seeds(model, key, people)[present] for key in having}
     values = dict(over_seeds)
     for key, interval in bootstrap_intervals(per_user).items():
         values[key] = replace(interval, mean=over_seeds[key].mean)
     means = {key: interval.mean for key, interval in values.items()}
     return ModelSummary(model, values, over_seeds, Evaluation(means, per_user, present))
-
-
-def _has_users(model: ModelRuns, key: str) -> bool:
-    return all(key in part.per_user and len(part.users) for part in model.done)
-
-
-def _present(model: ModelRuns, people: Ids) -> Bools:
-    seen = np.zeros(len(people), np.bool_)
-    for part in model.done:
-        seen[np.searchsorted(people, part.users)] = True
-    return seen
 
 
 def _mean_over_seeds(model: ModelRuns, key: str, people: Ids) -> Floats:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 from murmura.evaluation.intervals import Interval
 from murmura.runs.parts import printable
@@ -56,29 +56,21 @@ class ReportTable:
     notes: tuple[str, ...] = ()  # what the marks and intervals mean
 
 
-T = TypeVar("T")
-Field = tuple[Column, Callable[[T], TableCell]]  # a heading, and the cell below it
-
-
-def table_of(name: str, title: str, found: Iterable[T], fields: Sequence[Field[T]], *notes: str) -> ReportTable:
-    """A table with a row for each that was found."""
-    rows = tuple(tuple(cell(one) for _, cell in fields) for one in found)
-    return ReportTable(name, title, tuple(column for column, _ in fields), rows, notes)
-
-
 def plain_table(
     name: str,
     title: str,
-    heads: Sequence[str | Column],
+    heads: Iterable[str | Column] | Mapping[str, str],
     rows: Iterable[Sequence[Any]],
     *notes: str,
     meanings: Mapping[str, str] = {},
 ) -> ReportTable:
     """A table of plain values: text, an interval, a number with its decimals; a dash where there is none.
 
-    A heading stands over numbers where no text is below it, and `meanings` may say what it is.
+    A heading stands over numbers where no text is below it. What headings mean is said by `meanings`, or with
+    them in a mapping.
     """
     cells = tuple(tuple(_cell(value) for value in row) for row in rows)
+    meanings = heads if isinstance(heads, Mapping) else meanings
     columns = []
     for place, head in enumerate(heads):
         words = any(isinstance(row[place].value, str) for row in cells) or not cells
@@ -96,19 +88,28 @@ def _cell(value: Any) -> TableCell:
     return number_cell(*value) if isinstance(value, tuple) else number_cell(value)
 
 
-FORMATS = ("csv", "md", "tex", "json")
-MARKS = {
-    "†": r"\dag{}",
-    "∗": r"$\ast$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    BELOW_MOSTPOP: r"$\bigtriangledown$",
-}
-
-
-def written(table: ReportTable, form: str) -> str:
-    """The table in one of FORMATS."""
-    return {"csv": to_csv, "md": to_markdown, "tex": to_latex, "json": to_json}[form](table)
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        '"': r"{\char34}",
+        "\N{MINUS SIGN}": "$-$",
+        "–": "--",
+        "±": r"$\pm$",
+        "[": "{[}",  # a bracket after \\ would be read as an argument
+        "]": "{]}",
+        "†": r"\dag{}",
+        "∗": r"$\ast$",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        BELOW_MOSTPOP: r"$\bigtriangledown$",
+        **{one: rf"\{one}" for one in "{}$&#%_"},
+    }
+)
 
 
 def name_columns(*titles: str) -> tuple[Column, ...]:
@@ -165,59 +166,46 @@ def decimals_for(values: Sequence[float | None], digits: int = 4, most: int = 6)
 
 def to_csv(table: ReportTable) -> str:
     """Every number in full; bounds and marks in columns of their own."""
+    fields: list[tuple[str, int, str]] = []  # a heading, the column of its cells, and what of each
+    for place, column in enumerate(table.columns):
+        below, title = [row[place] for row in table.rows], column.title
+        bounds = any(cell.low is not None for cell in below)
+        marks = any(cell.mark for cell in below)
+        parts = ("value", *(("low", "high") if bounds else ()), *(("mark",) if marks else ()))
+        fields += [(title if part == "value" else f"{title} {part}", place, part) for part in parts]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    ranged = [any(row[c].low is not None for row in table.rows) for c in range(len(table.columns))]
-    marked = [any(row[c].mark for row in table.rows) for c in range(len(table.columns))]
-    names: list[tuple[Any, ...]] = [
-        (c.title, f"{c.title} low", f"{c.title} high", f"{c.title} mark") for c in table.columns
-    ]
-    values = [[(cell.value, cell.low, cell.high, cell.mark) for cell in row] for row in table.rows]
-    for fields in [names, *values]:
-        line: list[Any] = []
-        for (value, low, high, mark), has_range, has_mark in zip(fields, ranged, marked):
-            line += [value, *([low, high] if has_range else []), *([mark] if has_mark else [])]
-        writer.writerow(["" if field is None else field for field in line])
+    writer.writerow(heading for heading, _, _ in fields)
+    writer.writerows([getattr(row[place], part) for _, place, part in fields] for row in table.rows)
     return out.getvalue()
 
 
 def to_json(table: ReportTable) -> str:
     """Every number in full; a cell with bounds, a mark or the best value is an object."""
-    rows = [{column.title: _plain(cell) for column, cell in zip(table.columns, row)} for row in table.rows]
-    whole = {
-        "title": table.title,
-        "columns": [c.title for c in table.columns],
-        "rows": rows,
-        "notes": table.notes,
-    }
+    titles = [column.title for column in table.columns]
+    rows = [dict(zip(titles, map(_plain, row))) for row in table.rows]
+    whole = {"title": table.title, "columns": titles, "rows": rows, "notes": table.notes}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
 
 def _plain(cell: TableCell) -> Any:
-    found: dict[str, Any] = {"value": cell.value}
-    if cell.low is not None:
-        found |= {"low": cell.low, "high": cell.high}
-    if cell.mark:
-        found["mark"] = cell.mark
-    if cell.best:
-        found["best"] = True
-    return found if len(found) > 1 else cell.value
+    bounds = {"low": cell.low, "high": cell.high} if cell.low is not None else {}
+    more = bounds | ({"mark": cell.mark} if cell.mark else {}) | ({"best": True} if cell.best else {})
+    return {"value": cell.value, **more} if more else cell.value
 
 
 def to_markdown(table: ReportTable) -> str:
     """The shown text; the best value bold, the interval in brackets."""
-    lines = [
-        "| " + " | ".join(_markdown(column.title) for column in table.columns) + " |",
-        "| " + " | ".join("---:" if column.numeric else ":---" for column in table.columns) + " |",
-    ]
-    for row in table.rows:
-        cells = []
-        for cell in row:
-            text = f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text)
-            cells.append(" ".join(filter(None, [text + cell.mark, cell.interval and f"[{cell.interval}]"])))
-        lines.append("| " + " | ".join(cells) + " |")
-    notes = [_markdown(note) for note in table.notes]
-    return "\n\n".join([f"### {_markdown(table.title)}", "\n".join(lines), *notes]) + "\n"
+    heads = [_markdown(column.title) for column in table.columns]
+    sides = ["---:" if column.numeric else ":---" for column in table.columns]
+    rows = [heads, sides, *([_markdown_cell(cell) for cell in row] for row in table.rows)]
+    lines = "\n".join(f"| {' | '.join(cells)} |" for cells in rows)
+    return "\n\n".join([f"### {_markdown(table.title)}", lines, *map(_markdown, table.notes)]) + "\n"
+
+
+def _markdown_cell(cell: TableCell) -> str:
+    text = f"**{_markdown(cell.text)}**" if cell.best else _markdown(cell.text)
+    return " ".join(filter(None, [text + cell.mark, cell.interval and f"[{cell.interval}]"]))
 
 
 def to_latex(table: ReportTable) -> str:
@@ -238,33 +226,33 @@ def to_latex(table: ReportTable) -> str:
 
 def _latex_cell(cell: TableCell) -> str:
     text = rf"\textbf{{{latex(cell.text)}}}" if cell.best else latex(cell.text)
-    mark = rf"\textsuperscript{{{''.join(MARKS.get(one, one) for one in cell.mark)}}}" if cell.mark else ""
+    mark = rf"\textsuperscript{{{latex(cell.mark)}}}" if cell.mark else ""
     interval = rf" {{\scriptsize [{latex(cell.interval)}]}}" if cell.interval else ""
     return text + mark + interval
 
 
 def latex(text: str) -> str:
     """Text with everything LaTeX would act on made harmless."""
-    special = {
-        "\\": r"\textbackslash{}",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"{\char34}",
-        "\N{MINUS SIGN}": "$-$",
-        "–": "--",
-        "±": r"$\pm$",
-        "[": "{[}",  # a bracket after \\ would be read as an argument
-        "]": "{]}",
-        **MARKS,
-        **{one: rf"\{one}" for one in "{}$&#%_"},
-    }
-    return "".join(special.get(one, one) for one in text)
+    return text.translate(LATEX)
 
 
 def _markdown(text: str) -> str:
     """Text with everything Markdown or the HTML inside it would act on made harmless."""
     safe = re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", escape(text, quote=False))
     return safe.replace("\n", " ")
+
+
+class Format(NamedTuple):
+    """A face of tables in files."""
+
+    name: str
+    media: str
+    write: Callable[[ReportTable], str]
+
+
+FORMATS = {  # by how their files end
+    "csv": Format("CSV", "text/csv", to_csv),
+    "md": Format("Markdown", "text/markdown", to_markdown),
+    "tex": Format("LaTeX", "application/x-tex", to_latex),
+    "json": Format("JSON", "application/json", to_json),
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,18 +13,15 @@ from murmura.evaluation.paired import ALPHA, PairedDifference
 from murmura.report.sections.differences import pair_table, paired_table
 from murmura.report.summary import ModelSummary, Results, named_tests, summarise, tests_against
 from murmura.report.table import (
+    MISSING,
     NONE,
-    Column,
-    Field,
     ReportTable,
     TableCell,
     decimals_for,
     interval_cell,
-    name_columns,
     number,
     number_cell,
-    table_of,
-    text_cell,
+    plain_table,
 )
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import ordered
@@ -96,9 +93,7 @@ class ReproducedNumber:
     printed: float | None
     ours: Interval
     difference: float | None  # as a fraction of the printed value
-    test: (
-        PairedDifference | None
-    )  # against the best centralised row; None for that row and where there is no test
+    test: PairedDifference | None  # against the best centralised row; None for that row and without a test
     reference: bool  # whether it is the best centralised row
     verdict: ReproductionVerdict
 
@@ -112,9 +107,7 @@ def measured(
     found: Values = {line.label: dict(line.over_seeds) for line in results.lines}
     for point in points(comparison):
         own = found.setdefault(point.label, {})
-        costs = {
-            key: Interval(value) for key, value in point.found.items() if key not in own
-        }  # no seed matters
+        costs = {key: Interval(value) for key, value in point.found.items() if key not in own}
         own |= {key: point.over_seeds(key) if key.startswith("F1@") else one for key, one in costs.items()}
     if {"bias", "sweep"} & {*analyses} and comparison.run.has("categories.csv"):
         _add_bias(found, bias(comparison, frequencies(comparison)))
@@ -157,7 +150,7 @@ def numbers(
         rows = [row for row in found if metric in found[row]]
         rows += [row for row in printed if metric in printed[row] and row not in rows]
         for row in rows:
-            ours = found.get(row, {}).get(metric, Interval(math.nan))
+            ours = found.get(row, {}).get(metric, MISSING)
             print_ = printed.get(row, {}).get(metric)
             doubt = shown.doubt(data, row, metric)
             word = verdict(print_, ours, seeds.get(row, 0), _better(metric), doubt)
@@ -199,47 +192,53 @@ def row_tests(shown: Experiment, results: Results) -> list[ReportTable]:
 
 def metric_tables(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> list[ReportTable]:
     """One table per metric: row, printed, ours, difference, test, verdict."""
-    made = []
-    for metric in dict.fromkeys(one.metric for one in found):
-        here = [one for one in found if one.metric == metric]
-        made.append(_metric_table(shown, data, metric, here))
-    return made
+    metrics = dict.fromkeys(one.metric for one in found)
+    return [_metric_table(shown, data, key, [one for one in found if one.metric == key]) for key in metrics]
 
 
 def _metric_table(shown: Experiment, data: str, metric: str, found: Sequence[ReproducedNumber]) -> ReportTable:
-    reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
     decimals = decimals_for([value for one in found for value in (one.printed, one.ours.mean)])
-    ours = Column("ours", "mean over seeds, with its 95 % interval over seeds")
-    apart = Column("difference", "ours - printed, in per cent of the printed value")
-    fields: list[Field[ReproducedNumber]] = [
-        (Column("row", numeric=False), lambda one: text_cell(one.row)),
-        (Column("printed"), lambda one: number_cell(one.printed, decimals)),
-        (ours, lambda one: interval_cell(one.ours, decimals)),
-        (apart, lambda one: _percent(one.difference)),
-        (Column("p", "against the best centralised row: paired t-test over users, Holm-corrected"), _test),
-        (Column("verdict", numeric=False), lambda one: text_cell(_word(one, reasons))),
-    ]
-    notes = _notes(shown, found, reasons)
-    return table_of(slug(f"{data}-{metric}"), f"{metric} on {data}", found, fields, *notes)
+    facts = [(one.row, *_beside(one, decimals), _test(one)) for one in found]
+    heads = {
+        "row": "",
+        "printed": "",
+        "ours": "mean over seeds, with its 95 % interval over seeds",
+        "difference": "ours - printed, in per cent of the printed value",
+        "p": "against the best centralised row: paired t-test over users, Holm-corrected",
+    }
+    return _judged(shown, slug(f"{data}-{metric}"), f"{metric} on {data}", heads, found, facts)
 
 
 def data_table(shown: Experiment, data: str, found: Sequence[ReproducedNumber]) -> ReportTable:
     """One line per number of a table of data sets: of which part of the data, printed, ours, verdict."""
+    decimals = (decimals_for([one.printed, one.ours.mean]) for one in found)
+    facts = [(one.metric, one.row, *_beside(one, digits)) for one, digits in zip(found, decimals)]
+    part = "the source, what the protocol's filters leave, or its training part"
+    heads = {"what": "", "of": part, "printed": "", "ours": "", "difference": ""}
+    return _judged(shown, slug(f"{data}-data"), data, heads, found, facts)
+
+
+def _beside(one: ReproducedNumber, decimals: int) -> tuple[TableCell, ...]:
+    """The print, ours, and how far they are apart."""
+    apart = TableCell(None, NONE)
+    if one.difference is not None:
+        apart = TableCell(one.difference, f"{number(100 * one.difference, 1)} %")
+    return number_cell(one.printed, decimals), interval_cell(one.ours, decimals), apart
+
+
+def _judged(
+    shown: Experiment,
+    name: str,
+    title: str,
+    heads: Mapping[str, str],
+    found: Sequence[ReproducedNumber],
+    facts: Sequence[Sequence[Any]],
+) -> ReportTable:
+    """A line of facts about each number, and its verdict; below them the reasons of doubts."""
     reasons = list(dict.fromkeys(one.verdict.reason for one in found if one.verdict.reason))
-
-    def decimals(one: ReproducedNumber) -> int:
-        return decimals_for([value for value in (one.printed, one.ours.mean) if value is not None])
-
-    fields: list[Field[ReproducedNumber]] = [
-        (Column("what", numeric=False), lambda one: text_cell(one.metric)),
-        (Column("of", "the source, what the protocol's filters leave, or its training part", numeric=False),
-         lambda one: text_cell(one.row)),
-        (Column("printed"), lambda one: number_cell(one.printed, decimals(one))),
-        (Column("ours"), lambda one: interval_cell(one.ours, decimals(one))),
-        (Column("difference"), lambda one: _percent(one.difference)),
-        (Column("verdict", numeric=False), lambda one: text_cell(_word(one, reasons))),
-    ]  # fmt: skip
-    return table_of(slug(f"{data}-data"), f"{data}", found, fields, *_notes(shown, found, reasons))
+    rows = ((*told, _word(one, reasons)) for one, told in zip(found, facts))
+    every = {**heads, "verdict": ""}
+    return plain_table(name, title, every, rows, *_notes(shown, found, reasons))
 
 
 def _word(one: ReproducedNumber, reasons: list[str]) -> str:
@@ -263,10 +262,6 @@ def _notes(shown: Experiment, found: Sequence[ReproducedNumber], reasons: list[s
         )
     notes += [f"({place}) {reason} See {shown.docs}." for place, reason in enumerate(reasons, start=1)]
     return tuple(notes)
-
-
-def _percent(value: float | None) -> TableCell:
-    return TableCell(None, NONE) if value is None else TableCell(value, f"{number(100 * value, 1)} %")
 
 
 def _test(one: ReproducedNumber) -> TableCell:
@@ -312,28 +307,14 @@ def choice_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
             (key, values), *_ = row.sweep.items()
             settings = f"{key} = {', '.join(map(str, values))}; the best of them: {settings}"
         cpu = sum(one.cpu for one in mine) / 60
-        rows.append(
-            (
-                text_cell(label),
-                text_cell(f"left out: {left_out}" if left_out else settings),
-                number_cell(value, 5),
-                number_cell(len(mine)),
-                number_cell(cpu, 1),
-            )
-        )
-    columns = (
-        *name_columns("row", "chosen"),
-        Column(f"{experiment.metric} on validation"),
-        Column("trials"),
-        Column("CPU minutes"),
-    )
+        told = f"left out: {left_out}" if left_out else settings
+        rows.append((label, told, (value, 5), len(mine), (cpu, 1)))
+    heads = ("row", "chosen", f"{experiment.metric} on validation", "trials", "CPU minutes")
     note = (
         "Chosen on the validation part with one seed, the best epoch included; then fitted on the whole "
         "training part and scored on the test part once."
     )
-    return ReportTable(
-        f"chosen-{place.data}", f"What was chosen on {place.data}", columns, tuple(rows), (note,)
-    )
+    return plain_table(f"chosen-{place.data}", f"What was chosen on {place.data}", heads, rows, note)
 
 
 def _agreeing(tried: Sequence[Trial], row: Row, chosen: RowChoice) -> Sequence[Trial]:
@@ -345,29 +326,22 @@ def _agreeing(tried: Sequence[Trial], row: Row, chosen: RowChoice) -> Sequence[T
 
 def trial_table(place: ExperimentPlace, tried: Sequence[Trial]) -> ReportTable:
     """Every trial: the search that reached a value, or did not."""
-    row, settings, failed = name_columns("row", "settings", "failed")
-    fields: list[Field[Trial]] = [
-        (row, lambda one: text_cell(one.row)),
-        (Column("grid"), lambda one: number_cell(one.stage + 1)),
-        (settings, lambda one: text_cell(settings_text(one.asked))),
-        (Column("best epoch"), lambda one: number_cell(one.settings.get("epochs") if one.curve else None)),
-        (Column(f"{place.experiment.metric} on validation"), lambda one: number_cell(one.value, 5)),
-        (Column("CPU seconds"), lambda one: number_cell(one.cpu, 1)),
-        (failed, lambda one: text_cell(one.failed)),
-    ]
-    return table_of(f"trials-{place.data}", f"Trials on {place.data}", tried, fields)
+    reached = f"{place.experiment.metric} on validation"
+    heads = ("row", "grid", "settings", "best epoch", reached, "CPU seconds", "failed")
+    rows = []
+    for one in tried:
+        epoch = one.settings.get("epochs") if one.curve else None
+        settings = settings_text(one.asked)
+        rows.append((one.row, one.stage + 1, settings, epoch, (one.value, 5), (one.cpu, 1), one.failed))
+    return plain_table(f"trials-{place.data}", f"Trials on {place.data}", heads, rows)
 
 
 def time_table(places: Sequence[ExperimentPlace]) -> ReportTable:
     """What a reproduction cost: fits, CPU and wall minutes, over all sessions."""
-    rows = []
-    for place in places:
-        total = place.kept.spent
-        values = (total.fits, total.cpu / 60, total.wall / 60, total.sessions)
-        rows.append((text_cell(place.data), *map(number_cell, values, (0, 1, 1, 0))))
-    titles = ("fits", "CPU minutes", "wall minutes", "sessions")
-    columns = (*name_columns("data"), *map(Column, titles))
-    return ReportTable("time", "What it cost", columns, tuple(rows))
+    spent = [(place.data, place.kept.spent) for place in places]
+    rows = ((data, one.fits, (one.cpu / 60, 1), (one.wall / 60, 1), one.sessions) for data, one in spent)
+    heads = ("data", "fits", "CPU minutes", "wall minutes", "sessions")
+    return plain_table("time", "What it cost", heads, rows)
 
 
 def slug(text: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from textwrap import indent
 
 from murmura.audit.known_ratings import SHARES
 from murmura.core.files import write_whole
@@ -18,7 +19,6 @@ from murmura.report.drawing import require_report
 from murmura.report.page import Section, document
 from murmura.report.papers.numbers import (
     ReproducedNumber,
-    Values,
     choice_table,
     data_table,
     measured,
@@ -57,75 +57,91 @@ def write(
     `described` are the data sets of an experiment that is a table of them.
     """
     require_report()
-    parts = [_Part(shown, place) for place in places]
-    known = [_of_counts(shown, data) for data in shown.counts if data not in {place.data for place in places}]
-    counted = [numbers(shown, data, facts) for data, facts in (described or {}).items()]
-    found = [one for part in parts for one in part.found] + [one for some in known + counted for one in some]
-    sections = {Path(part.place.data).stem: part.tables for part in parts}
-    sections |= {some[0].data: [data_table(shown, some[0].data, some)] for some in counted}
-    sections |= {some[0].data: metric_tables(shown, some[0].data, some) for some in known}
+    parts = [_trained(shown, place) for place in places]
+    for data in shown.counts:  # it is not here, but its size is printed
+        if data not in {place.data for place in places}:
+            costs = calculated_costs(shown, data).items()
+            facts = {row: {key: Interval(value) for key, value in own.items()} for row, own in costs}
+            parts.append(_untrained(shown, data, facts, counted=False))
+    parts += [_untrained(shown, data, facts, counted=True) for data, facts in (described or {}).items()]
+    absent = _absent(shown, described or {})
     files = {
-        f"{shown.name}.html": _page(shown, parts, known, places, counted),
-        f"{shown.name}.csv": _csv(shown, found),
-        f"{shown.name}.md": _markdown(shown, places, sections) + _absent(shown, counted),
-        f"{shown.name}.json": written(shown, [*map(result_of, places), *_untrained(shown, known, counted)]),
-        **{
-            f"{shown.name}-{Path(part.place.data).stem}-trials.csv": to_csv(part.trials)
-            for part in parts
-            if part.tried
-        },
-        **{
-            f"{shown.name}-{Path(part.place.data).stem}-shares.csv": to_csv(part.guesses)
-            for part in parts
-            if part.guesses is not None
-        },
+        f"{shown.name}.html": _page(shown, parts, places, absent),
+        f"{shown.name}.csv": _csv(shown, [one for part in parts for one in part.found]),
+        f"{shown.name}.md": _markdown(shown, parts) + (f"\n{absent}\n" if absent else ""),
+        f"{shown.name}.json": written(shown, [part.kept for part in parts]),
     }
+    for end in ("trials", "shares"):
+        for part in parts:
+            if (table := part.files.get(end)) is not None:
+                files[f"{shown.name}-{part.name}-{end}.csv"] = to_csv(table)
     for name, text in files.items():
         write_whole(out / Path(name).name, text.encode())
     return [out / Path(name).name for name in files]
 
 
+@dataclass(frozen=True)
 class _Part:
-    """What one data set adds to the page."""
+    """What one data set adds to the page and its files."""
 
-    def __init__(self, shown: Experiment, place: ExperimentPlace) -> None:
-        place = replace(place, experiment=shown.shows(place.experiment))
-        values, results = measured(place, shown.analyses, shown.shown_rows)
-        self.place, self.metric = place, place.experiment.metric
-        self.found = numbers(shown, place.data, values, results)
-        self.tried = read_trials(place)
-        self.trials = trial_table(place, self.tried)
-        # the table of a sweep has it all
-        swept = "sweep" in shown.analyses and place.data not in shown.printed
-        self.metrics = [] if swept else metric_tables(shown, place.data, self.found)
-        more = analyses(place.runs, place.experiment.against, shown.shown_rows)
-        more += filter(None, [convergence_section(self.tried, self.metric)])
-        more = [one for one in more if one.name in shown.analyses]
-        tests = [self._apart(table) for table in row_tests(shown, results)]
-        self.pictures = [picture.renamed(self._id(picture.name)) for one in more for picture in one.pictures]
-        drawn = [self._apart(table) for one in more for table in one.tables]
-        self.guesses = _guesses(place) if "audit" in shown.analyses else None
-        self.metrics += tests
-        self.more = [*drawn, choice_table(place, self.tried)]
+    name: str  # of the data set; of a file its own, without the folder
+    found: Sequence[ReproducedNumber]
+    tables: Sequence[ReportTable]  # of its Markdown
+    section: Section | None
+    command: str
+    kept: KeptResult
+    files: Mapping[str, ReportTable | None] = field(default_factory=dict)  # CSV of their own
 
-    def _id(self, name: str) -> str:
+
+def _trained(shown: Experiment, place: ExperimentPlace) -> _Part:
+    """The numbers, the analyses the experiment is about, the search."""
+    kept, place = result_of(place), replace(place, experiment=shown.shows(place.experiment))
+    data, metric, tried = place.data, place.experiment.metric, read_trials(place)
+    values, results = measured(place, shown.analyses, shown.shown_rows)
+    found = numbers(shown, data, values, results)
+
+    def apart(name: str) -> str:
         """The name of a table or picture, apart from that of another data set on the same page."""
-        return f"{name}-{slug(self.place.data)}"
+        return f"{name}-{slug(data)}"
 
-    def _apart(self, table: ReportTable) -> ReportTable:
-        return replace(table, name=self._id(table.name))
+    every = (
+        *analyses(place.runs, place.experiment.against, shown.shown_rows),
+        convergence_section(tried, metric),
+    )
+    more = [one for one in every if one is not None and one.name in shown.analyses]
+    drawn, tests = (table for one in more for table in one.tables), row_tests(shown, results)
+    swept = "sweep" in shown.analyses and data not in shown.printed  # the table of a sweep has it all
+    metrics = [] if swept else metric_tables(shown, data, found)
+    metrics += [replace(table, name=apart(table.name)) for table in tests]
+    rest = [*(replace(table, name=apart(table.name)) for table in drawn), choice_table(place, tried)]
+    pictures = [picture.renamed(apart(picture.name)) for one in more for picture in one.pictures]
+    parts = (*metrics, *pictures, *rest, search_picture(apart("search"), tried, metric))
+    return _Part(
+        Path(data).stem,
+        found,
+        [*metrics, *rest, time_table([place])],
+        Section.of(slug(data), data, *parts, lead=(_summary(found),)),
+        _commands(shown, [place]),
+        kept,
+        {
+            "trials": trial_table(place, tried) if tried else None,
+            "shares": _guesses(place) if "audit" in shown.analyses else None,
+        },
+    )
 
-    @property
-    def tables(self) -> list[ReportTable]:
-        """All tables of its Markdown."""
-        return [*self.metrics, *self.more, time_table([self.place])]
 
-    @property
-    def section(self) -> Section | None:
-        """The numbers, the analyses the experiment is about, the search."""
-        history = search_picture(self._id("search"), self.tried, self.metric)
-        parts = (*self.metrics, *self.pictures, *self.more, history)
-        return Section.of(slug(self.place.data), self.place.data, *parts, lead=(_summary(self.found),))
+def _untrained(shown: Experiment, data: str, facts: DataFacts, counted: bool) -> _Part:
+    """Numbers for which nothing was run: counted in the data itself, or calculated from its printed size."""
+    found = numbers(shown, data, facts)
+    tables = [data_table(shown, data, found)] if counted else metric_tables(shown, data, found)
+    how = (
+        "Counted on the data" if counted else "Calculated from the size of the data set as the paper prints it"
+    )
+    title, lead = data if counted else f"{data}, calculated", f"{how}; nothing was trained. {_summary(found)}"
+    today, code = date.today().isoformat(), code_version(checkout())
+    kept = KeptResult(data, today, code, shown.seeds, calculated=not counted, counted=counted)
+    section = Section.of(slug(data), title, *tables, lead=(lead,))
+    return _Part(data, found, tables, section, _commands(shown, []), kept)
 
 
 def _guesses(place: ExperimentPlace) -> ReportTable | None:
@@ -142,53 +158,15 @@ def _summary(found: Sequence[ReproducedNumber]) -> str:
     return f"Of {len(words)} printed numbers: " + ", ".join(f"{n} {word}" for word, n in counts.items()) + "."
 
 
-def _page(
-    shown: Experiment,
-    parts: Sequence[_Part],
-    known: Sequence[list[ReproducedNumber]],
-    places: Sequence[ExperimentPlace],
-    counted: Sequence[list[ReproducedNumber]],
-) -> str:
+def _page(shown: Experiment, parts: Sequence[_Part], places: Sequence[ExperimentPlace], absent: str) -> str:
     sections = [Section.of("says", "What the paper says", lead=(shown.says,) if shown.says else ())]
     sections += [part.section for part in parts]
-    for some in known:
-        lead = "Calculated from the size of the data set as the paper prints it; nothing was trained."
-        tables = metric_tables(shown, some[0].data, some)
-        sections.append(_untrained_section(f"{some[0].data}, calculated", some, lead, tables))
-    for some in counted:
-        lead = "Counted on the data; nothing was trained."
-        sections.append(_untrained_section(some[0].data, some, lead, [data_table(shown, some[0].data, some)]))
-    absent = _absent(shown, counted).strip()
     sections.append(Section.of("absent", "Not here", lead=(absent,) if absent else ()))
     if places:
         facts = time_table(places), environment_table(read_runs(places[0].runs))
         sections.append(Section.of("cost", "Cost and environment", *facts))
     sections.append(Section.of("again", "How to run it", text=_commands(shown, places)))
     return document(f"{shown.name}: {shown.title}", shown.paper, sections)
-
-
-def _untrained_section(
-    title: str, some: Sequence[ReproducedNumber], lead: str, tables: Sequence[ReportTable]
-) -> Section | None:
-    return Section.of(slug(some[0].data), title, *tables, lead=(f"{lead} {_summary(some)}",))
-
-
-def _untrained(
-    shown: Experiment, known: Sequence[list[ReproducedNumber]], counted: Sequence[list[ReproducedNumber]]
-) -> list[KeptResult]:
-    """What is told of numbers for which nothing was run: of a printed size, or of the data itself."""
-    code, today = code_version(checkout()), date.today().isoformat()
-    ways = [(some, {"calculated": True}) for some in known] + [(some, {"counted": True}) for some in counted]
-    return [KeptResult(some[0].data, today, code, shown.seeds, **way) for some, way in ways]
-
-
-def _of_counts(shown: Experiment, data: str) -> list[ReproducedNumber]:
-    """What can be said about a data set that is not here but whose size is printed."""
-    found: Values = {
-        row: {key: Interval(value) for key, value in values.items()}
-        for row, values in calculated_costs(shown, data).items()
-    }
-    return numbers(shown, data, found)
 
 
 def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
@@ -203,25 +181,19 @@ def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
     return text.getvalue()
 
 
-def _markdown(
-    shown: Experiment, places: Sequence[ExperimentPlace], sections: Mapping[str, Sequence[ReportTable]]
-) -> str:
+def _markdown(shown: Experiment, parts: Sequence[_Part]) -> str:
     """A head, and a section for every data set, which `murmura reproduce keep` can set beside others."""
-    head = f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"
-    parts = [head]
-    for data, tables in sections.items():
-        ran = [place for place in places if Path(place.data).stem == data]
-        command = "".join(f"    {line}\n" for line in _commands(shown, ran).split("\n"))
-        parts += [f"{SECTION}{data}\n", command, *map(to_markdown, tables)]
-    return "\n".join(parts)
+    made = [f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"]
+    for part in parts:
+        made += [f"{SECTION}{part.name}\n", f"{indent(part.command, '    ')}\n", *map(to_markdown, part.tables)]
+    return "\n".join(made)
 
 
-def _absent(shown: Experiment, counted: Sequence[list[ReproducedNumber]]) -> str:
+def _absent(shown: Experiment, here: Container[str]) -> str:
     """The data sets of a table of data that are not here, with where to read how to get them."""
-    here = {some[0].data for some in counted}
     missing = [data for data in shown.data if data not in here] if shown.of_data else []
     how = f"`murmura reproduce show {shown.name}` says what to get."
-    return f"\nNot here: {', '.join(missing)}. {how}\n" if missing else ""
+    return f"Not here: {', '.join(missing)}. {how}" if missing else ""
 
 
 def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,28 +14,19 @@ from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.sections.planes import scatter, upwards
 from murmura.report.summary import ModelSummary, Results, is_number
-from murmura.report.table import ReportTable, TableCell, plain_table
-from murmura.studies.audits.audit import EPSILON, HINTS, Audit, HintFinding, read_audits
+from murmura.report.table import MISSING, NONE, ReportTable, TableCell, plain_table
+from murmura.studies.audits.audit import EPSILON, HINTS, Audit, Finding, HintFinding, read_audits
 
 REFERENCES = ("popularity", "random")
 KNOWN = (0.0, 0.05, 0.25)  # shares of the single ratings
 SENT = "kB up/client"
-HEIGHT = 3.4
-PANELS = 4
-UNKNOWN = Interval(math.nan)
+HEIGHT, PANELS = 3.4, 4  # of accuracy against figures
 NOTHING = {"pm-AUC": Interval(0.5), "AUC": Interval(0.5), EPSILON: Interval(0.0)}  # found by who reads nothing
 SHOWN = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)  # shares of hints in the table; the plot has all
 WORDS = words("audits")
-MAIN: dict[str, str] = WORDS["main"]
-MEANINGS: dict[str, str] = WORDS["meanings"]
-MEANINGS_OF_PEOPLE: dict[str, str] = WORDS["meanings of people"]
-VICTIMS: dict[str, str] = WORDS["victims"]
 GUESSES: dict[str, str] = WORDS["guesses"]
-LIES: dict[str, str] = WORDS["lies"]
-SUMMED: str = WORDS["summed"]
 TITLES: dict[str, str] = WORDS["titles"]
-HINTS_HEIGHT, ROC_HEIGHT = 3.0, 3.0
-Curve = tuple[str, str, str]  # name, attack, score
+CURVE_HEIGHT = 3.0
 
 
 def section(compared: Compared) -> Section | None:
@@ -59,93 +50,81 @@ def audit_section(found: Mapping[str, Audit], compared: Compared) -> Section | N
 
 @dataclass(frozen=True)
 class AuditFigure:
-    """One figure of an audit: of an attack on items, or of that on ratings with a share of them known."""
+    """One figure of audits, with its column's heading."""
 
-    attack: str = ""
-    share: float = 0.0
-    measure: str = "pm-AUC"  # of an attack
-
-    @property
-    def name(self) -> str:
-        """As a column is headed."""
-        return f"{self.attack} {self.measure}" if self.attack else f"exact, {100 * self.share:.0f} % known"
-
-    @property
-    def meaning(self) -> str:
-        """In a few words."""
-        if self.attack:
-            return MAIN[self.measure]
-        return "unknown ratings guessed to the star, when so many single ones are known"
-
-    def of(self, audit: Audit) -> Interval:
-        """What the attacker has; not a number where the attack does not apply."""
-        if self.attack:
-            mine = (one.values for one in audit.findings if one.attack == self.attack)
-            return next(mine, {}).get(self.measure, UNKNOWN)
-        return self._exact(audit, read=True)
-
-    def without(self, audit: Audit) -> Interval:
-        """What somebody has who reads no update."""
-        return NOTHING[self.measure] if self.attack else self._exact(audit, read=False)
-
-    def _exact(self, audit: Audit, read: bool) -> Interval:
-        for one in audit.points:
-            if one.kind == "ratings" and math.isclose(one.share, self.share) and (one.attack != HINTS) == read:
-                return one.values["exact/unknown"]
-        return UNKNOWN
+    name: str
+    meaning: str
+    of: Callable[[Audit], Interval]  # what the attacker has; not a number where the attack does not apply
+    without: Callable[[Audit], Interval]  # what somebody has who reads no update
+    attack: str = ""  # what was done
+    drawn: bool = True
 
 
 def audit_figures(found: Mapping[str, Audit]) -> list[AuditFigure]:
-    """Every figure the audits have."""
-    attacks = {
-        one.attack: next(measure for measure in MAIN if measure in one.values)
-        for audit in found.values()
-        for one in audit.findings
-    }
-    items = [AuditFigure(one, measure=measure) for one, measure in attacks.items() if one not in REFERENCES]
-    return items + [
-        AuditFigure(share=share) for share in KNOWN if any(audit.points for audit in found.values())
-    ]
+    """Every figure the audits have: of attacks on items, and of that on ratings with a share of them known."""
+    every = (one for audit in found.values() for one in audit.findings)
+    attacks = {one.attack: one for one in every if one.attack not in REFERENCES}
+    shares = KNOWN if any(audit.points for audit in found.values()) else ()
+    return [*map(_attack_figure, attacks.values()), *map(_ratings_figure, shares)]
+
+
+def _attack_figure(asked: Finding) -> AuditFigure:
+    measure, meaning = next(one for one in WORDS["main"].items() if one[0] in asked.values)
+
+    def of(audit: Audit) -> Interval:
+        mine = (one.values for one in audit.findings if one.attack == asked.attack)
+        return next(mine, {}).get(measure, MISSING)
+
+    name, attack = f"{asked.attack} {measure}", f"{asked.attack}: {asked.title}."
+    return AuditFigure(name, meaning, of, lambda _: NOTHING[measure], attack)
+
+
+def _ratings_figure(share: float) -> AuditFigure:
+    def exact(audit: Audit, read: bool = True) -> Interval:
+        known = (one for one in audit.points if one.kind == "ratings" and math.isclose(one.share, share))
+        return next((one.values["exact/unknown"] for one in known if (one.attack != HINTS) == read), MISSING)
+
+    name = f"exact, {100 * share:.0f} % known"
+    meaning = "unknown ratings guessed to the star, when so many single ones are known"
+    return AuditFigure(name, meaning, exact, lambda audit: exact(audit, False), drawn=share == KNOWN[1])
 
 
 def audited_entries_table(found: Mapping[str, Audit], results: Results) -> ReportTable:
     """A row for each entry: how well it predicts, what it sends, and every figure."""
     keys, figures = [*_accuracy(results), SENT], audit_figures(found)
     lines = {line.label: line.values for line in results.lines}
-    rows: list[Sequence[Any]] = [
-        (
-            label,
-            *((lines.get(label, {}).get(key, UNKNOWN).mean, 3) for key in keys),
-            *(f.of(audit) for f in figures),
-        )
-        for label, audit in found.items()
-    ]
+    rows: list[Sequence[Any]] = []
+    for label, audit in found.items():
+        known = ((lines.get(label, {}).get(key, MISSING).mean, 3) for key in keys)
+        rows.append((label, *known, *(figure.of(audit) for figure in figures)))
     most = max(found.values(), key=lambda audit: len(audit.points))
     rows.append(("no letter read", *(None for _ in keys), *(figure.without(most) for figure in figures)))
-    titles = {one.attack: one.title for audit in found.values() for one in audit.findings}
-    notes = [f"{figure.attack}: {titles[figure.attack]}." for figure in figures if figure.attack]
+    notes = [figure.attack for figure in figures if figure.attack]
     notes.append(f"Means with 95 % bootstrap intervals over clients; {seeds_sentence(most)}.")
-    notes += [f"{label}: {SUMMED}" for label, audit in found.items() if audit.summed and not audit.read_sums]
-    heads, meanings = ["model", *keys, *(f.name for f in figures)], {f.name: f.meaning for f in figures}
+    notes += [f"{label}: {said}" for label, audit in found.items() for said in _summed(audit)]
+    heads = {"model": "", **dict.fromkeys(keys, ""), **{figure.name: figure.meaning for figure in figures}}
     title = "How well it predicts, and what its letters give away"
-    return plain_table("audit", title, heads, rows, *notes, meanings=meanings)
+    return plain_table("audit", title, heads, rows, *notes)
+
+
+def _summed(audit: Audit) -> list[str]:
+    """What a reader must know where single updates were attacked that nobody can read."""
+    return [WORDS["summed"]] if audit.summed and not audit.read_sums else []
 
 
 def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> drawing.Picture | None:
     """Accuracy against the figures, one panel each."""
     lines = [_with(line, found[line.label]) for line in results.lines if line.label in found]
-    shown = [leak.name for leak in audit_figures(found) if leak.attack or leak.share == KNOWN[1]][-PANELS:]
+    shown = [figure.name for figure in audit_figures(found) if figure.drawn][-PANELS:]
     if not (accuracy := _accuracy(results)) or len(lines) < 2 or not shown:
         return None
     key = accuracy[-1]
 
     def paint(figure: drawing.Figure) -> None:
-        for place, axes in enumerate(
-            drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
-        ):
-            name = shown[place]
+        panels = drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
+        for axes, name in zip(panels, shown):
             having = [line for line in lines if is_number(line.values.get(name))]
-            scatter(axes, having, name, key, name_y=place == 0)
+            scatter(axes, having, name, key, name_y=axes is panels[0])
 
     return drawing.Picture(
         "audit-leaks",
@@ -154,10 +133,6 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> dra
         "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
         drawing.draw("audit-leaks", HEIGHT, paint),
     )
-
-
-def _mean(values: Mapping[str, Interval] | None, key: str) -> float:
-    return (values or {}).get(key, UNKNOWN).mean
 
 
 def _accuracy(results: Results) -> list[str]:
@@ -182,7 +157,7 @@ def findings_table(found: Audit) -> ReportTable | None:
     about_items = [one for one in found.findings if "pm-AUC" in one.values]
     if not about_items:
         return None
-    keys = list(about_items[0].values)
+    keys = about_items[0].values
     clients = "groups" if found.grouped else "people"
     rows = (
         (one.attack, f"{one.victims:,} {clients if one.of == 'client' else 'people'}", *one.values.values())
@@ -190,14 +165,14 @@ def findings_table(found: Audit) -> ReportTable | None:
     )
     matched = min(one.matched for one in about_items)
     notes = [
-        *([SUMMED] if found.summed and not found.read_sums else []),
+        *_summed(found),
         *dict.fromkeys(f"{one.attack}: {one.title}." for one in about_items),
         f"Means over {found.clients:,} clients with 95 % bootstrap intervals over clients; "
         f"{seeds_sentence(found)}. "
         f"pm-AUC leaves out items without a rival of like popularity: at most {100 * (1 - matched):.1f} %.",
     ]
-    title = "What was found, beside attackers who read no letter"
-    return plain_table("audit", title, ["attack", "victims", *keys], rows, *notes, meanings=MEANINGS)
+    heads = {"attack": "", "victims": "", **{key: WORDS["meanings"].get(key, "") for key in keys}}
+    return plain_table("audit", "What was found, beside attackers who read no letter", heads, rows, *notes)
 
 
 def presence_table(found: Audit) -> ReportTable | None:
@@ -205,14 +180,14 @@ def presence_table(found: Audit) -> ReportTable | None:
     asked = [one for one in found.findings if "pm-AUC" not in one.values]
     if not asked:
         return None
-    keys = [key for key in MEANINGS_OF_PEOPLE if any(key in one.values for one in asked)]
+    every = {key for one in asked for key in one.values}
+    told = {key: meaning for key, meaning in WORDS["meanings of people"].items() if key in every}
+    victims = [f"{one.victims:,} {WORDS['victims'][one.of]}" for one in asked]
     rows = (
-        (one.attack, f"{one.victims:,} {VICTIMS[one.of]}", *(one.values.get(key, UNKNOWN) for key in keys))
-        for one in asked
+        (one.attack, who, *(one.values.get(key, MISSING) for key in told)) for one, who in zip(asked, victims)
     )
     notes = [*dict.fromkeys(f"{one.attack}: {one.title}." for one in asked), f"Of {seeds_sentence(found)}."]
-    heads, title = ["attack", "victims", *keys], "Who was there"
-    return plain_table("audit-presence", title, heads, rows, *notes, meanings=MEANINGS_OF_PEOPLE)
+    return plain_table("audit-presence", "Who was there", {"attack": "", "victims": "", **told}, rows, *notes)
 
 
 def roc_picture(found: Audit) -> drawing.Picture | None:
@@ -240,7 +215,7 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
         "for one, pooled over people. On the dotted line is a guess.",
         f"Found at 0.1 % false alarms: {'; '.join(said)}.",
-        drawing.draw("audit-roc", ROC_HEIGHT, paint),
+        drawing.draw("audit-roc", CURVE_HEIGHT, paint),
     )
 
 
@@ -262,30 +237,25 @@ def hints_table(found: Audit, shares: Sequence[float] = SHOWN) -> ReportTable | 
         if one.attack != HINTS
     )
     blind = {f"no letter: {key.split('/')[0]}": f"{GUESSES[key]}, by who read no letter" for key in unknown}
-    meanings = {"known": "what a share is known of", **GUESSES, **blind}
-    heads, title = ["known", "share", *GUESSES, *blind], "Guessed ratings, by what was known before"
-    return plain_table("audit-ratings", title, heads, rows, meanings=meanings)
+    heads = {"known": "what a share is known of", "share": "", **GUESSES, **blind}
+    return plain_table("audit-ratings", "Guessed ratings, by what was known before", heads, rows)
 
 
 def poisoning_table(found: Audit) -> ReportTable | None:
     """Every training with liars, beside the same one without."""
     if not found.poisonings:
         return None
-    rows = (
-        (
-            one.attack,
-            f"{one.liars:,} of {one.clients:,}",
-            f"{one.target} ({one.owners:,} owners)" if one.target else "–",
-            *(one.values[key] for key in LIES),
-        )
-        for one in found.poisonings
-    )
+    rows = []
+    for one in found.poisonings:
+        target = f"{one.target} ({one.owners:,} owners)" if one.target else NONE
+        liars = f"{one.liars:,} of {one.clients:,}"
+        rows.append((one.attack, liars, target, *(one.values[key] for key in WORDS["lies"])))
     notes = [
         *dict.fromkeys(f"{one.attack}: {one.title}." for one in found.poisonings),
         f"Means over honest people with 95 % bootstrap intervals; {seeds_sentence(found)}.",
     ]
-    heads, title = ["attack", "liars", "target", *LIES], "What liars make of everybody else's lists"
-    return plain_table("audit-poisoning", title, heads, rows, *notes, meanings=LIES)
+    heads = {"attack": "", "liars": "", "target": "", **WORDS["lies"]}
+    return plain_table("audit-poisoning", "What liars make of everybody else's lists", heads, rows, *notes)
 
 
 def seeds_sentence(found: Audit) -> str:
@@ -299,51 +269,41 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
     if not found.points:
         return None
     attacks = list(dict.fromkeys(one.attack for one in found.points))
-    curves: list[Curve] = [("all ratings (paper)", attacks[0], "error/all")]
-    curves += [("unknown ratings", attacks[0], "error/unknown"), ("unknown, no letter", HINTS, "error/unknown")]
-    styles = drawing.curve_styles([name for name, *_ in curves])
+    curves = {
+        "all ratings (paper)": (attacks[0], "error/all"),
+        "unknown ratings": (attacks[0], "error/unknown"),
+        "unknown, no letter": (HINTS, "error/unknown"),
+    }
+    styles = drawing.curve_styles(list(curves))
 
     def paint(figure: drawing.Figure) -> None:
         row = drawing.panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
         for axes, kind in zip(row, TITLES):
-            for name, attack, score in curves:
-                _curve(axes, _points(found.points, attack, kind, score), score, styles[name])
+            for name, (attack, score) in curves.items():
+                mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
+                _curve(axes, mine, score, styles[name])
             axes.set_title(TITLES[kind])
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
         row[0].set_ylabel("relative error")
         drawing.legend(figure, styles)
 
+    half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
+    half.sort(key=lambda one: attacks.index(one.attack))
+    said = (f"{one.attack} {one.values['error/unknown'].mean:.3f}" for one in half)
     return drawing.Picture(
         "audit-hints",
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
         "Without a letter a person is taken to rate like the mean of what is known of her.",
-        _alt(found, attacks),
-        drawing.draw("audit-hints", HINTS_HEIGHT, paint),
+        f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}.",
+        drawing.draw("audit-hints", CURVE_HEIGHT, paint),
     )
-
-
-def _points(points: Sequence[HintFinding], attack: str, kind: str, score: str) -> list[HintFinding]:
-    return [
-        one
-        for one in points
-        if one.attack == attack and one.kind == kind and math.isfinite(one.values[score].mean)
-    ]
 
 
 def _curve(axes: drawing.Axes, points: Sequence[HintFinding], score: str, look: drawing.CurveStyle) -> None:
-    x, values = [100 * one.share for one in points], [one.values[score] for one in points]
-    axes.plot(x, [one.mean for one in values], **look.line(markersize=3))
-    axes.fill_between(
-        x, [one.low for one in values], [one.high for one in values], color=look.colour, alpha=0.15, linewidth=0
-    )
-
-
-def _alt(found: Audit, attacks: Sequence[str]) -> str:
-    said = []
-    for attack in attacks:
-        half = [p for p in found.points if p.attack == attack and p.kind == "ratings" and p.share == 0.5]
-        said += [f"{attack} {p.values['error/unknown'].mean:.3f}" for p in half]
-    return f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}."
+    known = [(100 * one.share, one.values[score]) for one in points if is_number(one.values[score])]
+    x, low, high = [x for x, _ in known], [one.low for _, one in known], [one.high for _, one in known]
+    axes.plot(x, [one.mean for _, one in known], **look.line(markersize=3))
+    axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)

@@ -14,7 +14,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Longs
 from murmura.report.drawing import Picture, canvas, curve_height, curve_styles, logarithmic
 from murmura.report.page import Section
-from murmura.report.table import Column, Field, ReportTable, number_cell, table_of, text_cell
+from murmura.report.table import Column, ReportTable, plain_table
 from murmura.runs.trials import Trial
 
 NEAR = 0.95  # of the best value
@@ -82,14 +82,11 @@ def convergence_table(found: Sequence[ConvergenceCurve], metric: str) -> ReportT
     """The rounds to 95 % of a row's own best value, and to 95 % of the best of all rows."""
     highest, near = max(one.best for one in found), f"{100 * NEAR:.0f} %"
     own, common = f"rounds to {near} of its best", f"rounds to {near} of the best row"
-    fields: list[Field[ConvergenceCurve]] = [
-        (Column("row", numeric=False), lambda one: text_cell(one.label)),
-        (Column("clients", "in a round, as they were set"), lambda one: text_cell(one.clients)),
-        (Column("T"), lambda one: text_cell(one.triples)),
-        (Column(f"best {metric}"), lambda one: number_cell(one.best, 4)),
-        (Column("rounds made"), lambda one: number_cell(int(one.rounds[-1]))),
-        (Column(own), lambda one: number_cell(one.rounds_to(NEAR * one.best))),
-        (Column(common), lambda one: number_cell(one.rounds_to(NEAR * highest))),
-    ]
+    clients = Column("clients", "in a round, as they were set")
+    heads: list[str | Column] = ["row", clients, Column("T"), f"best {metric}", "rounds made", own, common]
+    rows = []
+    for one in found:
+        rounds = (one.rounds_to(NEAR * value) for value in (one.best, highest))
+        rows.append((one.label, one.clients, one.triples, (one.best, 4), int(one.rounds[-1]), *rounds))
     note = f"{metric} on the validation part, one seed, scored after every epoch; a dash: not reached."
-    return table_of("convergence", "Rounds to come near the best", found, fields, note)
+    return plain_table("convergence", "Rounds to come near the best", heads, rows, note)

@@ -8,45 +8,34 @@ from typing import Any
 from murmura.report.command_lines import inline, rerun
 from murmura.report.page import Compared, Section, as_yaml
 from murmura.report.table import (
-    NAME,
     Column,
     ReportTable,
     TableCell,
     decimals_for,
-    name_columns,
     number_cell,
+    plain_table,
     text_cell,
 )
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
+from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import ordered
 
 
-def data_section(compared: Compared) -> Section | None:
-    """What was learned from."""
-    return Section.of("data", "Data", data_table(compared.folder))
-
-
-def configuration_section(compared: Compared) -> Section | None:
-    """Settings, and everything else that was configured."""
-    rest = {key: value for key, value in compared.folder.config.items() if key not in {"models", "model"}}
-    return Section.of("configuration", "Configuration", settings_table(compared.folder), text=as_yaml(rest))
-
-
-def environment_section(compared: Compared) -> Section | None:
-    """What it ran on, and how long."""
-    tables = environment_table(compared.folder), time_table(compared.folder)
-    return Section.of("environment", "Environment", *tables)
-
-
-def rerun_section(compared: Compared) -> Section | None:
-    """How to make the same folder again."""
-    fingerprint = str(compared.folder.data.get("fingerprint") or "")[:12]
+def sections(compared: Compared) -> list[Section | None]:
+    """What was learned from; every setting; what it ran on and how long; how to make the same folder again."""
+    folder = compared.folder
+    rest = {key: value for key, value in folder.config.items() if key not in {"models", "model"}}
+    fingerprint = str(folder.data.get("fingerprint") or "")[:12]
     same = f" The data is the same when its fingerprint begins with {fingerprint}." if fingerprint else ""
     note = (
         f"Data sets are looked for in the folder that --data-dir or MURMURA_DATA names.{same} The number of "
         "workers changes no result."
     )
-    return Section.of("reproduce", "How to reproduce", text=rerun(compared.folder), notes=(note,))
+    return [
+        Section.of("data", "Data", data_table(folder)),
+        Section.of("configuration", "Configuration", settings_table(folder), text=as_yaml(rest)),
+        Section.of("environment", "Environment", environment_table(folder), time_table(folder)),
+        Section.of("reproduce", "How to reproduce", text=rerun(folder), notes=(note,)),
+    ]
 
 
 def data_table(folder: ComparisonFolder) -> ReportTable:
@@ -57,53 +46,42 @@ def data_table(folder: ComparisonFolder) -> ReportTable:
         facts["rows per user"] = round(rows / users, 1)  # type: ignore[operator]
         facts["density"] = f"{100 * rows / (users * items):.3g} %"  # type: ignore[operator]
     facts["fingerprint"] = facts.pop("fingerprint", None)
-    return _pairs(
-        "data",
-        "What was learned from, and what was held out",
-        {key: value for key, value in facts.items() if value is not None},
-    )
+    return _pairs("data", "What was learned from, and what was held out", facts)
 
 
 def settings_table(folder: ComparisonFolder) -> ReportTable:
     """Every setting of every model."""
-    columns = name_columns("model", "method", "settings")
-    rows = [(text_cell(m.label), text_cell(m.name), text_cell(_settings(m))) for m in folder.models]
-    return ReportTable("settings", "Settings of each model", columns, tuple(rows))
-
-
-def _settings(model: ModelRuns) -> str:
-    return ", ".join(f"{key} = {inline(value)}" for key, value in model.settings.items()) or "no settings"
+    rows = []
+    for model in folder.models:
+        settings = ", ".join(f"{key} = {inline(value)}" for key, value in model.settings.items())
+        rows.append((model.label, model.name, settings or "no settings"))
+    return plain_table("settings", "Settings of each model", ("model", "method", "settings"), rows)
 
 
 def time_table(folder: ComparisonFolder) -> ReportTable | None:
     """How long the parts of a run took, means over seeds."""
-    models = [model for model in folder.models if any(part.seconds for part in model.done)]
-    keys = ordered([list(part.seconds) for model in models for part in model.done])
-    if not keys:
-        return None
+    keys = ordered([list(part.seconds) for model in folder.models for part in model.done])
     rows = []
-    for model in models:
-        cells = []
-        for key in keys:
-            found = [part.seconds[key] for part in model.done if key in part.seconds]
-            cells.append(number_cell(math.fsum(found) / len(found) if found else None, 2))
-        rows.append((text_cell(model.label), *cells))
-    columns = (NAME, *(Column(f"{key} (s)") for key in keys))
-    return ReportTable("seconds", "Time per run, in seconds", columns, tuple(rows))
+    for model in folder.models:
+        every = ([part.seconds[key] for part in model.done if key in part.seconds] for key in keys)
+        means = [math.fsum(found) / len(found) if found else None for found in every]
+        rows += [(model.label, *((mean, 2) for mean in means))] if {*means} - {None} else []
+    heads = ("model", *(f"{key} (s)" for key in keys))
+    return plain_table("seconds", "Time per run, in seconds", heads, rows) if rows else None
 
 
 def environment_table(folder: ComparisonFolder) -> ReportTable:
     """What the runs ran on."""
-    facts = {key: value for key, value in folder.environment.items() if value is not None}
+    facts = dict(folder.environment)
     if isinstance(facts.get("command"), list):
         facts["command"] = " ".join(map(str, facts["command"]))
-    facts |= {"status": folder.status} | ({"at": folder.at} if folder.at else {})
-    return _pairs("environment", "What it ran on", facts)
+    return _pairs("environment", "What it ran on", {**facts, "status": folder.status, "at": folder.at or None})
 
 
 def _pairs(name: str, heading: str, facts: dict[str, Any]) -> ReportTable:
-    rows = tuple((text_cell(key), value_cell(value)) for key, value in facts.items())
-    return ReportTable(name, heading, name_columns("what", "value"), rows)
+    """What is known, fact by fact."""
+    rows = ((str(key), value_cell(value)) for key, value in facts.items() if value is not None)
+    return plain_table(name, heading, ("what", Column("value", numeric=False)), rows)
 
 
 def value_cell(value: Any) -> TableCell:

@@ -76,7 +76,7 @@ def improvement_table(found: GroupTable) -> ReportTable:
     for data, values in PRINTED["improved"].items():
         rows.append((f"FedSPLIT on {data}, printed", *zip(values, printed)))
     title = "Groups that gain (the paper's table 2)"
-    return plain_table("groups", title, ["model", *heads], rows, meanings=heads)
+    return plain_table("groups", title, {"model": "", **heads}, rows)
 
 
 def within_table(found: GroupTable) -> ReportTable:
@@ -88,9 +88,8 @@ def within_table(found: GroupTable) -> ReportTable:
     ]
     for cut, (share, mean) in PRINTED["within"].items():
         rows.append(("FedSPLIT on ml-1m, printed", (cut, 2), (share, 4), (mean, 2)))
-    heads = ["model", "MSE at most", "share", "their MSE"]
-    meanings = {"share": "of all groups", "their MSE": "mean over these groups"}
-    return plain_table("groups-within", "Groups at or below a cut-off", heads, rows, meanings=meanings)
+    heads = {"model": "", "MSE at most": "", "share": "of all groups", "their MSE": "mean over these groups"}
+    return plain_table("groups-within", "Groups at or below a cut-off", heads, rows)
 
 
 def error_table(found: GroupTable) -> ReportTable:

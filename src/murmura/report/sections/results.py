@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from murmura.core.channel import READABLE
@@ -21,16 +20,18 @@ from murmura.report.table import (
     TableCell,
     decimals_for,
     estimate_cell,
-    name_columns,
     number,
     number_cell,
-    text_cell,
+    plain_table,
 )
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.studies.compare import BELOW_MOSTPOP
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
 from murmura.studies.settings_source import rule_sentence
+
+SEEDS = Column("seeds", "finished seeds")
+SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)
 
 
 def section(compared: Compared) -> Section | None:
@@ -53,25 +54,22 @@ def section(compared: Compared) -> Section | None:
 def result_tables(folder: ComparisonFolder, results: Results) -> list[ReportTable]:
     """The headline: one table per cut-off, costs beside the main one."""
     several = max((len(model.parts) for model in folder.models), default=1) > 1
+    federated = any(model.federated for model in folder.models)
+    classified = any(map(is_of_labels, results.metrics))
+    without_lists = "classified samples" if classified else "errors of predicted ratings"
     tables = []
-    for place, k in enumerate(results.cutoffs):
-        keys = (*results.at(k), *(results.costs if place == 0 else ()))
-        told = place == 0 and any(model.federated for model in folder.models)
-        columns = [NAME, *([Column("seeds", "finished seeds")] if several else [])]
-        columns += [_metric_column(key) for key in keys]
-        columns += [Column("the server reads", "of what people have or send", numeric=False)] * told
-        rows = []
-        for model in folder.models:
-            line = next((line for line in results.lines if line.model is model), None)
-            count = [number_cell(len(model.done))] if several else []
-            cells = [*count, *(_result(results, line, key) for key in keys)]
-            rows.append((text_cell(model.label), *cells, *([text_cell(server_reads(model))] * told)))
-        name = "results" if place == 0 else f"results-at-{k}"
-        heading = f"Results at {k}: means over users" if k else _without_lists(results)
+    for k in results.cutoffs:
+        main = k == results.cutoffs[0]
+        keys, told = (*results.at(k), *(results.costs if main else ())), main and federated
+        heads = [NAME, *[SEEDS] * several, *map(_metric_column, keys), *[SERVER_READS] * told]
+        rows = [
+            (m.label, *[len(m.done)] * several, *_results(results, m, keys), *[server_reads(m)] * told)
+            for m in folder.models
+        ]
+        heading = f"Results at {k}: means over users" if k else f"Results: {without_lists}"
         heading += (" and seeds" if k else ", means over seeds") if several else ""
-        tables.append(
-            ReportTable(name, heading, tuple(columns), tuple(rows), _result_notes(results, keys, several))
-        )
+        notes = _result_notes(results, keys, several)
+        tables.append(plain_table("results" if main else f"results-at-{k}", heading, heads, rows, *notes))
     return tables
 
 
@@ -103,25 +101,22 @@ def _privacy_notes(results: Results) -> list[str]:
     return notes
 
 
-def _without_lists(results: Results) -> str:
-    classified = any(is_of_labels(key) for key in results.metrics)
-    return "Results: classified samples" if classified else "Results: errors of predicted ratings"
-
-
 def _metric_column(key: str) -> Column:
     direction = {"higher": "higher is better", "lower": "lower is better", "zero": "nearer to 0 is better"}
     return Column(key, f"{title(key)}; {direction[better(key)]}")
 
 
-def _result(results: Results, line: ModelSummary | None, key: str) -> TableCell:
-    found = [one.values[key] for one in results.lines if key in one.values]
-    decimals = decimals_for([one.mean for one in found])
-    estimate = line.values.get(key) if line else None
-    if line is None or estimate is None or not math.isfinite(estimate.mean) or is_cost(key):
-        return number_cell(estimate.mean if estimate else None, decimals)
-    best = results.best(key)
-    is_best = best is not None and badness(key, estimate.mean) == badness(key, best)
-    return estimate_cell(estimate, decimals, marks(results, line, key), is_best and len(results.lines) > 1)
+def _results(results: Results, model: ModelRuns, keys: Sequence[str]) -> Iterator[TableCell]:
+    """The metrics of a model with intervals and marks, the best bold; its costs as they are."""
+    line = next((line for line in results.lines if line.model is model), None)
+    for key in keys:
+        estimate, best = line.values.get(key, MISSING) if line else MISSING, results.best(key)
+        decimals = decimals_for([one.values[key].mean for one in results.lines if key in one.values])
+        if line is None or best is None or is_cost(key):
+            yield number_cell(estimate.mean, decimals)
+        else:
+            is_best = badness(key, estimate.mean) == badness(key, best) and len(results.lines) > 1
+            yield estimate_cell(estimate, decimals, marks(results, line, key), is_best)
 
 
 def marks(results: Results, line: ModelSummary, key: str) -> str:
@@ -142,7 +137,8 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     metrics = [key for key in keys if not is_cost(key)]
     tested = [key for key in metrics if any(key in line.people.per_user for line in results.lines)]
     untested = [key for key in metrics if key not in tested]
-    notes = ["A method that no seed changes is run once."] if several and _some_once(results) else []
+    once = several and any(len(line.model.parts) == 1 for line in results.lines)
+    notes = ["A method that no seed changes is run once."] if once else []
     if tested:
         notes.append(
             f"In small type the 95 % interval: bootstrap over users (2,000 resamples) for {', '.join(tested)}"
@@ -162,43 +158,27 @@ def _result_notes(results: Results, keys: tuple[str, ...], several: bool) -> tup
     return (*notes, *(_privacy_notes(results) if any(key == "epsilon" for key in keys) else ()))
 
 
-def _some_once(results: Results) -> bool:
-    return any(len(line.model.parts) == 1 for line in results.lines)
-
-
 def category_table(results: Results) -> ReportTable | None:
     """Metrics with one value per item category: one column each."""
     keys = [key for key in results.metrics if "/" in key and not is_of_labels(key)]
     if not keys:
         return None
-    decimals = decimals_for(
-        [line.values[key].mean for line in results.lines for key in keys if key in line.values]
-    )
-    rows = [
-        (text_cell(line.label), *(estimate_cell(line.values.get(key, MISSING), decimals) for key in keys))
+    means = [line.values[key].mean for line in results.lines for key in keys if key in line.values]
+    decimals = decimals_for(means)
+    rows = (
+        (line.label, *(estimate_cell(line.values.get(key, MISSING), decimals) for key in keys))
         for line in results.lines
-    ]
-    return ReportTable("categories", "By item category", (NAME, *map(_metric_column, keys)), tuple(rows))
+    )
+    return plain_table("categories", "By item category", (NAME, *map(_metric_column, keys)), rows)
 
 
 def status_table(folder: ComparisonFolder) -> ReportTable | None:
     """What is not finished, run by run; nothing where all is."""
-    if all(model.finished for model in folder.models):
-        return None
-    columns = (NAME, Column("seed"), *name_columns("state", "what happened"))
     words = {"missing": "not started", "new": "not started", "running": "unfinished", "fitted": "not evaluated"}
-    rows = [
-        (
-            text_cell(model.label),
-            number_cell(part.seed),
-            text_cell(words.get(part.status, part.status)),
-            text_cell(part.error),
-        )
-        for model in folder.models
-        for part in model.parts
-        if not part.done
-    ]
-    return ReportTable("unfinished", "Runs without a result", columns, tuple(rows))
+    parts = [(model, part) for model in folder.models for part in model.parts if not part.done]
+    rows = ((model.label, one.seed, words.get(one.status, one.status), one.error) for model, one in parts)
+    heads = ("model", "seed", "state", "what happened")
+    return plain_table("unfinished", "Runs without a result", heads, rows) if parts else None
 
 
 def unfinished(folder: ComparisonFolder) -> str:

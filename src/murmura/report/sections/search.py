@@ -10,7 +10,7 @@ from typing import Any
 
 from murmura.report import drawing
 from murmura.report.page import Section, as_yaml
-from murmura.report.table import Column, ReportTable, decimals_for, number_cell, text_cell
+from murmura.report.table import Column, ReportTable, decimals_for, plain_table
 from murmura.runs.parts import read_object
 from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Side, Trial, best, best_place, ranked, side
@@ -21,14 +21,7 @@ FEW = 6  # values of a setting that are all named
 LOG_FROM = 20  # a setting whose largest value is this many times its smallest is drawn by its logarithm
 
 
-def best_so_far(values: Sequence[float], better: Side) -> list[float]:
-    """After each value the best up to it."""
-    return [values[best_place(values[: place + 1], better)] for place in range(len(values))]
-
-
-def settings_plot(
-    trials: Sequence[Trial], metric: str, name: str = "search-settings"
-) -> drawing.Picture | None:
+def settings_plot(trials: Sequence[Trial], metric: str) -> drawing.Picture | None:
     """One panel per setting that varies: its values against what they reached."""
     known = [trial for trial in trials if not math.isnan(trial.value)]
     keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
@@ -44,12 +37,12 @@ def settings_plot(
         grid[0].set_ylabel(metric)
 
     return drawing.Picture(
-        name,
+        "search-settings",
         "Settings and what they reached",
         f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
         "is the choice. Points of one value differ in the other settings.",
         f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
-        drawing.draw(name, height, paint),
+        drawing.draw("search-settings", height, paint),
     )
 
 
@@ -73,27 +66,19 @@ def _panel(axes: drawing.Axes, key: str, trials: Sequence[Trial], chosen: Trial)
     axes.set_xlabel(drawing.short(key), color=drawing.MUTED, labelpad=1)
 
 
-def trials_table(trials: Sequence[Trial], metric: str, name: str = "trials") -> ReportTable:
+def trials_table(trials: Sequence[Trial], metric: str) -> ReportTable:
     """Every trial, best first."""
     order = ranked(trials, metric)
-    keys = _keys(order)
-    decimals = decimals_for([trial.value for trial in order])
-    columns = (
-        Column("place"),
-        *(Column(key, numeric=False) for key in keys),
-        Column(metric),
-        Column("seconds"),
+    keys, decimals = _keys(order), decimals_for([trial.value for trial in order])
+    settings = (
+        [json.dumps(trial.settings[key]) if key in trial.settings else "" for key in keys] for trial in order
     )
-    rows = [
-        (
-            number_cell(place),
-            *(text_cell(json.dumps(trial.settings[key]) if key in trial.settings else "") for key in keys),
-            number_cell(trial.value, decimals),
-            number_cell(trial.seconds, 1),
-        )
-        for place, trial in enumerate(order, start=1)
-    ]
-    return ReportTable(name, "Trials, best first", columns, tuple(rows), ("Scored on the validation part.",))
+    rows = (
+        (place, *own, (trial.value, decimals), (trial.seconds, 1))
+        for place, (trial, own) in enumerate(zip(order, settings), start=1)
+    )
+    heads: list[str | Column] = [Column("place"), *keys, Column(metric), Column("seconds")]
+    return plain_table("trials", "Trials, best first", heads, rows, "Scored on the validation part.")
 
 
 def _keys(trials: Sequence[Trial]) -> list[str]:
@@ -133,26 +118,21 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Pi
 
 
 def _row_panel(axes: drawing.Axes, row: str, values: list[float], better: Side) -> None:
-    known = [(place + 1, value) for place, value in enumerate(values) if not math.isnan(value)]
-    so_far = best_so_far(values, better)
-    axes.plot(range(1, len(values) + 1), so_far, color=drawing.CURVES[0], linewidth=1.2, drawstyle="steps-post")
-    axes.scatter(
-        [place for place, _ in known], [value for _, value in known], s=7, color=drawing.MUTED, linewidths=0
-    )
+    known = [(step, value) for step, value in enumerate(values, start=1) if not math.isnan(value)]
+    steps = range(1, len(values) + 1)
+    best_so_far = [values[best_place(values[:step], better)] for step in steps]
+    axes.plot(steps, best_so_far, color=drawing.CURVES[0], linewidth=1.2, drawstyle="steps-post")
+    tried, reached = zip(*known)
+    axes.scatter(tried, reached, s=7, color=drawing.MUTED, linewidths=0)
     axes.set_title(drawing.short(row))
     drawing.few_ticks(axes, 5, whole=True)
     axes.margins(x=0.04, y=0.12)
 
 
-def heading(search: SearchFolder) -> str:
-    """What was searched on what."""
-    return f"Search: {search.model} on {search.data}"
-
-
-def subline(search: SearchFolder) -> str:
-    """How."""
+def headline(search: SearchFolder) -> tuple[str, str]:
+    """What was searched on what, and how."""
     how = f"protocol {search.config.get('protocol')} · {search.config.get('sampler')}"
-    return f"{how} · {search.metric} on the validation part"
+    return f"Search: {search.model} on {search.data}", f"{how} · {search.metric} on the validation part"
 
 
 def sections(search: SearchFolder) -> list[Section | None]:
@@ -178,21 +158,13 @@ def _sentence(search: SearchFolder) -> str:
     if chosen is None:
         return f"This search is {search.run.status}: {trials} trials are known, nothing has been chosen yet."
     settings = ", ".join(f"{key} = {json.dumps(value)}" for key, value in chosen.settings.items())
-    opened = (
-        f" The test part was opened once, at {search.opened}, for this choice."
-        if search.opened
-        else " The test part has not been opened."
-    )
+    opened = f"was opened once, at {search.opened}, for this choice" if search.opened else "has not been opened"
     return (
-        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} "
-        f"{chosen.value:.4f} on the validation part, the best of {chosen.trials} settings.{opened}"
+        f"{chosen.model} with {settings or 'its own settings'} reached {search.metric} {chosen.value:.4f} on "
+        f"the validation part, the best of {chosen.trials} settings. The test part {opened}."
     )
 
 
 def _test_table(metrics: dict[str, float], at: str) -> ReportTable:
-    rows = [
-        (text_cell(key), number_cell(value, 0 if math.fabs(value) >= 100 else 4))
-        for key, value in metrics.items()
-    ]
-    columns = (Column("metric", numeric=False), Column("value"))
-    return ReportTable("test", "What the choice reached", columns, tuple(rows), (f"Opened {at}.",))
+    rows = ((key, (value, 0 if math.fabs(value) >= 100 else 4)) for key, value in metrics.items())
+    return plain_table("test", "What the choice reached", ("metric", "value"), rows, f"Opened {at}.")

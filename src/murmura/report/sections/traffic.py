@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from murmura.evaluation.metric_names import badness, title
@@ -16,7 +16,7 @@ from murmura.report.sections.facts import value_cell
 from murmura.report.sections.planes import cost_plot, metric_caption, upwards
 from murmura.report.sections.training import disclosure_curves
 from murmura.report.summary import ModelSummary, Results
-from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, number_cell, text_cell
+from murmura.report.table import Column, ReportTable, TableCell, decimals_for, number_cell, plain_table
 from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import ordered
 from murmura.runs.run import RunFolder
@@ -33,37 +33,11 @@ def section(compared: Compared) -> Section | None:
     return Section.of("cost", "What left the devices", *drawn, traffic_table(found), ledger_table(folder))
 
 
-@dataclass(frozen=True)
-class DeviceTraffic:
-    """Means over the finished seeds of one federated model, in kB; NaN where the folder does not say."""
-
-    up: float
-    down: float  # the model a device ranks with is part of it
-    final: float  # that model alone
-    visits: float  # of one device
-    up_visit: float
-    down_visit: float
-
-    @property
-    def total(self) -> float:
-        """Up and down together."""
-        return self.up + self.down
-
-    @property
-    def total_visit(self) -> float:
-        """The same in one visit."""
-        return self.up_visit + self.down_visit
-
-
+# what a device pays in all, the model it ranks with included, and in one visit
+PRICES = tuple(f"kB{way} per {what}" for what in ("device", "visit") for way in (" up", " down", ""))
+VISITS, FINAL = "visits of a device", "final kB"  # FINAL: of the model it ranks with alone
+DeviceTraffic = dict[str, float]  # of a federated model: PRICES, VISITS and FINAL
 Priced = list[tuple[ModelSummary, DeviceTraffic]]
-PRICES: dict[str, Callable[[DeviceTraffic], float]] = {
-    "kB up per device": lambda t: t.up,
-    "kB down per device": lambda t: t.down,
-    "kB per device": lambda t: t.total,
-    "kB up per visit": lambda t: t.up_visit,
-    "kB down per visit": lambda t: t.down_visit,
-    "kB per visit": lambda t: t.total_visit,
-}
 ACROSS = 3
 HEIGHT = 3.0  # inches of a row of panels
 
@@ -76,31 +50,34 @@ def priced(results: Results, key: str) -> Priced:
 
 def on_front(lines: Priced, price: str, key: str) -> list[ModelSummary]:
     """Those no other beats by this price and the metric, cheapest first; whoever has no price takes no part."""
-    best = pareto_front(
-        lines, lambda one: PRICES[price](one[1]), lambda one: -badness(key, one[0].values[key].mean)
-    )
+    best = pareto_front(lines, lambda one: one[1][price], lambda one: -badness(key, one[0].values[key].mean))
     return [line for line, _ in best]
 
 
 def device_traffic(model: ModelRuns) -> DeviceTraffic | None:
-    """What a device of a federated model moved; None of a model whose runs counted no bytes."""
+    """What a device of a federated model moved, means over its finished seeds; None where none counted bytes.
+
+    NaN where the folder does not say.
+    """
     counted = [part for part in model.done if UP in part.metrics and DOWN in part.metrics]
     if not counted:
         return None
     found = [_of_run(part) for part in counted]
-    return DeviceTraffic(*(math.fsum(values) / len(found) for values in zip(*found)))
+    up, down, up_visit, down_visit, *more = (math.fsum(values) / len(found) for values in zip(*found))
+    prices = up, down, up + down, up_visit, down_visit, up_visit + down_visit
+    return dict(zip((*PRICES, VISITS, FINAL), (*prices, *more)))
 
 
 def _of_run(part: RunFolder) -> tuple[float, ...]:
+    """Up and down in all, up and down in a visit, visits, and the final model."""
     up, down, ledger = part.metrics[UP], part.metrics[DOWN], part.ledger or {}
     visits, sent = _number(ledger, "visits"), _number(ledger, "bytes_up")
     received, final = _number(ledger, "bytes_down"), _number(ledger, "final_bytes_down", 0.0)
     clients = _number(ledger, "clients")
-    with_visits = visits > 0 and clients > 0
-    if not with_visits:
-        return up, down, math.nan, math.nan, math.nan, math.nan
+    if not (visits > 0 and clients > 0):
+        return up, down, *[math.nan] * 4
     each = 1000.0 * visits
-    return up, down, final / 1000 / clients, visits / clients, sent / each, received / each
+    return up, down, sent / each, received / each, visits / clients, final / 1000 / clients
 
 
 def _number(ledger: Mapping[str, Any], key: str, missing: float = math.nan) -> float:
@@ -115,7 +92,7 @@ def traffic_plot(results: Results) -> drawing.Picture | None:
     lines = priced(results, key) if key else []
     if key is None or not lines:
         return None
-    prices = [price for price in PRICES if any(math.isfinite(PRICES[price](one)) for _, one in lines)]
+    prices = [price for price in PRICES if any(math.isfinite(one[price]) for _, one in lines)]
     central = [line for line in results.ranked(key) if not line.model.federated]
     low, high = _reach(lines, central[:1], key)
     inside = [line for line in central if low <= line.values[key].mean <= high]
@@ -154,22 +131,16 @@ def _reach(lines: Priced, best: Sequence[ModelSummary], key: str) -> tuple[float
 
 def _panel(axes: drawing.Axes, lines: Priced, price: str, key: str) -> None:
     """Every model with this price; those on the front filled."""
-    known = [(line, cost) for line, one in lines if math.isfinite(cost := PRICES[price](one)) and cost > 0]
+    known = [(line, cost) for line, one in lines if math.isfinite(cost := one[price]) and cost > 0]
     front = on_front(lines, price, key)
     costs = {line.label: cost for line, cost in known}
     steps = [(costs[line.label], line.values[key].mean) for line in front if line.label in costs]
     axes.plot(*zip(*steps), drawstyle="steps-post", color=drawing.MUTED, linewidth=1.2)
+    filled = {"color": drawing.FEDERATED, "markeredgecolor": drawing.PAPER, "markeredgewidth": 0.7}
+    hollow = {"color": drawing.PAPER, "markeredgecolor": drawing.FEDERATED, "markeredgewidth": 1.2}
     for line, cost in known:
-        best = line in front
-        axes.plot(
-            [cost],
-            [line.values[key].mean],
-            "D",
-            color=drawing.FEDERATED if best else drawing.PAPER,
-            markersize=6,
-            markeredgecolor=drawing.PAPER if best else drawing.FEDERATED,
-            markeredgewidth=0.7 if best else 1.2,
-        )
+        look: dict[str, Any] = filled if line in front else hollow
+        axes.plot([cost], [line.values[key].mean], "D", markersize=6, **look)
     axes.margins(x=0.14)
     drawing.logarithmic(axes, "x")
     axes.set_xlabel(price, labelpad=3)
@@ -192,43 +163,23 @@ def traffic_table(results: Results) -> ReportTable | None:
     lines = priced(results, key) if key else []
     if key is None or not lines:
         return None
-    fronts = {price: {one.label for one in on_front(lines, price, key)} for price in PRICES}
-    shown = {
-        **{price: [of(traffic) for _, traffic in lines] for price, of in PRICES.items()},
-        "visits": [traffic.visits for _, traffic in lines],
-        "final": [traffic.final for _, traffic in lines],
-    }
-    digits = {name: decimals_for(values) for name, values in shown.items()}
-    decimals = decimals_for([line.values[key].mean for line, _ in lines])
-    rows = []
-    for line, traffic in lines:
-        prices = (_price(of(traffic), digits[p], line.label in fronts[p]) for p, of in PRICES.items())
-        rows.append(
-            (
-                text_cell(line.label),
-                number_cell(line.values[key].mean, decimals),
-                *prices,
-                number_cell(traffic.visits, digits["visits"]),
-                number_cell(traffic.final, digits["final"]),
-            )
-        )
-    columns = (
-        Column("model", numeric=False),
-        Column(key, title(key)),
-        *(Column(price) for price in PRICES),
-        Column("visits of a device"),
-        Column("final kB", "of the bytes down per device: the model it ranks with after the last round"),
-    )
+    shown = {key: [line.values[key].mean for line, _ in lines]}
+    shown |= {name: [traffic[name] for _, traffic in lines] for name in (*PRICES, VISITS, FINAL)}
+
+    def cells(name: str) -> list[TableCell]:
+        decimals = decimals_for(shown[name])
+        front = on_front(lines, name, key) if name in PRICES else []
+        marks = ("∗" if line in front else "" for line, _ in lines)
+        return [replace(number_cell(value, decimals), mark=mark) for value, mark in zip(shown[name], marks)]
+
+    final = "of the bytes down per device: the model it ranks with after the last round"
+    heads = {"model": "", **dict.fromkeys(shown, ""), key: title(key), FINAL: final}
     note = (
         f"∗ on the Pareto front of {key} and these bytes: no other federated model is at least as good in both "
         "and better in one. Bytes are exact to the message, without the headers of a network."
     )
-    return ReportTable("bytes", f"{key} against bytes", columns, tuple(rows), (note,))
-
-
-def _price(value: float, decimals: int, best: bool) -> TableCell:
-    cell = number_cell(value, decimals)
-    return TableCell(cell.value, cell.text, mark="∗" if best and cell.value is not None else "")
+    rows = zip([line.label for line, _ in lines], *map(cells, shown))
+    return plain_table("bytes", f"{key} against bytes", heads, rows, note)
 
 
 def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
@@ -238,13 +189,14 @@ def ledger_table(folder: ComparisonFolder) -> ReportTable | None:
     keys = ordered([list(found) for found in flat.values()])
     if not keys:
         return None
-    down, across, head = list(keys), list(flat), Column("what left the devices", numeric=False)
-    cells = [[value_cell(flat[label].get(key)) for label in across] for key in keys]
     if len(flat) > ACROSS:  # a row for each model
-        down, across, head, cells = across, down, NAME, [list(column) for column in zip(*cells)]
-    rows = tuple((text_cell(name), *row) for name, row in zip(down, cells))
-    columns = (head, *map(Column, across))
-    return ReportTable("ledger", "The ledger", columns, rows, ("One run per model: its first seed.",))
+        head, across = "model", keys
+        rows = [(label, *(value_cell(found.get(key)) for key in keys)) for label, found in flat.items()]
+    else:
+        head, across = "what left the devices", tuple(flat)
+        rows = [(key, *(value_cell(found.get(key)) for found in flat.values())) for key in keys]
+    heads: list[str | Column] = [head, *map(Column, across)]
+    return plain_table("ledger", "The ledger", heads, rows, "One run per model: its first seed.")
 
 
 def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
@@ -253,8 +205,7 @@ def _flat(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
         for key, inner in value.items():
             yield from _flat(inner, f"{path}.{key}" if path else str(key))
     elif isinstance(value, list) and len(value) > 12 and all(isinstance(one, int | float) for one in value):
-        ordered_values = sorted(value)
-        least, middle, most = ordered_values[0], ordered_values[len(value) // 2], ordered_values[-1]
+        least, middle, most = (sorted(value)[place] for place in (0, len(value) // 2, -1))
         yield path, f"{len(value)} values: {least:g}, median {middle:g}, {most:g}"
     else:
         yield path, value
