@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.runs.parts import read_object, whole_number
+from murmura.runs.parts import read_typed, whole_number, wrong_folder
 from murmura.runs.run import RunFolder
 from murmura.runs.trials import Trial, name_of, read_history
 
@@ -26,7 +25,8 @@ class Choice:
     value: float
     trials: int  # out of how many
     history: Path | None = None  # where the trials are, if not in the folder
-    about: dict[str, str] = field(default_factory=dict)  # which of them: the names of data and protocol
+    data: str | None = None  # which of those: the names of data and protocol
+    protocol: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +40,9 @@ class SearchFolder:
     def open(folder: Path) -> SearchFolder:
         """The search in a folder; refuses another folder."""
         run = Run.open(folder)
-        config = run.config
-        if not isinstance(config.get("search"), str):
-            raise RunError(
-                f"{folder} must be the folder of a search, but is not; give a folder `murmura search` printed."
-            )
-        return SearchFolder(run, config)
+        if not isinstance(run.config.get("search"), str):
+            raise wrong_folder(folder, "a search", "is not", "`murmura search`")
+        return SearchFolder(run, run.config)
 
     @property
     def model(self) -> str:
@@ -71,24 +68,15 @@ class SearchFolder:
     @cached_property
     def choice(self) -> Choice | None:
         """What won; None before the search has come to its end."""
-        if not self.run.has(CHOICE):
-            return None
-        try:
-            kept = read_object(self.run, CHOICE)
-            history = Path(kept["history"]) if kept.get("history") else None
-            settings, value = dict(kept["settings"]), float(kept["value"])
-            names = ["data", "protocol"]
-            about = {key: str(kept[key]) for key in names if key in kept}
-            return Choice(str(kept["model"]), settings, value, int(kept["trials"]), history, about)
-        except (KeyError, TypeError, ValueError):
-            raise RunError(f"{self.run.path / CHOICE} is damaged: search again with the same --out.") from None
+        return read_typed(self.run, CHOICE, Choice, "", "search again with the same --out")
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
         """Every setting once, as the history keeps it; a shared history has those of other data too."""
         file, about = self.run.path / TRIALS, {"model": self.model, "metric": self.metric}
-        if self.choice is not None and self.choice.history is not None:
-            file, about = self.choice.history, about | self.choice.about
+        if (won := self.choice) is not None and won.history is not None:
+            shared = {"data": won.data, "protocol": won.protocol}
+            file, about = won.history, about | {key: name for key, name in shared.items() if name is not None}
         kept = read_history(file, **about)
         return tuple({name_of(trial.settings): trial for trial in kept}.values())
 

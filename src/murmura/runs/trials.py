@@ -148,19 +148,16 @@ def read_history(file: Path | None, **wanted: str) -> list[Trial]:
             raise RunError(
                 f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
             )
-        return [
-            Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
-            for row in reader
-            if _is_whole(row) and all(row[column] == value for column, value in wanted.items())
-        ]
+        lines = [row for row in reader if all(row[column] == value for column, value in wanted.items())]
+    return [trial for trial in map(_read_trial, lines) if trial is not None]
 
 
-def _is_whole(row: dict[str, str]) -> bool:
+def _read_trial(row: dict[str, str]) -> Trial | None:
     try:
-        float(row["value"]), float(row["seconds"])
-        return isinstance(json.loads(row["settings"]), dict)
+        trial = Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
     except (TypeError, ValueError):
-        return False
+        return None
+    return trial if isinstance(trial.settings, dict) else None
 
 
 def _end_line(file: IO[bytes]) -> None:

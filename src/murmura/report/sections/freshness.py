@@ -9,7 +9,7 @@ from murmura.report.drawing import MUTED, Figure, Picture, curve_legend, curve_s
 from murmura.report.page import Compared, Section
 from murmura.report.sections.sweep import Curves, _cell, _number
 from murmura.report.table import NAME, Column, ReportTable, TableCell, number_cell, text_cell
-from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint, freshness
+from murmura.runs.sweep import FRESHNESS, NORMALISED, SweepPoint, freshness
 
 
 def section(compared: Compared) -> Section | None:

@@ -25,8 +25,7 @@ from murmura.report.table import (
     number_cell,
     text_cell,
 )
-from murmura.runs.sweep import Sweep, value_text
-from murmura.runs.sweep_points import SweepPoint
+from murmura.runs.sweep import Sweep, SweepPoint, value_text
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
 
 DISCLOSED = "disclosed"
