@@ -35,35 +35,22 @@ class SearchFolder:
 
     run: Run
     config: dict[str, Any]
+    model: str  # what was searched
+    data: str  # how that was named
+    metric: str  # what decides
+    seed: int  # of every fit
 
     @staticmethod
     def open(folder: Path) -> SearchFolder:
         """The search in a folder; refuses another folder."""
         run = Run.open(folder)
-        if not isinstance(run.config.get("search"), str):
+        config = run.config
+        model, data = config.get("search"), config.get("data")
+        if not isinstance(model, str):
             raise wrong_folder(folder, "a search", "is not", "`murmura search`")
-        return SearchFolder(run, run.config)
-
-    @property
-    def model(self) -> str:
-        """What was searched."""
-        return str(self.config["search"])
-
-    @property
-    def data(self) -> str:
-        """How the data was named."""
-        given = self.config.get("data")
-        return str(given.get("name")) if isinstance(given, dict) else str(given)
-
-    @property
-    def metric(self) -> str:
-        """What decides."""
-        return str(self.config.get("metric", "P@10"))
-
-    @property
-    def seed(self) -> int:
-        """Of every fit."""
-        return whole_number(self.config.get("seed", 0))
+        name = str(data.get("name") if isinstance(data, dict) else data)
+        metric, seed = str(config.get("metric", "P@10")), whole_number(config.get("seed", 0))
+        return SearchFolder(run, config, model, name, metric, seed)
 
     @cached_property
     def choice(self) -> Choice | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from murmura.core.errors import RunError, SettingError
+from murmura.evaluation.metric_names import cutoff
 from murmura.evaluation.registry import DEFAULT_METRICS, better, has_no_cutoff, metric_of
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
@@ -71,19 +72,13 @@ def name_of(settings: dict[str, Any]) -> str:
 def side(metric: str) -> Side:
     """Whether a search looks for the highest value or, where it is an error, for the lowest."""
     found = better(metric)
-    if not has_no_cutoff(metric) and cutoff_of(metric) is None:
+    if not has_no_cutoff(metric) and not cutoff(metric):
         raise SettingError(
             f"--metric must have its cut-off, but it is '{metric}'; write for example {metric.strip('@')}@10."
         )
     if found == "zero":
         raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
     return found
-
-
-def cutoff_of(metric: str) -> int | None:
-    """The length of the lists behind "nDCG@20"; None where it says none."""
-    k = metric.rpartition("@")[2]
-    return int(k) if "@" in metric and k.isdecimal() and int(k) else None
 
 
 def measured(metric: str) -> tuple[str, ...]:
@@ -154,10 +149,10 @@ def read_history(file: Path | None, **wanted: str) -> list[Trial]:
 
 def _read_trial(row: dict[str, str]) -> Trial | None:
     try:
-        trial = Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
+        settings, value, seconds = json.loads(row["settings"]), float(row["value"]), float(row["seconds"])
     except (TypeError, ValueError):
         return None
-    return trial if isinstance(trial.settings, dict) else None
+    return Trial(settings, value, seconds) if isinstance(settings, dict) else None
 
 
 def _end_line(file: IO[bytes]) -> None:

@@ -14,7 +14,7 @@ from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.setting_meanings import meanings
-from murmura.core.settings import UNKNOWN, as_dict, changed, field_names, from_dict, problem, settings, unknown
+from murmura.core.settings import UNKNOWN, Count, as_dict, changed, field_names, problem, settings, unknown
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.tables.interactions_file import looks_like_a_file
@@ -24,7 +24,6 @@ from murmura.engine.run import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.studies.methods import method, method_class, name_and_settings
 
-Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
@@ -64,7 +63,7 @@ class DataConfig(Reading):
         written = isinstance(rules, dict)
         named = protocol(str(rules["name"] if written else rules), dataset)
         same = not written or as_dict(named) == rules
-        return prepare(dataset, named if same else from_dict(Protocol, rules))
+        return prepare(dataset, named if same else Protocol(**rules))
 
 
 @settings
@@ -299,16 +298,13 @@ def _plain(value: Any) -> str:
 
 def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
     """The line each key, or each member of a list, stands on."""
+    inside: list[tuple[Any, Any, Any]] = []  # what it is called, where it begins, what it holds
+    if isinstance(node, yaml.MappingNode):
+        inside = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        inside = [(place, value, value) for place, value in enumerate(node.value)]
     found: dict[Path_, int] = {}
-    if isinstance(node, yaml.SequenceNode):
-        for place, value in enumerate(node.value):
-            here = (*path, str(place))
-            found[here] = value.start_mark.line + 1
-            found |= _lines(value, here)
-    if not isinstance(node, yaml.MappingNode):
-        return found
-    for key, value in node.value:
-        here = (*path, str(key.value))
-        found[here] = key.start_mark.line + 1
-        found |= _lines(value, here)
+    for name, begin, value in inside:
+        here = (*path, str(name))
+        found |= {here: begin.start_mark.line + 1, **_lines(value, here)}
     return found

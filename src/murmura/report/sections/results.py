@@ -30,7 +30,7 @@ from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.studies.compare import BELOW_MOSTPOP
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
-from murmura.studies.settings_source import rule_sentence
+from murmura.studies.size_rule import rule_sentence
 
 
 def section(compared: Compared) -> Section | None:
