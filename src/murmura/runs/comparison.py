@@ -13,7 +13,7 @@ from typing import Any, Literal
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.sampled import CandidateDraws
-from murmura.runs.parts import object_part, printable, read_columns, whole_number, wrong_folder
+from murmura.runs.parts import named, object_part, printable, read_columns, whole_number, wrong_folder
 from murmura.runs.run import RunFolder
 from murmura.runs.sweep import Sweep, read_sweep
 
@@ -140,23 +140,25 @@ class ComparisonFolder:
     @property
     def source(self) -> dict[str, Any]:
         """How the data was named."""
-        data = self.config.get("data")
-        return data if isinstance(data, dict) else {"name": str(data or "unnamed data")}
+        return named(self.config.get("data"), "unnamed data")
+
+    @property
+    def _rules(self) -> dict[str, Any]:
+        """The protocol, as far as it was written out."""
+        return named(self.config.get("protocol"), "default")
 
     @property
     def sampled(self) -> CandidateDraws | None:
         """The candidates that were drawn beside the full ranking; None: none were."""
-        rules = self.config.get("protocol")
-        if not isinstance(rules, dict) or not isinstance(rules.get("candidates"), int):
+        if not isinstance(self._rules.get("candidates"), int):
             return None
-        draws, seed = (whole_number(rules.get(key, 0)) for key in ("draws", "draw_seed"))
-        return CandidateDraws(whole_number(rules["candidates"]), draws, seed)
+        keys = ("candidates", "draws", "draw_seed")
+        return CandidateDraws(*(whole_number(self._rules.get(key, 0)) for key in keys))
 
     @property
     def protocol(self) -> str:
         """The name of the protocol."""
-        found = self.config.get("protocol", "default")
-        return str(found.get("name", "default")) if isinstance(found, dict) else str(found)
+        return str(self._rules.get("name", "default"))
 
     @property
     def status(self) -> str:
@@ -177,8 +179,7 @@ class ComparisonFolder:
     @cached_property
     def items(self) -> dict[str, int]:
         """Every item in the order of items.csv -> how often it occurs in the training part."""
-        rules = self.config.get("protocol")
-        if isinstance(rules, dict) and rules.get("classifies"):
+        if self._rules.get("classifies"):
             raise RunError(f"{self.run.path} must rank items to be analysed, but it classifies samples.")
         return dict(read_columns(self.run, "items.csv", item=str, train=int))
 

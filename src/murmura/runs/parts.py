@@ -29,6 +29,11 @@ def ordered(keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for some in keys for key in some))
 
 
+def named(given: object, usual: str) -> dict[str, Any]:
+    """What a configuration may give by its name alone, written out: {"name": ...}."""
+    return given if isinstance(given, dict) else {"name": str(given or usual)}
+
+
 def wrong_folder(path: Path, wanted: str, but: str, commands: str) -> RunError:
     """The sentence for a folder of another kind than the one that is wanted."""
     return RunError(f"{path} must be the folder of {wanted}, but {but}; give a folder {commands} printed.")

@@ -9,7 +9,7 @@ from typing import Any
 
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
-from murmura.runs.parts import read_typed, whole_number, wrong_folder
+from murmura.runs.parts import named, read_typed, whole_number, wrong_folder
 from murmura.runs.run import RunFolder
 from murmura.runs.trials import Trial, name_of, read_history
 
@@ -45,10 +45,10 @@ class SearchFolder:
         """The search in a folder; refuses another folder."""
         run = Run.open(folder)
         config = run.config
-        model, data = config.get("search"), config.get("data")
+        model = config.get("search")
         if not isinstance(model, str):
             raise wrong_folder(folder, "a search", "is not", "`murmura search`")
-        name = str(data.get("name") if isinstance(data, dict) else data)
+        name = str(named(config.get("data"), "unnamed data").get("name"))
         metric, seed = str(config.get("metric", "P@10")), whole_number(config.get("seed", 0))
         return SearchFolder(run, config, model, name, metric, seed)
 

@@ -7,12 +7,13 @@ keeps a file each, with the curve over epochs.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
 from murmura.evaluation.metric_names import cutoff
@@ -121,16 +122,15 @@ class TrialHistory:
         self.known[name_of(trial.settings)] = trial
         if self.file is None:
             return
-        new = not self.file.exists()
+        value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
+        line = (*self.key, name_of(trial.settings), self.metric, value, seconds)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([line] if self.file.exists() else [COLUMNS, line])
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a+b") as file:
-            _end_line(file)
-        with self.file.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if new:
-                writer.writerow(COLUMNS)
-            value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
-            writer.writerow((*self.key, name_of(trial.settings), self.metric, value, seconds))
+            # a line that a kill left open is closed, so that the next one is not lost with it
+            is_open = file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n"
+            file.write((b"\n" if is_open else b"") + text.getvalue().encode())
 
 
 def read_history(file: Path | None, **wanted: str) -> list[Trial]:
@@ -153,9 +153,3 @@ def _read_trial(row: dict[str, str]) -> Trial | None:
     except (TypeError, ValueError):
         return None
     return Trial(settings, value, seconds) if isinstance(settings, dict) else None
-
-
-def _end_line(file: IO[bytes]) -> None:
-    """Close a line that a kill left open, so that the next one is not lost with it."""
-    if file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n":
-        file.write(b"\n")

@@ -22,6 +22,7 @@ from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
 from murmura.engine.protocol_text import with_changes
 from murmura.engine.run import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.runs.parts import named
 from murmura.studies.methods import method, method_class, name_and_settings
 
 T = TypeVar("T")
@@ -61,18 +62,19 @@ class DataConfig(Reading):
         """The data made ready by a protocol: by its name, or as a comparison writes it out."""
         dataset = self.load(data_dir)
         written = isinstance(rules, dict)
-        named = protocol(str(rules["name"] if written else rules), dataset)
-        same = not written or as_dict(named) == rules
-        return prepare(dataset, named if same else Protocol(**rules))
+        known = protocol(str(rules["name"] if written else rules), dataset)
+        same = not written or as_dict(known) == rules
+        return prepare(dataset, known if same else Protocol(**rules))
 
 
 @settings
 class ProtocolConfig:
-    """How the data is cut and ranked, in every configuration alike."""
+    """Which data, and how it is cut and ranked, in every configuration alike."""
 
     protocol: str = "default"
     split: str | None = None  # another split than the protocol's
     candidates: Count | None = None  # so many drawn items beside the full ranking
+    data: DataConfig
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -96,7 +98,6 @@ class ProtocolConfig:
 class FitConfig(ProtocolConfig):
     """One model on one data set: what `murmura fit` takes from its flags."""
 
-    data: DataConfig
     model: dict[str, Any]  # `name` says which model; the rest are its settings
     seed: Annotated[int, Field(ge=0)] = 0
     workers: Count = 1
@@ -108,7 +109,6 @@ class FitConfig(ProtocolConfig):
 class CompareConfig(ProtocolConfig):
     """A comparison as a file: what `murmura compare` takes from its flags."""
 
-    data: DataConfig
     models: dict[str, dict[str, Any]]  # label -> settings; `name` says which model, the label itself by default
     seeds: Count = 1
     seed: Annotated[int, Field(ge=0)] = 0
@@ -122,8 +122,7 @@ Config = FitConfig | CompareConfig
 
 def named_data(config: dict[str, Any]) -> DataConfig:
     """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
-    given = config.get("data")
-    data = given if isinstance(given, dict) else {"name": given}
+    data = named(config.get("data"), "unnamed data")
     about: dict[str, Any] = {key: data[key] for key in ("dir", *READING_KEYS) if data.get(key) is not None}
     return DataConfig(name=str(data.get("name")), **about)
 
