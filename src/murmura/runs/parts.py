@@ -62,7 +62,7 @@ def read_typed(run: Run, name: str, kind: type[T], key: str, again: str) -> T | 
     try:
         typed: T = TypeAdapter(kind).validate_python(found[key] if key else found)
     except (KeyError, TypeError, ValidationError):
-        raise RunError(f"{run.path / name} is damaged: {again}.") from None
+        raise RunError(f"{run.path / name} is damaged: delete it and {again}.") from None
     return typed
 
 

@@ -115,4 +115,4 @@ def _entry(label: str, runs: Sequence[EntryRun]) -> Fidelity | None:
 
 def read_fidelity(run: Run) -> list[Fidelity]:
     """What a folder keeps of it."""
-    return read_typed(run, FILE, list[Fidelity], "entries", "delete it and analyse the folder again") or []
+    return read_typed(run, FILE, list[Fidelity], "entries", "analyse the folder again") or []

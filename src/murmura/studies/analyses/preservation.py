@@ -159,4 +159,4 @@ def _lists(part: RunFolder, train: Interactions) -> tuple[Ints, list[Ints]]:
 
 def read_preservation(run: Run) -> list[Preservation]:
     """What a folder keeps of it."""
-    return read_typed(run, FILE, list[Preservation], "entries", "delete it and analyse the folder again") or []
+    return read_typed(run, FILE, list[Preservation], "entries", "analyse the folder again") or []
