@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from murmura.studies.compare import EntryMeans as EntryMeans
     from murmura.studies.compare import compare as compare
     from murmura.studies.compare import plan as _plan
-    from murmura.studies.evaluate import evaluate as evaluate
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
     from murmura.studies.search.grid import grid as grid
     from murmura.studies.search.grid import search as search
+    from murmura.studies.single_run import evaluate as evaluate
 
     comparison = _plan
 

@@ -16,7 +16,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.report.sections.freshness import freshness_table
 from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.sweep_points import freshness, points
+from murmura.runs.sweep import freshness, points
 from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.inprocess import InProcess

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.sweep_points import FRESHNESS, NORMALISED, freshness, points
+from murmura.runs.sweep import FRESHNESS, NORMALISED, freshness, points
 from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 

@@ -15,8 +15,7 @@ from murmura.studies.compare import compare, plan
 from murmura.studies.methods import TWINS, defaults, method, method_class, whole_settings
 from murmura.studies.search.plan_file import read_plan
 from murmura.studies.search.rule_check import KnownTrials, fitted, known_trials, left_out, setting_name
-from murmura.studies.settings_source import rule_sentence
-from murmura.studies.size_rule import LADDER, MANY, RULES, Sizes, by_rule, rung
+from murmura.studies.size_rule import LADDER, MANY, RULES, Sizes, by_rule, rule_sentence, rung
 from tests.cli.processes import murmura
 from tests.studies.worlds import small_world
 

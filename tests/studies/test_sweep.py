@@ -9,8 +9,7 @@ import pytest
 from murmura.core.errors import RunError, SettingError
 from murmura.engine.run import Run
 from murmura.runs.comparison import ComparisonFolder, run_name
-from murmura.runs.sweep import Sweep
-from murmura.runs.sweep_points import points
+from murmura.runs.sweep import Sweep, points
 from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 

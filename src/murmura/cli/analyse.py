@@ -63,8 +63,8 @@ def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.report.sections.freshness import freshness_table
     from murmura.runs.comparison import ComparisonFolder
-    from murmura.runs.sweep_points import freshness as freshness_of
-    from murmura.runs.sweep_points import points
+    from murmura.runs.sweep import freshness as freshness_of
+    from murmura.runs.sweep import points
 
     comparison = ComparisonFolder.open(folder)
     _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
@@ -74,7 +74,7 @@ def swept(folder: Path) -> ReportTable | None:
     """The table of a sweep's folder."""
     from murmura.report.sections.sweep import SweepCurves
     from murmura.runs.comparison import ComparisonFolder
-    from murmura.runs.sweep_points import points
+    from murmura.runs.sweep import points
     from murmura.studies.analyses.exposure import bias as bias_of
     from murmura.studies.analyses.exposure import frequencies, with_disparity
 

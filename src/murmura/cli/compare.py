@@ -65,7 +65,7 @@ def compare(
     from murmura.studies.compare import plan as planned
     from murmura.studies.kept_models import kept
     from murmura.studies.order import order_users, parse_orders
-    from murmura.studies.settings_source import left_in_place
+    from murmura.studies.size_rule import left_in_place
     from murmura.tracking import tracker
 
     orders, told = parse_orders(order), tracker(log)

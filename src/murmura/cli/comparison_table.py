@@ -144,7 +144,7 @@ def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
     from murmura.studies.exposure import exposure_sentence
     from murmura.studies.order import order_sentence, order_users
     from murmura.studies.search.grid_edges import kept_on_edges
-    from murmura.studies.settings_source import rule_sentence
+    from murmura.studies.size_rule import rule_sentence
 
     used = {"used by": order_users(plan.entries), "order": plan.prepared.protocol.order}
     costs = {line.label: {key: one.mean for key, one in line.values.items()} for line in results.lines}

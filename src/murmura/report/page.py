@@ -19,7 +19,7 @@ from murmura.report.summary import Results, summarise
 from murmura.report.table import FORMATS, ReportTable
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import printable
-from murmura.runs.sweep_points import SweepPoint, points
+from murmura.runs.sweep import SweepPoint, points
 from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.sampled import CandidateDraws
-from murmura.runs.parts import printable, read_columns, read_object, whole_number
+from murmura.runs.parts import named, object_part, printable, read_columns, whole_number, wrong_folder
 from murmura.runs.run import RunFolder
 from murmura.runs.sweep import Sweep, read_sweep
 
@@ -65,15 +65,18 @@ class ComparisonFolder:
 
     run: Run
     config: dict[str, Any]
+    data = object_part("data.json")  # counts and fingerprints
+    environment = object_part("environment.json")  # what it ran on
+    order = object_part(ORDER)
+    rule = object_part(RULE)
+    _told = object_part("status.json")
 
     @staticmethod
     def open(folder: Path, rows: Sequence[str] = ()) -> ComparisonFolder:
         """The comparison in a folder, or some rows of it; refuses the folder of one run."""
         if not isinstance(Run.open(folder).config.get("models"), dict):
-            raise RunError(
-                f"{folder} must be the folder of a comparison or a sweep, but its config.yaml has no 'models'; "
-                "give the folder `murmura compare` or `murmura sweep` printed."
-            )
+            missing, commands = "its config.yaml has no 'models'", "`murmura compare` or `murmura sweep`"
+            raise wrong_folder(folder, "a comparison or a sweep", missing, commands)
         return read_runs(folder, rows)
 
     def only(self, rows: Sequence[str]) -> ComparisonFolder:
@@ -100,28 +103,22 @@ class ComparisonFolder:
     @cached_property
     def models(self) -> tuple[ModelRuns, ...]:
         """Every model with its parts, begun or not."""
-        begun = {label: self._begun(label) for label in self._entries}
-        closed = read_object(self.run, "status.json").get("status") == "done"
-        later = list(begun.values())
+        every = [self._parts(label) for label in self._entries]
+        begun = [tuple(part for part in parts if part.run.has("config.yaml")) for parts in every]
         made = []
-        for place, (label, own) in enumerate(self._entries.items(), start=1):
-            parts = begun[label]
+        for place, (label, own) in enumerate(self._entries.items()):
             # a method that no seed changes is run once: then a later model has begun, or the whole is done
-            if self.kind == "comparison" and not (parts and (closed or any(later[place:]))):
-                parts = [self._part(label, seed) for seed in self.seeds]
+            over = self.status == "done" or any(begun[place + 1 :])
             settings = {key: value for key, value in own.items() if key != "name"}
-            made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, tuple(parts)))
+            parts = (over and begun[place]) or every[place]
+            made.append(ModelRuns(printable(label), str(own.get("name", label)), settings, parts))
         return tuple(made)
 
-    def _part(self, label: str, seed: int) -> RunFolder:
-        return RunFolder(Run(self.run.path / run_name(label, seed)), seed)
-
-    def _begun(self, label: str) -> list[RunFolder]:
-        """The runs of one entry that have a folder."""
+    def _parts(self, label: str) -> tuple[RunFolder, ...]:
+        """The run of one entry with each seed, begun or not."""
         if self.kind == "run":
-            return [RunFolder(self.run, self.seeds.start)]
-        parts = [self._part(label, seed) for seed in self.seeds]
-        return [part for part in parts if part.run.has("config.yaml")]
+            return (RunFolder(self.run, self.seeds.start),)
+        return tuple(RunFolder(Run(self.run.path / run_name(label, seed)), seed) for seed in self.seeds)
 
     @cached_property
     def sweep(self) -> Sweep | None:
@@ -143,48 +140,35 @@ class ComparisonFolder:
     @property
     def source(self) -> dict[str, Any]:
         """How the data was named."""
-        data = self.config.get("data")
-        return data if isinstance(data, dict) else {"name": str(data or "unnamed data")}
+        return named(self.config.get("data"), "unnamed data")
+
+    @property
+    def _rules(self) -> dict[str, Any]:
+        """The protocol, as far as it was written out."""
+        return named(self.config.get("protocol"), "default")
 
     @property
     def sampled(self) -> CandidateDraws | None:
         """The candidates that were drawn beside the full ranking; None: none were."""
-        rules = self.config.get("protocol")
-        if not isinstance(rules, dict) or not isinstance(rules.get("candidates"), int):
+        if not isinstance(self._rules.get("candidates"), int):
             return None
-        draws, seed = (whole_number(rules.get(key, 0)) for key in ("draws", "draw_seed"))
-        return CandidateDraws(whole_number(rules["candidates"]), draws, seed)
+        keys = ("candidates", "draws", "draw_seed")
+        return CandidateDraws(*(whole_number(self._rules.get(key, 0)) for key in keys))
 
     @property
     def protocol(self) -> str:
         """The name of the protocol."""
-        found = self.config.get("protocol", "default")
-        return str(found.get("name", "default")) if isinstance(found, dict) else str(found)
+        return str(self._rules.get("name", "default"))
 
     @property
     def status(self) -> str:
         """As it was marked, and `at` when; both as far as the folder says so."""
-        return printable(read_object(self.run, "status.json").get("status", "new"))
+        return printable(self._told.get("status", "new"))
 
     @property
     def at(self) -> str:
         """When the status was set."""
-        return printable(read_object(self.run, "status.json").get("at", ""))
-
-    @cached_property
-    def data(self) -> dict[str, Any]:
-        """Counts and fingerprints."""
-        return read_object(self.run, "data.json")
-
-    @cached_property
-    def environment(self) -> dict[str, Any]:
-        """What it ran on."""
-        return read_object(self.run, "environment.json")
-
-    @cached_property
-    def order(self) -> dict[str, Any]:
-        """Which order was seen, and by whom that is used."""
-        return read_object(self.run, ORDER)
+        return printable(self._told.get("at", ""))
 
     @property
     def beside(self) -> ComparisonFolder | None:
@@ -193,15 +177,9 @@ class ComparisonFolder:
         return read_runs(hidden) if Run(hidden).has("config.yaml") else None
 
     @cached_property
-    def rule(self) -> dict[str, Any]:
-        """Whose settings the rule from sizes gave."""
-        return read_object(self.run, RULE)
-
-    @cached_property
     def items(self) -> dict[str, int]:
         """Every item in the order of items.csv -> how often it occurs in the training part."""
-        rules = self.config.get("protocol")
-        if isinstance(rules, dict) and rules.get("classifies"):
+        if self._rules.get("classifies"):
             raise RunError(f"{self.run.path} must rank items to be analysed, but it classifies samples.")
         return dict(read_columns(self.run, "items.csv", item=str, train=int))
 
@@ -215,7 +193,5 @@ def read_runs(path: Path, rows: Sequence[str] = ()) -> ComparisonFolder:
         return ComparisonFolder(run, config).only(rows)
     if isinstance(model, dict) and "name" in model:
         return ComparisonFolder(run, {key: value for key, value in config.items() if key != "models"})
-    raise RunError(
-        f"{path} must be the folder of a comparison or of a run, but its config.yaml names no model; "
-        "give the folder `murmura compare` or `murmura fit` printed."
-    )
+    missing, commands = "its config.yaml names no model", "`murmura compare` or `murmura fit`"
+    raise wrong_folder(path, "a comparison or of a run", missing, commands)

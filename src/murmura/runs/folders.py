@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.runs.comparison import ComparisonFolder, read_runs
+from murmura.runs.parts import wrong_folder
 from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.search import SearchFolder
 
@@ -16,11 +16,10 @@ Folder = ComparisonFolder | SearchFolder | ReproductionFolder
 def open_folder(path: Path) -> Folder:
     """Whatever a command wrote there; refuses a folder of no run."""
     config = Run.open(path).config
-    if not {"model", "models", "search", "experiment"} & config.keys():
-        raise RunError(
-            f"{path} must be the folder of a fit, comparison, sweep, search or reproduction, but is none; "
-            "give a folder such a command printed."
-        )
     if "experiment" in config:
         return ReproductionFolder.open(path)
-    return SearchFolder.open(path) if "search" in config else read_runs(path)
+    if "search" in config:
+        return SearchFolder.open(path)
+    if "model" in config or "models" in config:
+        return read_runs(path)
+    raise wrong_folder(path, "a fit, comparison, sweep, search or reproduction", "is none", "such a command")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,11 +29,19 @@ def ordered(keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(key for some in keys for key in some))
 
 
+def named(given: object, usual: str) -> dict[str, Any]:
+    """What a configuration may give by its name alone, written out: {"name": ...}."""
+    return given if isinstance(given, dict) else {"name": str(given or usual)}
+
+
+def wrong_folder(path: Path, wanted: str, but: str, commands: str) -> RunError:
+    """The sentence for a folder of another kind than the one that is wanted."""
+    return RunError(f"{path} must be the folder of {wanted}, but {but}; give a folder {commands} printed.")
+
+
 def read_object(run: Run, name: str) -> dict[str, Any]:
     """A JSON object, {} where there is none."""
-    if not run.has(name):
-        return {}
-    found = run.read(name)
+    found = run.read(name) if run.has(name) else {}
     if not isinstance(found, dict):
         raise RunError(
             f"{run.path / name} must hold an object, but holds {type(found).__name__}; run it again."
@@ -39,21 +49,30 @@ def read_object(run: Run, name: str) -> dict[str, Any]:
     return found
 
 
+def object_part(name: str) -> cached_property[dict[str, Any]]:
+    """An attribute of whatever has a `run`: a JSON object of its folder, read when it is first asked for."""
+    return cached_property(lambda owner: read_object(owner.run, name))
+
+
 def read_typed(run: Run, name: str, kind: type[T], key: str, again: str) -> T | None:
-    """What stands under a key of a JSON part, checked to be of that kind; None where there is no such part."""
+    """A JSON part, or what is under a key of it, checked to be of a kind; None where there is no such part."""
     if not run.has(name):
         return None
+    found = run.read(name)
     try:
-        found: T = TypeAdapter(kind).validate_python(read_object(run, name)[key])
-    except (KeyError, ValidationError):
+        typed: T = TypeAdapter(kind).validate_python(found[key] if key else found)
+    except (KeyError, TypeError, ValidationError):
         raise RunError(f"{run.path / name} is damaged: delete it and {again}.") from None
-    return found
+    return typed
 
 
 def read_numbers(run: Run, name: str) -> dict[str, float]:
     """The numbers of a JSON object; what is not a number is left out."""
-    numbers = {key: value for key, value in read_object(run, name).items() if isinstance(value, int | float)}
-    return {printable(key): float(value) for key, value in numbers.items() if not isinstance(value, bool)}
+    return {
+        printable(key): float(value)
+        for key, value in read_object(run, name).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
 def read_columns(

@@ -12,7 +12,7 @@ from typing import Any
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import read_object
+from murmura.runs.parts import read_object, wrong_folder
 from murmura.runs.trials import Trial
 
 TRIALS, CHOICES, RUNS, SPENT = "trials", "choices.json", "runs", "spent.json"
@@ -57,10 +57,7 @@ class ReproductionFolder:
         """The reproduction in a folder; refuses another folder."""
         run = Run.open(folder)
         if not isinstance(run.config.get("experiment"), dict):
-            raise RunError(
-                f"{folder} must be the folder of a reproduction, but is not; "
-                "give a folder `murmura reproduce run` printed."
-            )
+            raise wrong_folder(folder, "a reproduction", "is not", "`murmura reproduce run`")
         return ReproductionFolder(run)
 
     @property

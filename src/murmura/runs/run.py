@@ -12,7 +12,7 @@ from murmura.core.arrays import Floats, Ids
 from murmura.core.errors import RunError
 from murmura.engine.run import Run
 from murmura.evaluation.metric_names import is_cost
-from murmura.runs.parts import printable, read_columns, read_grid, read_numbers, read_object
+from murmura.runs.parts import object_part, printable, read_columns, read_grid, read_numbers, read_object
 
 LISTS, ITEM_ROWS = "recommendations.tsv", "item_rows.csv"
 
@@ -32,9 +32,7 @@ class RunFolder:
     run: Run
     seed: int
 
-    @cached_property
-    def _told(self) -> dict[str, Any]:
-        return read_object(self.run, "status.json")
+    _told = object_part("status.json")
 
     @property
     def status(self) -> str:

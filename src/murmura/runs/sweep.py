@@ -1,17 +1,22 @@
-"""What the folder of a sweep says of itself: the setting, its values, and which entries make a curve."""
+"""A sweep: the setting, its values, which entries of a comparison make a curve, and the points on it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
-from murmura.core.errors import RunError
 from murmura.engine.run import Run
-from murmura.runs.parts import printable
+from murmura.evaluation.intervals import Interval, seed_interval
+from murmura.runs.parts import printable, read_typed
+from murmura.runs.run import RunFolder
+
+if TYPE_CHECKING:
+    from murmura.runs.comparison import ComparisonFolder
 
 FILE = "sweep.json"
+FRESHNESS, NORMALISED = "freshness", "normalised freshness"
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,13 @@ def write_sweep(whole: Run, what: Sweep) -> None:
 
 def read_sweep(run: Run, labels: Collection[str]) -> Sweep | None:
     """What a folder with these entries sweeps; None where it is an ordinary comparison."""
-    if not run.has(FILE):
+    found = read_typed(run, FILE, Sweep, "", "run the sweep again with the same --out")
+    if found is None:
         return None
-    found = run.read(FILE)
-    try:
-        curves = {printable(name): tuple(map(printable, own)) for name, own in found["curves"].items()}
-        curves = {name: own for name, own in curves.items() if {*own} & {*labels}}
-        beside = tuple(label for label in map(printable, found["beside"]) if label in labels)
-        return Sweep(str(found["key"]), tuple(found["values"]), curves, beside)
-    except (KeyError, TypeError, AttributeError):
-        raise RunError(f"{run.path / FILE} is damaged: run the sweep again with the same --out.") from None
+    curves = {printable(name): tuple(map(printable, own)) for name, own in found.curves.items()}
+    curves = {name: own for name, own in curves.items() if {*own} & {*labels}}
+    beside = tuple(label for label in map(printable, found.beside) if label in labels)
+    return replace(found, curves=curves, beside=beside)
 
 
 def entry_label(label: str, key: str, value: Any) -> str:
@@ -67,3 +69,62 @@ def mean(found: list[dict[str, float | None]]) -> dict[str, float | None]:
         known = [value for one in found if (value := one.get(key)) is not None]
         means[key] = math.fsum(known) / len(known) if known else None
     return means
+
+
+@dataclass(frozen=True)
+class SweepPoint:
+    """One entry of a comparison: the means over its finished seeds."""
+
+    curve: str
+    value: Any  # of the swept setting; None for a model beside the curves
+    label: str
+    seeds: int
+    found: dict[str, float]  # metrics, F1@k, costs, and the numbers of the ledger (TCC, bytes_up, ...)
+    settings: dict[str, Any] = field(default_factory=dict)
+    each: tuple[dict[str, float | None], ...] = ()  # `found`, seed by seed
+
+    def over_seeds(self, key: str) -> Interval:
+        """The mean of a metric with its interval over seeds."""
+        values = [value for found in self.each if (value := found.get(key)) is not None]
+        return replace(seed_interval(values), mean=self.found.get(key, math.nan))
+
+    @property
+    def clients(self) -> str:
+        """The clients in a round, as they were set: a number, at most that of those there are, or all."""
+        wanted, there = self.settings.get("clients", ""), self.found.get("clients")
+        cut = isinstance(wanted, int) and there is not None and wanted > there
+        return f"{there:.0f}" if cut else str(wanted)
+
+
+def points(comparison: ComparisonFolder) -> list[SweepPoint]:
+    """The entries of a comparison that have a finished seed; of a sweep with their curve and value."""
+    made = []
+    for model in comparison.models:
+        if each := [_numbers(part) for part in model.done]:
+            curve, value = comparison.sweep.place(model.label) if comparison.sweep else (model.label, None)
+            known = {key: found for key, found in mean(each).items() if found is not None}
+            made.append(SweepPoint(curve, value, model.label, len(each), known, model.settings, tuple(each)))
+    return made
+
+
+def freshness(found: Sequence[SweepPoint]) -> list[SweepPoint]:
+    """The federated ones of the points of a comparison; those of one curve freshest first.
+
+    FPL, long version, 3.3: freshness is the number of updated models delivered in an epoch, the rounds per
+    epoch; its normalised form divides by the X+ models of sequential training (eq. 11). The more clients in a
+    round, the fewer rounds.
+    """
+    curves = list(dict.fromkeys(point.curve for point in found))
+    known = [point for point in found if NORMALISED in point.found]
+    return sorted(known, key=lambda point: (curves.index(point.curve), -point.found[FRESHNESS]))
+
+
+def _numbers(part: RunFolder) -> dict[str, float | None]:
+    """Metrics with F1 = 2PR / (P + R) of the means (thesis, figure 4.2), and what the ledger adds up."""
+    found: dict[str, float | None] = dict(part.metrics)
+    for key in [key for key in part.metrics if key.startswith("P@")]:
+        P, R = part.metrics[key], part.metrics.get(f"R@{key[2:]}")
+        if R is not None:
+            found[f"F1@{key[2:]}"] = 2 * P * R / (P + R) if P + R else 0.0
+    ledger = part.ledger or {}
+    return found | {key: value for key, value in ledger.items() if isinstance(value, int | float)}

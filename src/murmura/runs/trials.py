@@ -7,14 +7,16 @@ keeps a file each, with the curve over epochs.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from murmura.core.errors import RunError, SettingError
+from murmura.evaluation.metric_names import cutoff
 from murmura.evaluation.registry import DEFAULT_METRICS, better, has_no_cutoff, metric_of
 
 COLUMNS = ("data", "protocol", "model", "settings", "metric", "value", "seconds")
@@ -71,19 +73,13 @@ def name_of(settings: dict[str, Any]) -> str:
 def side(metric: str) -> Side:
     """Whether a search looks for the highest value or, where it is an error, for the lowest."""
     found = better(metric)
-    if not has_no_cutoff(metric) and cutoff_of(metric) is None:
+    if not has_no_cutoff(metric) and not cutoff(metric):
         raise SettingError(
             f"--metric must have its cut-off, but it is '{metric}'; write for example {metric.strip('@')}@10."
         )
     if found == "zero":
         raise SettingError(f"--metric must have a best end, but '{metric}' is best near 0; choose another.")
     return found
-
-
-def cutoff_of(metric: str) -> int | None:
-    """The length of the lists behind "nDCG@20"; None where it says none."""
-    k = metric.rpartition("@")[2]
-    return int(k) if "@" in metric and k.isdecimal() and int(k) else None
 
 
 def measured(metric: str) -> tuple[str, ...]:
@@ -126,16 +122,15 @@ class TrialHistory:
         self.known[name_of(trial.settings)] = trial
         if self.file is None:
             return
-        new = not self.file.exists()
+        value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
+        line = (*self.key, name_of(trial.settings), self.metric, value, seconds)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([line] if self.file.exists() else [COLUMNS, line])
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a+b") as file:
-            _end_line(file)
-        with self.file.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if new:
-                writer.writerow(COLUMNS)
-            value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
-            writer.writerow((*self.key, name_of(trial.settings), self.metric, value, seconds))
+            # a line that a kill left open is closed, so that the next one is not lost with it
+            is_open = file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n"
+            file.write((b"\n" if is_open else b"") + text.getvalue().encode())
 
 
 def read_history(file: Path | None, **wanted: str) -> list[Trial]:
@@ -148,22 +143,13 @@ def read_history(file: Path | None, **wanted: str) -> list[Trial]:
             raise RunError(
                 f"{file} must be a search history with the columns {', '.join(COLUMNS)}; choose another file."
             )
-        return [
-            Trial(json.loads(row["settings"]), float(row["value"]), float(row["seconds"]))
-            for row in reader
-            if _is_whole(row) and all(row[column] == value for column, value in wanted.items())
-        ]
+        lines = [row for row in reader if all(row[column] == value for column, value in wanted.items())]
+    return [trial for trial in map(_read_trial, lines) if trial is not None]
 
 
-def _is_whole(row: dict[str, str]) -> bool:
+def _read_trial(row: dict[str, str]) -> Trial | None:
     try:
-        float(row["value"]), float(row["seconds"])
-        return isinstance(json.loads(row["settings"]), dict)
+        settings, value, seconds = json.loads(row["settings"]), float(row["value"]), float(row["seconds"])
     except (TypeError, ValueError):
-        return False
-
-
-def _end_line(file: IO[bytes]) -> None:
-    """Close a line that a kill left open, so that the next one is not lost with it."""
-    if file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n":
-        file.write(b"\n")
+        return None
+    return Trial(settings, value, seconds) if isinstance(settings, dict) else None

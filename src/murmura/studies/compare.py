@@ -19,12 +19,11 @@ from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
 from murmura.engine.run import Run, environment
 from murmura.evaluation.registry import DEFAULT_METRICS, chosen_metrics, has_no_cutoff
-from murmura.runs.comparison import run_name
+from murmura.runs.comparison import RULE, run_name
 from murmura.runs.sweep import mean
 from murmura.studies.kept_models import Keep, drop_worse
 from murmura.studies.methods import (
     TWINS,
-    carried_by,
     few_people,
     kept_settings,
     method,
@@ -32,9 +31,8 @@ from murmura.studies.methods import (
     whole_settings,
 )
 from murmura.studies.order import order_users, record_order
-from murmura.studies.settings_source import record_rule, source_of_settings
 from murmura.studies.side_by_side import ComparisonData, RunJob, finish_run, finish_runs
-from murmura.studies.size_rule import Sizes, by_rule
+from murmura.studies.size_rule import Sizes, by_rule, source_of_settings
 from murmura.studies.worker_pool import Workers
 
 BELOW_MOSTPOP = "▼"  # the mark of a method that has less than recommending what everybody likes
@@ -161,7 +159,8 @@ def run_entries(
     whole.write_data(plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
-    record_rule(whole, plan.settings_source)
+    if source := plan.settings_source:
+        whole.write_json(RULE, source)
     record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
     progress.begin("comparison", sum(len(plan.seeds_of(entry)) for entry in plan.entries))
     with whole.running():
@@ -186,7 +185,7 @@ def run_entries(
 def checked_method(entry: ComparisonEntry, plan: Comparison, runtime: Runtime | None = None) -> Method:
     """The method of an entry; what it refuses of its settings or of the data is said under its label."""
     with said_of(entry.label):
-        made = carried_by(runtime, method(entry.model, entry.settings))
+        made = method(entry.model, entry.settings, runtime=runtime)
         made.check(plan.prepared.split.train, plan.seed)
     return made
 

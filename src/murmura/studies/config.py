@@ -14,7 +14,7 @@ from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.catalogue import Dataset
 from murmura.core.errors import RunError, SettingError
 from murmura.core.setting_meanings import meanings
-from murmura.core.settings import UNKNOWN, as_dict, changed, field_names, from_dict, problem, settings, unknown
+from murmura.core.settings import UNKNOWN, Count, as_dict, changed, field_names, problem, settings, unknown
 from murmura.data.reading import READING_KEYS, Reading, given_only
 from murmura.data.sources.registry import data_folder, read_data
 from murmura.data.tables.interactions_file import looks_like_a_file
@@ -22,9 +22,9 @@ from murmura.engine.protocol import PreparedData, Protocol, prepare, protocol
 from murmura.engine.protocol_text import with_changes
 from murmura.engine.run import FILES, Run
 from murmura.evaluation.registry import DEFAULT_METRICS
+from murmura.runs.parts import named
 from murmura.studies.methods import method, method_class, name_and_settings
 
-Count = Annotated[int, Field(ge=1)]
 T = TypeVar("T")
 Path_ = tuple[str, ...]
 Where = Callable[[Path_], str]
@@ -62,18 +62,19 @@ class DataConfig(Reading):
         """The data made ready by a protocol: by its name, or as a comparison writes it out."""
         dataset = self.load(data_dir)
         written = isinstance(rules, dict)
-        named = protocol(str(rules["name"] if written else rules), dataset)
-        same = not written or as_dict(named) == rules
-        return prepare(dataset, named if same else from_dict(Protocol, rules))
+        known = protocol(str(rules["name"] if written else rules), dataset)
+        same = not written or as_dict(known) == rules
+        return prepare(dataset, known if same else Protocol(**rules))
 
 
 @settings
 class ProtocolConfig:
-    """How the data is cut and ranked, in every configuration alike."""
+    """Which data, and how it is cut and ranked, in every configuration alike."""
 
     protocol: str = "default"
     split: str | None = None  # another split than the protocol's
     candidates: Count | None = None  # so many drawn items beside the full ranking
+    data: DataConfig
 
     @model_serializer(mode="wrap")
     def _only_given(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -97,7 +98,6 @@ class ProtocolConfig:
 class FitConfig(ProtocolConfig):
     """One model on one data set: what `murmura fit` takes from its flags."""
 
-    data: DataConfig
     model: dict[str, Any]  # `name` says which model; the rest are its settings
     seed: Annotated[int, Field(ge=0)] = 0
     workers: Count = 1
@@ -109,7 +109,6 @@ class FitConfig(ProtocolConfig):
 class CompareConfig(ProtocolConfig):
     """A comparison as a file: what `murmura compare` takes from its flags."""
 
-    data: DataConfig
     models: dict[str, dict[str, Any]]  # label -> settings; `name` says which model, the label itself by default
     seeds: Count = 1
     seed: Annotated[int, Field(ge=0)] = 0
@@ -123,8 +122,7 @@ Config = FitConfig | CompareConfig
 
 def named_data(config: dict[str, Any]) -> DataConfig:
     """Which data a run folder's configuration names: by name alone, or with where and how it is read."""
-    given = config.get("data")
-    data = given if isinstance(given, dict) else {"name": given}
+    data = named(config.get("data"), "unnamed data")
     about: dict[str, Any] = {key: data[key] for key in ("dir", *READING_KEYS) if data.get(key) is not None}
     return DataConfig(name=str(data.get("name")), **about)
 
@@ -299,16 +297,13 @@ def _plain(value: Any) -> str:
 
 def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
     """The line each key, or each member of a list, stands on."""
+    inside: list[tuple[Any, Any, Any]] = []  # what it is called, where it begins, what it holds
+    if isinstance(node, yaml.MappingNode):
+        inside = [(key.value, key, value) for key, value in node.value]
+    elif isinstance(node, yaml.SequenceNode):
+        inside = [(place, value, value) for place, value in enumerate(node.value)]
     found: dict[Path_, int] = {}
-    if isinstance(node, yaml.SequenceNode):
-        for place, value in enumerate(node.value):
-            here = (*path, str(place))
-            found[here] = value.start_mark.line + 1
-            found |= _lines(value, here)
-    if not isinstance(node, yaml.MappingNode):
-        return found
-    for key, value in node.value:
-        here = (*path, str(key.value))
-        found[here] = key.start_mark.line + 1
-        found |= _lines(value, here)
+    for name, begin, value in inside:
+        here = (*path, str(name))
+        found |= {here: begin.start_mark.line + 1, **_lines(value, here)}
     return found

@@ -35,19 +35,17 @@ Keep = Literal["all", "best", "none"]
 
 def drop_worse(plan: Comparison, folder: Path) -> None:
     """Delete the kept models that are no longer the best of their kind, centralised or federated."""
-    best: dict[bool, tuple[float, Run]] = {}
+    kinds: dict[bool, list[RunFolder]] = {}
     for entry in plan.entries:
-        run = Run(folder / run_name(entry.label, plan.seed))
-        if not run.has(MODEL):
-            continue
-        kind = method(entry.model, entry.settings).server_reads == EVERYTHING
-        worth = _worth(RunFolder(run, plan.seed))
-        if kind in best and best[kind][0] >= worth:
-            (run.path / MODEL).unlink()
-            continue
-        if kind in best:
-            (best[kind][1].path / MODEL).unlink()
-        best[kind] = worth, run
+        part = RunFolder(Run(folder / run_name(entry.label, plan.seed)), plan.seed)
+        if part.run.has(MODEL):
+            central = method(entry.model, entry.settings).server_reads == EVERYTHING
+            kinds.setdefault(central, []).append(part)
+    for parts in kinds.values():
+        best = max(parts, key=_worth)  # of equal ones the first
+        for part in parts:
+            if part is not best:
+                (part.run.path / MODEL).unlink()
 
 
 def _worth(part: RunFolder) -> float:
@@ -87,10 +85,7 @@ def _entries(folder: Path, data_dir: Path | None) -> Sequence[EntryRun]:
     if isinstance(found, SearchFolder):
         if (won := found.choice) is None:
             raise RunError(f"{folder} must hold a finished search, but it is not; run it to its end.")
-        prepared = data_of(found.run, data_dir)
-        return [EntryRun(won.model, won.model, won.settings, found.tested, prepared)]
+        return [EntryRun(won.model, won.model, won.settings, found.tested, data_of(found.run, data_dir))]
     if isinstance(found, ReproductionFolder):
-        compared, data_dir = found.comparison, data_dir or found.run.places.get("data")
-    else:
-        compared = found
-    return list(comparison_runs(compared, data_of(compared.run, data_dir)))
+        found, data_dir = found.comparison, data_dir or found.run.places.get("data")
+    return list(comparison_runs(found, data_of(found.run, data_dir)))

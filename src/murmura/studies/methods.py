@@ -114,23 +114,18 @@ def whole_settings(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in as_dict(made).items() if key not in unused}
 
 
-def method(name: str, settings: dict[str, Any], workers: int = 1) -> Method:
-    """The method of that name with these hyper-parameters, the others at their defaults."""
+def method(name: str, settings: dict[str, Any], workers: int = 1, runtime: Runtime | None = None) -> Method:
+    """The method of that name with these hyper-parameters, the others at their defaults.
+
+    `runtime` carries the rounds of a federated one, by default this process.
+    """
     if name in ALGORITHMS:
         from murmura.runtimes.simulation import simulated
 
-        return simulated(name, settings, workers)
+        made = simulated(name, settings, workers)
+        return made if runtime is None else replace(made, runtime=runtime)
     centralised: Method = from_dict(method_class(name), settings)
     return centralised
-
-
-def carried_by(runtime: Runtime | None, ready: Method) -> Method:
-    """The method with its rounds carried by a runtime; a centralised one has none. None changes nothing."""
-    from murmura.runtimes.simulation import FederatedMethod
-
-    if runtime is None or not isinstance(ready, FederatedMethod):
-        return ready
-    return replace(ready, runtime=runtime)
 
 
 def fit(

@@ -18,7 +18,7 @@ from murmura.core.score_terms import ScoreTerms
 from murmura.data.sources.registry import one_person
 from murmura.data.splits.day_order import begin_of_day
 from murmura.engine.protocol import PreparedData
-from murmura.engine.reasons import Reason, TermReason, item_vectors, reasons, sentence, term_reasons
+from murmura.engine.reasons import TermReason, item_vectors, reasons, sentence, term_reasons
 from murmura.studies.kept_models import open_model
 
 
@@ -30,8 +30,8 @@ class Recommendation:
     item: Any  # own id
     name: str
     score: float
-    similar: str  # the name of the nearest own item; "" where none was asked for or there is none
-    cosine: float
+    similar: str = ""  # the name of the nearest own item; "" where none was asked for or there is none
+    cosine: float = 0.0
     terms: tuple[TermReason, ...] | None = None  # what the score is the sum of, where the model says so
 
     def reason(self) -> str:
@@ -124,42 +124,21 @@ def recommend_one(
 
 
 def _lines(prepared: PreparedData, model: Model, person: Person, k: int, why: bool) -> list[Recommendation]:
-    lists, own = person.best(model, k), np.unique(person.own)
-    if not why:
-        return _shown(prepared, lists, [])
-    terms = person.terms(model)
-    if terms is not None:
-        named = terms.named(prepared.catalogue.name)
-        return _explained(_shown(prepared, lists, []), named, _items(lists), model, own, k)
-    return _shown(prepared, lists, reasons(item_vectors(model), own, _items(lists)))
-
-
-def _explained(
-    lines: list[Recommendation], terms: ScoreTerms, shown: Ints, model: Model, own: Ints, k: int
-) -> list[Recommendation]:
-    """The same list with the terms of every score, which is told as their sum."""
-    offered = np.setdiff1d(np.flatnonzero(model.candidates), own).astype(np.int32)
-    found = term_reasons(terms, offered, shown, k)
-    return [
-        replace(line, score=float(terms.scores[item]), terms=tuple(parts))
-        for line, item, parts in zip(lines, shown.tolist(), found)
+    lists, own, name = person.best(model, k), np.unique(person.own), prepared.catalogue.name
+    shown: Ints = lists.item[0][lists.item[0] >= 0]
+    ids, scores = prepared.split.data.items.labels[shown].tolist(), lists.score[0].tolist()
+    lines = [
+        Recommendation(rank, own_id, name(item), score)
+        for rank, (item, own_id, score) in enumerate(zip(shown.tolist(), ids, scores), start=1)
     ]
-
-
-def _items(lists: RankedLists) -> Ints:
-    row = lists.item[0]
-    kept: Ints = row[row >= 0]
-    return kept
-
-
-def _shown(prepared: PreparedData, lists: RankedLists, found: list[Reason]) -> list[Recommendation]:
-    catalogue, labels = prepared.catalogue, prepared.split.data.items.labels.tolist()
-    lines = []
-    for place, item in enumerate(_items(lists).tolist()):
-        reason = found[place] if found else Reason(item, -1, 0.0)
-        similar = catalogue.name(reason.nearest) if reason.nearest >= 0 else ""
-        score = float(lists.score[0, place])
-        lines.append(
-            Recommendation(place + 1, labels[item], catalogue.name(item), score, similar, reason.cosine)
-        )
-    return lines
+    if not why:
+        return lines
+    terms = person.terms(model)
+    if terms is None:
+        found = reasons(item_vectors(model), own, shown)
+        near = [(name(one.nearest) if one.nearest >= 0 else "", one.cosine) for one in found]
+        return [replace(line, similar=item, cosine=cosine) for line, (item, cosine) in zip(lines, near)]
+    offered = np.setdiff1d(np.flatnonzero(model.candidates), own).astype(np.int32)
+    told = term_reasons(terms.named(name), offered, shown, k)
+    sums = terms.scores[shown].tolist()  # a score is told as the sum of its terms
+    return [replace(line, score=score, terms=tuple(parts)) for line, score, parts in zip(lines, sums, told)]

@@ -1,14 +1,14 @@
-"""One run from its configuration to its folder: fit first, open the test part only when asked to evaluate."""
+"""One model and its folder: fit first, open the test part only when asked to evaluate, for a stated choice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from murmura.core.errors import RunError, said_of
+from murmura.core.errors import DataError, RunError, said_of
 from murmura.core.locks import locked
 from murmura.core.model import Model
 from murmura.core.progress import SILENT, Progress
@@ -19,10 +19,11 @@ from murmura.engine.experiment import record_lists, record_outcome, record_reaso
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run import MODEL, Run, environment
+from murmura.evaluation.measure import Evaluation
 from murmura.evaluation.registry import chosen_metrics
 from murmura.studies.config import DataConfig, FitConfig, check_config
 from murmura.studies.kept_models import open_model
-from murmura.studies.methods import carried_by, few_people, kept_settings, method, name_and_settings
+from murmura.studies.methods import few_people, kept_settings, method, name_and_settings
 from murmura.studies.order import record_order
 
 LISTED = 100  # items kept per user, enough for every usual cut-off
@@ -47,7 +48,7 @@ def fit_run(
     prepared.tell(heard)
     name = str(config.model["name"])
     with said_of(name):
-        ready = carried_by(runtime, method(name, settings, config.workers))
+        ready = method(name, settings, config.workers, runtime)
         ready.check(prepared.split.train, config.seed)
     with locked(folder):
         run = Run.create(folder, {**as_dict(config), "model": {"name": name, **settings}})
@@ -94,6 +95,49 @@ def evaluate_run(
         run.mark("done")
     values: dict[str, Any] = run.read("metrics.json")
     return values
+
+
+def evaluate(
+    model: Model,
+    ready: PreparedData,
+    *,
+    choice: str | dict[str, Any],
+    metrics: Sequence[str] = (),
+    cutoffs: tuple[int, ...] | None = None,
+    folder: Path | None = None,
+    workers: int = 1,
+) -> Evaluation:
+    """Open the test part for a stated choice and score a model on it.
+
+    Args:
+        model: Fitted on `ready.split.train`.
+        ready: What `prepare` gave; another choice is refused from then on, the same one may score more models.
+        choice: What was chosen, and how: "ease, reg 500, by nDCG@10 on validation". Whoever chooses afterwards
+            has seen the test part.
+        metrics: By name, as `--metrics` takes them; none: the usual ones.
+        cutoffs: The lengths of lists; None: the protocol's.
+        folder: A run folder that keeps the choice, the metrics and the lists.
+        workers: Threads; the values do not depend on it.
+    """
+    if model.train.fingerprint != ready.split.train.fingerprint:
+        raise DataError(
+            "the model must be fitted on ready.split.train, but was fitted on other rows; fit it again there."
+        )
+    rules, stated = ready.protocol, {"choice": choice}
+    wanted = chosen_metrics(metrics, rules.scores)
+    if folder is None:
+        split = ready.open(None, stated)
+        return score(model, split, rules, workers, cutoffs or rules.cutoffs, metrics=wanted).evaluation
+    with locked(folder):
+        run = Run.create(folder, {"data": ready.data, "protocol": rules.name, **stated})
+        run.write_json("data.json", ready.describe())
+        run.write_json("environment.json", environment())
+        split = ready.open(run, stated)
+        outcome = score(model, split, rules, workers, cutoffs or rules.cutoffs, metrics=wanted)
+        record_lists(run, outcome.lists, split)
+        record_outcome(run, outcome, split)
+        run.mark("done")
+    return outcome.evaluation
 
 
 def read_config(folder: Path) -> FitConfig:

@@ -26,7 +26,7 @@ from murmura.report.table import (
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import ordered
 from murmura.runs.reproduction import RowChoice
-from murmura.runs.sweep_points import points
+from murmura.runs.sweep import points
 from murmura.runs.trials import Trial, best
 from murmura.studies.analyses.exposure import MEAN_DISPARITY, Bias, bias, frequencies
 from murmura.studies.analyses.learning import AGREEMENT, baseline_of, printed_like, read_learning

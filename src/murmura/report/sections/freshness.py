@@ -9,7 +9,7 @@ from murmura.report.drawing import Picture, canvas, curve_styles, logarithmic, n
 from murmura.report.page import Compared, Section
 from murmura.report.sections.sweep import number_at, plot_points
 from murmura.report.table import Column, ReportTable, TableCell, decimals_for, plain_table
-from murmura.runs.sweep_points import FRESHNESS, NORMALISED, SweepPoint, freshness
+from murmura.runs.sweep import FRESHNESS, NORMALISED, SweepPoint, freshness
 
 
 def section(compared: Compared) -> Section | None:

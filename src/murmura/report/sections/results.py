@@ -28,7 +28,7 @@ from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.studies.compare import BELOW_MOSTPOP
 from murmura.studies.exposure import exposure_sentence
 from murmura.studies.order import order_sentence
-from murmura.studies.settings_source import rule_sentence
+from murmura.studies.size_rule import rule_sentence
 
 SEEDS = Column("seeds", "finished seeds")
 SERVER_READS = Column("the server reads", "of what people have or send", numeric=False)

@@ -17,8 +17,7 @@ from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, decimals_for, estimate_cell, number, plain_table
-from murmura.runs.sweep import Sweep, value_text
-from murmura.runs.sweep_points import SweepPoint
+from murmura.runs.sweep import Sweep, SweepPoint, value_text
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"

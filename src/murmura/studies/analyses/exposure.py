@@ -27,7 +27,7 @@ from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import read_columns
 from murmura.runs.run import ITEM_ROWS, LISTS, RunFolder
-from murmura.runs.sweep_points import SweepPoint
+from murmura.runs.sweep import SweepPoint
 from murmura.studies.config import named_data
 
 PRINTED = "thesis_table_4_5.csv"

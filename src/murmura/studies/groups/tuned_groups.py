@@ -40,7 +40,7 @@ from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import is_empty, locked
 from murmura.core.rng import Purpose, Rng, Words, server_secret
-from murmura.core.settings import as_dict, field_names, from_dict, settings
+from murmura.core.settings import Count, as_dict, field_names, from_dict, settings
 from murmura.core.update import SentUpdate
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
@@ -51,7 +51,6 @@ from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.compare import ComparisonEntry, compare
 from murmura.studies.compare import plan as plan_comparison
-from murmura.studies.config import Count
 from murmura.studies.methods import whole_settings
 from murmura.studies.worker_pool import processes
 

@@ -20,10 +20,10 @@ from murmura.channel.ledger import paper_costs
 from murmura.core.contract import FederationInfo
 from murmura.core.errors import SettingError
 from murmura.core.plugins import unknown_name
-from murmura.core.settings import changed, settings
+from murmura.core.settings import Count, changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.sweep import entry_label
-from murmura.studies.config import Count, Path_, Where, checked, read_yaml
+from murmura.studies.config import Path_, Where, checked, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import Axes, grid, learns_in_epochs
 from murmura.studies.search.tpe import corners, space_of

@@ -24,13 +24,13 @@ from murmura.core.schedule import Schedule
 from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
+from murmura.evaluation.metric_names import cutoff
 from murmura.runs.trials import (
     DIGITS,
     Side,
     Trial,
     TrialHistory,
     best,
-    cutoff_of,
     measured,
     name_of,
     side,
@@ -97,7 +97,7 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
 def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Trial]) -> None:
     """Fit, and add each trial as it is known."""
     ready, rules = method(job.model, job.settings), selection.protocol
-    cutoffs = tuple(sorted({*rules.cutoffs, cutoff_of(job.metric) or rules.cutoffs[0]}))
+    cutoffs = tuple(sorted({*rules.cutoffs, cutoff(job.metric) or rules.cutoffs[0]}))
     if not job.stops and job.patience is None:
         outcome = experiment(
             ready, selection.split, rules, job.seed, 1, progress, cutoffs, metrics=measured(job.metric)
