@@ -25,10 +25,9 @@ from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.sweep import entry_label
 from murmura.studies.config import Count, Path_, Where, checked, read_yaml
 from murmura.studies.methods import method
-from murmura.studies.search.grid import Axes, grid, learns_in_epochs
-from murmura.studies.search.tpe import corners, space_of
+from murmura.studies.search.grid import learns_in_epochs
+from murmura.studies.search.tpe import Axes, Values, corners, has_range, space_of
 
-Values = Annotated[list[Any], Field(min_length=1)]
 Analysis = Literal[
     "sweep",
     "fresh",
@@ -55,11 +54,11 @@ class Row:
 
     model: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    search: tuple[dict[str, Values | str], ...] = ()  # grids, or spaces where an axis is a range; each starts
+    search: tuple[Axes, ...] = ()  # grids, or spaces where an axis is a range; each starts
     # from the winner so far
     epochs: Count | None = None  # the most epochs of a fit; the best one is kept
     patience: Count = 3  # epochs without a better one before a fit stops
-    sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
+    sweep: dict[str, Values] = Field(default_factory=dict)  # one setting of which every value is kept
     seeds: Count | None = None  # where it is run with fewer than the other rows
     trial: dict[str, Any] = Field(default_factory=dict)  # settings of its trials alone: a shorter training
     tuned_as: str = ""  # another row, whose searched settings it takes over before it searches itself
@@ -206,16 +205,6 @@ def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
         key: values if isinstance(values, str) else values[-(most if place == 0 else 1) :]
         for place, (key, values) in enumerate(axes.items())
     }
-
-
-def has_range(axes: Mapping[str, list[Any] | str]) -> bool:
-    """Whether a stage of a search is a space for tpe; otherwise it is a grid."""
-    return any(isinstance(axis, str) for axis in axes.values())
-
-
-def grid_of(axes: Mapping[str, list[Any] | str]) -> list[dict[str, Any]]:
-    """Every combination of a stage that has no range."""
-    return grid({key: axis for key, axis in axes.items() if not isinstance(axis, str)})
 
 
 def experiment_folder(package: Path | None = None) -> Path:

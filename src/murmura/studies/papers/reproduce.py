@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -41,9 +41,9 @@ from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_en
 from murmura.studies.config import DataConfig
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.attempt import attempt
-from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
-from murmura.studies.search.grid import TrialJob
-from murmura.studies.search.tpe import proposals, space_of
+from murmura.studies.papers.experiments import Experiment, Row
+from murmura.studies.search.grid import TrialJob, grid
+from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
 from murmura.studies.worker_pool import Steps, Workers, processes, run_steps
 
 FitListener = Callable[
@@ -135,7 +135,7 @@ def fits(experiment: Experiment) -> int:
 
 def _fits_of(row: Row, experiment: Experiment) -> int:
     swept = sum(len(values) for values in row.sweep.values())
-    stages = [experiment.trials or 0 if has_range(axes) else len(grid_of(axes)) for axes in row.search]
+    stages = [experiment.trials or 0 if has_range(axes) else len(grid(axes)) for axes in row.search]
     tried = sum(stages) + swept
     alone = not tried and row.epochs is not None
     seeds = min(experiment.seeds, row.seeds or experiment.seeds)
@@ -166,9 +166,12 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
-        begun = ExperimentFit(place, label, row, {**row.settings, **row.trial, **so_far}, stage)
+        begun = {**row.settings, **row.trial, **so_far}
         try:
-            tried += yield from _stage(begun, axes)
+            for group, values in _groups(experiment, axes):
+                scored = yield [ExperimentFit(place, label, row, {**begun, **one}, stage) for one in group]
+                values += [one.value for one in scored]
+                tried += scored
         except MissingExtraError as error:
             return RowChoice(label, (), str(error))
         won = best(tried, experiment.metric)
@@ -188,30 +191,19 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     return RowChoice(label, () if broken else tuple(entries), broken)
 
 
+def _groups(experiment: Experiment, axes: Axes) -> Iterable[Group]:
+    """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
+    if not has_range(axes):
+        return [(grid(axes), [])]
+    return Tpe(space_of(axes), experiment.trials or 0).groups(side(experiment.metric))
+
+
 def _ready(place: ExperimentPlace) -> PreparedData:
     return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
     return ChosenEntry(label, row.model, whole_settings(row.model, settings))
-
-
-def _stage(fit: ExperimentFit, axes: Mapping[str, list[Any] | str]) -> Steps[ExperimentFit, Trial, list[Trial]]:
-    """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
-    experiment = fit.place.experiment
-    if not has_range(axes):
-        found: list[Trial] = yield [replace(fit, settings={**fit.settings, **one}) for one in grid_of(axes)]
-        return found
-    tried: list[Trial] = []
-    asking = proposals(space_of(axes), experiment.trials or 0, side(experiment.metric))
-    group = next(asking)
-    while True:
-        scored = yield [replace(fit, settings={**fit.settings, **one}) for one in group]
-        tried += scored
-        try:
-            group = asking.send([one.value for one in scored])
-        except StopIteration:
-            return tried
 
 
 @cache
