@@ -1,6 +1,7 @@
-"""Choosing settings on the validation part: a grid or a study, resumable, in parallel, the test part out of reach.
+"""Choosing settings on the validation part: resumable, in parallel, the test part out of reach.
 
-One fit serves all numbers of epochs, here or in worker processes.
+A grid is tried whole, a study asks for settings from what earlier ones scored. One fit serves
+all numbers of epochs, here or in worker processes.
 """
 
 from __future__ import annotations
@@ -222,7 +223,7 @@ def curve_of(log: TrialHistory, settings: dict[str, Any], patience: int) -> list
 def _families(
     log: TrialHistory, candidates: list[dict[str, Any]], patience: int | None
 ) -> list[list[dict[str, Any]]]:
-    """Every candidate once; those that differ only in their number of epochs are stops on the way of one fit."""
+    """Every candidate once; those that differ only in their epochs are stops on the way of one fit."""
     apart = () if patience is not None or not learns_in_epochs(log.model) else ("epochs",)
     families: dict[str, dict[str, dict[str, Any]]] = {}
     for one in candidates:
