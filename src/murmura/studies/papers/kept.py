@@ -161,9 +161,8 @@ def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
         **_beside(shown, out, new.results),
     }
     kept, table = Run(place), f"{shown.name}.csv"
-    kept.write_table(
-        table, new.header, [row for data in order for row in found[data].rows if row[column] == data]
-    )
+    rows = [row for data in order for row in found[data].rows if row[column] == data]
+    kept.write_table(table, new.header, rows)
     for name, text in texts.items():
         kept.write(name, text)
     return [place / name for name in (table, *texts)]
@@ -171,8 +170,12 @@ def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
 
 def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
     """Guesses of an audit, and the trials of a run: they are kept once, with the experiment whose run it is."""
-    names = [f"{shown.name}-{data}-shares.csv" for data in new]
-    names += [f"{shown.name}-{data}-trials.csv" for data in new if shares_with(shown, data).name == shown.name]
+    names = [
+        f"{shown.name}-{data}-{kind}.csv"
+        for data in new
+        for kind in ("shares", "trials")
+        if kind == "shares" or shares_with(shown, data).name == shown.name
+    ]
     return {name: (out / name).read_text(encoding="utf-8") for name in names if (out / name).is_file()}
 
 
