@@ -73,7 +73,7 @@ def test_rounds_of_training_and_bytes_in_each_are_counted(tmp_path: Path) -> Non
 def test_intervals_and_cut_offs_are_over_groups() -> None:
     after = np.array([0.5, 0.84, 0.9, 1.2])
     alone = np.array([0.7, 0.94, 0.8, 1.5])  # gains of .2, .1 and .3, one loss of .1
-    pair = GroupingPair("a", "m", (0,), np.arange(4.0), np.arange(4.0), alone, after)
+    pair = GroupingPair("m", (0,), np.arange(4.0), np.arange(4.0), alone, after)
     (found,) = GroupTable((pair,), ()).summaries()
     assert found.gain == pytest.approx(-0.2)
     assert found.gain_reach == pytest.approx(4.302653 * 0.1 / 3**0.5)  # t of 2 degrees of freedom
@@ -94,8 +94,8 @@ def test_every_split_of_a_centralised_model_has_a_test_part_of_its_own(tmp_path:
     data = raters(people=50, items=40, share=0.7)
     dataset = Dataset("made", data, Catalogue(data.items))
     found = list(central_splits(dataset, "cnmf", 3, tmp_path, {"name": "made"}))
-    assert [one.split_seed for one in found] == [42, 43, 44]
-    assert len({one.mse for one in found}) == 3
+    assert [one["split_seed"] for one in found] == [42, 43, 44]
+    assert len({one["mse"] for one in found}) == 3
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.json")}
     assert list(central_splits(dataset, "cnmf", 3, tmp_path, {"name": "made"})) == found
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("metrics.json")} == written

@@ -33,7 +33,6 @@ COLUMNS = ("members", "ratings", "alone", "after")
 class GroupingPair:
     """The groups of one grouping with and without an exchange."""
 
-    label: str
     model: str
     grouping: tuple[Any, ...]  # what it is known by
     members: Floats  # (groups,)
@@ -77,27 +76,23 @@ class GroupRun:
     entry: ModelRuns
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Those of its method."""
-        return self.entry.settings
-
-    @property
     def grouping(self) -> tuple[Any, ...]:
         """What its groups are known by: the seed they were drawn with, and how."""
-        own = self.settings.get("grouping_seed")
-        return (self.part.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
+        own = self.entry.settings
+        seed = own.get("grouping_seed")
+        return (self.part.seed if seed is None else seed, *(own.get(name) for name in GROUPING))
 
     @property
     def stem(self) -> str:
         """The label without the number of the grouping, where it ends with that."""
-        own = self.settings.get("grouping_seed")
-        return self.entry.label if own is None else self.entry.label.removesuffix(f"-{own}")
+        seed = self.entry.settings.get("grouping_seed")
+        return self.entry.label if seed is None else self.entry.label.removesuffix(f"-{seed}")
 
     @property
     def method(self) -> dict[str, Any]:
         """Its settings but for the grouping, and for what was tuned for that."""
-        tuned = ("tuned", "patterns") if self.settings.get("tuned") else ()
-        kept = {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
+        tuned = ("tuned", "patterns") if self.entry.settings.get("tuned") else ()
+        kept = {k: v for k, v in self.entry.settings.items() if k not in ("grouping_seed", *tuned)}
         return {"name": self.entry.name, **kept}
 
     def groups(self) -> Floats:
@@ -187,7 +182,7 @@ def find_groups(comparison: ComparisonFolder) -> GroupTable | None:
         mine = alone.get((run.part.seed, run.grouping))
         if run.entry.name != ALONE and mine is not None:
             members, ratings, mse = run.groups().T
-            pairs.append(GroupingPair(run.part.run.path.name, label, run.grouping, members, ratings, mine, mse))
+            pairs.append(GroupingPair(label, run.grouping, members, ratings, mine, mse))
     return GroupTable(tuple(pairs), methods) if pairs else None
 
 
@@ -208,7 +203,7 @@ def group_table(model: str, pairs: list[GroupingPair]) -> GroupingPair:
     """The groups of all groupings together, those without a held-out rating left out."""
     columns = [np.concatenate([getattr(pair, name) for pair in pairs]) for name in COLUMNS]
     known = np.isfinite(columns[-1])
-    return GroupingPair(model, model, (), *(column[known] for column in columns))
+    return GroupingPair(model, (), *(column[known] for column in columns))
 
 
 def _summary(model: str, pairs: list[GroupingPair]) -> GroupSummary:

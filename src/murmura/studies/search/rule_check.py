@@ -69,36 +69,30 @@ def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[Know
         divided = [replace(form, rows_per_reg=divisor) for divisor in DIVISORS]
         return max(divided, key=lambda rule: _worth(model, rule, learned))
     if form.short == form.long:
-        both = _best(model, form, learned, everywhere)
-        return replace(form, short=both, long=both)
-    sides = {}
+        return _best(model, form, learned, everywhere)
+    sides = []
     for long in (False, True):
         here, tried = ([one for one in part if one.sizes.long == long] for part in (learned, everywhere))
-        sides[long] = _best(model, form, here, tried)
-    return replace(form, short=sides[False], long=sides[True])
+        sides.append(_best(model, form, here, tried))
+    return replace(form, short=sides[0].short, long=sides[1].long)
 
 
-def _best(
-    model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]
-) -> dict[str, Any]:
-    """The setting with the largest mean share; of equal ones the first by name."""
-    found: dict[str, dict[str, Any]] = {}
+def _best(model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]) -> SizeRule:
+    """The rule with one setting for all that has the largest mean share; of equal ones the first by name."""
+    found: dict[str, SizeRule] = {}
     for name in sorted(tried[0].values) if tried else ():
         whole = json.loads(name)
         chosen = {key: _plain(whole[key]) for key in form.short}
         rule = replace(form, short=chosen, long=chosen)
         if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
-            found.setdefault(name_of(chosen), chosen)
+            found.setdefault(name_of(chosen), rule)
     if tried and not found:
         raise SettingError(
             f"the rule for {model} needs one setting of {', '.join((*form.short, *form.also))} that was tried "
             f"on each of {', '.join(one.data for one in tried)}, but none was; give them a grid in common."
         )
-    return max(
-        found.values(),
-        key=lambda chosen: _worth(model, replace(form, short=chosen, long=chosen), learned),
-        default=dict(form.short),  # no data set is of these sizes, and none asks
-    )
+    # the form's own: no data set is of these sizes, and none asks
+    return max(found.values(), key=lambda rule: _worth(model, rule, learned), default=form)
 
 
 def _plain(value: Any) -> Any:
