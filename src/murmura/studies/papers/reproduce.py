@@ -113,24 +113,14 @@ def _choices_of(place: ExperimentPlace, pool: Executor, log: _Log) -> list[RowCh
     if Run(place.runs).has(OPENED):
         return list(place.kept.choices.values())
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
-    steps = [_choose(place, label, row) for label, row in rows if not row.tuned_as]
-    found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
-    steps = [_tuned(place, label, row, found[row.tuned_as]) for label, row in rows if row.tuned_as]
-    found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
+    found: dict[str, RowChoice] = {}
+    for later in (False, True):  # a row that takes over what was searched for another comes after it
+        some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
+        steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
+        found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
-
-
-def _tuned(
-    place: ExperimentPlace, label: str, row: Row, other: RowChoice
-) -> Steps[ExperimentFit, Trial, RowChoice]:
-    """A row that starts from what was searched for another; left out where that one is."""
-    if not other.entries:
-        return RowChoice(label, (), other.left_out)
-    searched = {key for axes in place.experiment.rows[row.tuned_as].search for key in axes}
-    won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
-    return (yield from _choose(place, label, changed(row, settings={**row.settings, **won})))
 
 
 def fits(experiment: Experiment) -> int:
@@ -152,18 +142,28 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
     # keys that rows of earlier folders do not have
     later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}, "kept": False}
-    for row in kept["rows"].values():
-        for key in [key for key, none in later.items() if row[key] == none]:
-            del row[key]
+    for label, row in kept["rows"].items():
+        kept["rows"][label] = {key: value for key, value in row.items() if later.get(key, ...) != value}
     usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
     kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
-def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit, Trial, RowChoice]:
-    """The searches of one row, stage after stage; then one trial for every value of its sweep."""
+def _choose(
+    place: ExperimentPlace, label: str, row: Row, other: RowChoice | None
+) -> Steps[ExperimentFit, Trial, RowChoice]:
+    """The searches of one row, stage after stage; then one trial for every value of its sweep.
+
+    It starts from what was searched for an `other`, and is left out where that one is.
+    """
     experiment, tried = place.experiment, list[Trial]()
     so_far: dict[str, Any] = {}
+    if other and not other.entries:
+        return RowChoice(label, (), other.left_out)
+    if other:
+        searched = {key for axes in experiment.rows[other.label].search for key in axes}
+        won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
+        row = changed(row, settings={**row.settings, **won})
     if row.kept:
         usual, _ = usual_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
@@ -179,12 +179,12 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
                 tried += scored
         except MissingExtraError as error:
             return RowChoice(label, (), str(error))
-        won = best(tried, experiment.metric)
-        if won.failed:
+        winner = best(tried, experiment.metric)
+        if winner.failed:
             return RowChoice(label, (), next(one.failed for one in tried if one.failed))
-        so_far = won.asked
+        so_far = winner.asked
     if not row.sweep:
-        whole = {key: value for key, value in won.settings.items() if key not in row.trial}
+        whole = {key: value for key, value in winner.settings.items() if key not in row.trial}
         return RowChoice(label, (_entry(label, row, {**row.settings, **whole}),))
     (key, values), *_ = row.sweep.items()
     asked = [
