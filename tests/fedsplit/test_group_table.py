@@ -46,8 +46,8 @@ def test_a_tuned_table_is_a_comparison_like_any_other(tmp_path: Path) -> None:
     assert summary.groupings == 2
     assert summary.groups == sum(len(pair.after) for pair in found.pairs if pair.model == "fedsplit")
     assert 0 < summary.improved <= summary.groups
-    assert {one.model for one in found.errors()} == {"cnmf", "cnmf-groups", "fedsplit", "fedsplit-seen"}
-    assert {one.rounds for one in found.errors()} == {"–", "means only", "1"}
+    assert {one.model for one in found.methods} == {"cnmf", "cnmf-groups", "fedsplit", "fedsplit-seen"}
+    assert {one.rounds for one in found.methods} == {"–", "means only", "1"}
     (section,) = [one for one in analyses(runs) if one.name == "groups"]
     assert [table.name for table in section.tables] == ["group-errors", "groups", "groups-within"]
     assert f"{summary.improved} of {summary.groups} groups improved" in section.pictures[0].alt

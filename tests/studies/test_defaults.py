@@ -16,7 +16,7 @@ from murmura.studies.methods import defaults, method, model_and_pi, whole_settin
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
-from murmura.studies.search.plan_file import candidates, read_plan
+from murmura.studies.search.plan_file import read_plan
 
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"
@@ -51,17 +51,16 @@ def test_a_default_won_on_validation(
     chosen = defaults(protocol, data, model, pi)
     assert method(model, chosen).name == model
     plan = read_plan(PLAN)
-    axes, patience = plan.grids[protocol][data][label], plan.patience.get(model)
-    if model in plan.trials:  # what tpe asked for depends on the answers, so all that was tried is in the file
+    each, patience = plan.candidates(label, plan.grids[protocol][data][label]), plan.patience.get(model)
+    if not isinstance(each, list):  # what tpe asked for depends on the answers: what was tried is in the file
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
         tried = {name: trial.value for name, trial in log.known.items()}
         assert len(tried) == plan.trials[model]
     elif patience is None:
-        each = candidates(label, axes)
         tried = {name_of(one): trials[protocol, data, model, name_of(one)] for one in each}
     else:  # every epoch of every candidate, to where patience ended
         log = TrialHistory(HISTORY, (data, protocol, model), plan.metric[protocol])
-        curves = [curve_of(log, one, patience) for one in candidates(label, axes)]
+        curves = [curve_of(log, one, patience) for one in each]
         tried = {name_of(trial.settings): trial.value for curve in curves for trial in curve or []}
         assert all(curves)
     first = max if side(plan.metric[protocol]) == "higher" else min
@@ -124,6 +123,7 @@ def test_a_plan_with_a_mistake_is_refused(tmp_path: Path) -> None:
         ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: []}}}}\n", "at least 1 item"),
         ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: '1:9:log'}}}}\n", "name ease under 'trials:'"),
         ("metric: {}\ntrials: {ease: 3}\ngrids: {fpl: {ml-1m: {ease: {reg: '0:9'}}}}\n", "greater than 0"),
+        ("metric: {}\ngrids: {fpl: {ml-1m: {ease: {reg: [1]}}}}\n", "metric must name one for every protocol"),
         ("metric: [", "readable YAML"),
     ]:
         (tmp_path / "plan.yaml").write_text(text)

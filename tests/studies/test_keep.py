@@ -7,8 +7,7 @@ import pytest
 
 from murmura.core.errors import RunError
 from murmura.studies.papers.experiments import experiment
-from murmura.studies.papers.keep import keep
-from murmura.studies.papers.kept import PLACE, KeptResult, checkout, kept_results, written
+from murmura.studies.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
 
 SHOWN = experiment("thesis-fig4.2")
 NAMES = {f"{SHOWN.name}.{end}" for end in ("csv", "md", "json")}

@@ -14,7 +14,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.split import TEST, Split
 from murmura.engine.protocol import PreparedData, Selection, prepare, protocol, whole_split
 from murmura.studies.search.grid import Trial, best, grid, name_of, search
-from murmura.studies.search.tpe import tpe
+from murmura.studies.search.tpe import Tpe
 from tests.studies.worlds import small_world
 
 
@@ -71,12 +71,8 @@ def test_of_errors_the_lowest_wins(sampler: str) -> None:
     dataset = Dataset("random", RATED, Catalogue(RATED.items))
     selection = prepare(dataset, protocol("fedsplit", dataset)).selection()
     axes: dict[str, list[Any]] = {"epochs": [1, 500], "factors": [10]}
-    found = (
-        search(selection, "cnmf", grid(axes), metric="MSE")
-        if sampler == "grid"
-        else tpe(selection, "cnmf", {**axes}, 12, metric="MSE")
-    )
-    trials = list(found)
+    candidates = grid(axes) if sampler == "grid" else Tpe({**axes}, 12)
+    trials = list(search(selection, "cnmf", candidates, metric="MSE"))
     assert best(trials, "MSE").settings["epochs"] == 1
     assert best(trials, "MSE").value == min(trial.value for trial in trials)
     if sampler == "tpe":  # it asks for the better one more often

@@ -10,7 +10,8 @@ import pytest
 
 from murmura.core.errors import RunError, SettingError
 from murmura.runs.trials import Trial, name_of
-from murmura.studies.search.tpe import Range, Space, corners, parse_range, tpe
+from murmura.studies.search.grid import search
+from murmura.studies.search.tpe import Range, Space, Tpe, corners, parse_range
 from tests.studies.test_search import ready
 
 pytestmark = pytest.mark.slow
@@ -20,10 +21,9 @@ FIXED = {"epochs": 4}
 
 
 def run(trials: int, folder: Path | None = None, workers: int = 1, **more: Any) -> list[tuple[str, float]]:
-    files: dict[str, Any] = (
-        {} if folder is None else {"study": folder / "study.db", "history": folder / "h.csv"}
-    )
-    found = tpe(ready(), "bpr-mf", SPACE, trials, fixed=FIXED, workers=workers, **files, **more)
+    history, study = (None, None) if folder is None else (folder / "h.csv", folder / "study.db")
+    asked = Tpe(SPACE, trials, FIXED, study)
+    found = search(ready(), "bpr-mf", asked, history, workers=workers, **more)
     return [_plain(trial) for trial in found]
 
 
@@ -48,7 +48,7 @@ def test_a_killed_study_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
     alone = run(14)
     for stop in (1, 5, 12):  # in the first group, in the second, between two
         folder = tmp_path / str(stop)
-        some = tpe(ready(), "bpr-mf", SPACE, 14, folder / "h.csv", fixed=FIXED, study=folder / "study.db")
+        some = search(ready(), "bpr-mf", Tpe(SPACE, 14, FIXED, folder / "study.db"), folder / "h.csv")
         assert [_plain(trial) for trial in islice(some, stop)] == alone[:stop]
         some.close()  # type: ignore[attr-defined]
         assert run(14, folder) == alone
@@ -75,7 +75,7 @@ def test_it_learns() -> None:
 
 def test_it_stays_inside() -> None:
     space: Space = {**SPACE, "epochs": [1, 3]}
-    found = list(tpe(ready(), "bpr-mf", space, 16))
+    found = list(search(ready(), "bpr-mf", Tpe(space, 16)))
     assert {trial.settings["epochs"] for trial in found} == {1, 3}
     assert {trial.settings["factors"] for trial in found} <= {2, 3, 4, 5, 6}
     alphas = [trial.settings["alpha"] for trial in found]
@@ -84,7 +84,7 @@ def test_it_stays_inside() -> None:
 
 
 def test_patience_makes_the_best_epoch_part_of_the_setting() -> None:
-    found = list(tpe(ready(), "bpr-mf", SPACE, 4, fixed={"epochs": 9}, patience=2))
+    found = list(search(ready(), "bpr-mf", Tpe(SPACE, 4, {"epochs": 9}), patience=2))
     assert all(1 <= trial.settings["epochs"] <= 9 for trial in found)
     assert len({trial.settings["epochs"] for trial in found}) > 1
 
@@ -115,10 +115,10 @@ def test_what_is_refused_before_any_work(tmp_path: Path) -> None:
         ({"factors": Range(2.5, 6)}, 4, "bpr-mf.factors"),
     ]:
         with pytest.raises(SettingError, match=sentence):
-            list(tpe(ready(), "bpr-mf", space, trials))  # type: ignore[arg-type]
+            list(search(ready(), "bpr-mf", Tpe(space, trials)))  # type: ignore[arg-type]
     (tmp_path / "study.db").write_text("this is no database, it is a text of some length" * 20)
     with pytest.raises(RunError, match="SQLite file of a study"):
-        list(tpe(ready(), "bpr-mf", SPACE, 1, study=tmp_path / "study.db"))
+        list(search(ready(), "bpr-mf", Tpe(SPACE, 1, study=tmp_path / "study.db")))
 
 
 def test_the_study_of_an_older_optuna_is_migrated_and_that_of_a_newer_left_as_it_was(tmp_path: Path) -> None:

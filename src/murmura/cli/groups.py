@@ -88,10 +88,10 @@ def central(
     for one in central_splits(
         load(data, data_dir, **reading), model, splits, folder, {"name": data, **reading}
     ):
-        found.append(one.mse)
-        say(f"split seed {one.split_seed}: MSE {one.mse:.4f}, RMSE {one.rmse:.4f}")
+        found.append(one["mse"])
+        say(f"split seed {one['split_seed']}: MSE {one['mse']:.4f}, RMSE {one['rmse']:.4f}")
         if as_json:
-            typer.echo(json.dumps(vars(one)))
+            typer.echo(json.dumps(one))
     mean = seed_interval(found)
     if not as_json:
         reach = f" ± {mean.high - mean.mean:.4f} (95 %, t)" if len(found) > 1 else ""

@@ -107,8 +107,8 @@ def run(
 
     team = options.team(workers, cluster, cluster_tls)
     shown, places = _places(name, data, quick, out or HERE, data_dir)
-    if shown.of_data:
-        _describe(shown, places, out or HERE)
+    if shown.of_data:  # nothing is trained
+        _finish(shown, [], out or HERE, {place.data: place.counted() for place in places})
         return
     for place in places:
         say(f"{place.experiment.name} on {place.data}: {place.folder}")
@@ -153,8 +153,7 @@ def keep_run(
 ) -> None:
     """Keep what a whole run wrote, beside the kept results of its other data sets."""
     from murmura.studies.papers.experiments import experiment
-    from murmura.studies.papers.keep import keep
-    from murmura.studies.papers.kept import PLACE, checkout
+    from murmura.studies.papers.kept import PLACE, checkout, keep
 
     root = checkout()
     if into is None and root is None:
@@ -225,13 +224,6 @@ def _forecast(ran: Experiment, data: str) -> str:
     if known is None:
         return f"{fits(ran)} fits; how long they take is told from the first on"
     return f"{fits(ran)} fits; the kept run took {known.minutes} CPU minutes for {known.fits}"
-
-
-def _describe(shown: Experiment, places: list[ExperimentPlace], out: Path) -> None:
-    """A table of data sets: nothing is trained."""
-    from murmura.studies.papers.data_table import described
-
-    _finish(shown, [], out, {place.data: described(place) for place in places})
 
 
 def _finish(

@@ -103,7 +103,7 @@ def search(
     )
     folder, found = options.new_folder(out, data, "search", model), []
     with progress() as listener:
-        listener.begin("trials", trials if sampler == "tpe" else len(config.candidates()))
+        listener.begin("trials", len(config.candidates(trials)))
         for trial in search_run(
             config, folder, trials=trials, history=history, workers=team, progress=listener, heard=say
         ):

@@ -95,8 +95,9 @@ def within_table(found: GroupTable) -> ReportTable:
 def error_table(found: GroupTable) -> ReportTable:
     """Table 3: what was measured here, then what the paper prints of others."""
     rows: list[Sequence[Any]] = []
-    for one in found.errors():
-        values = (one.kilobytes, one.kilobytes_a_round, one.mse, one.rmse, one.rmse_ratings)
+    for one in found.methods:
+        errors = (one.mean(key) or 0.0 for key in ("MSE", "RMSE", "RMSE/ratings"))
+        values = (one.mean("kB up/client"), one.kilobytes_a_round, *errors)
         rows.append((one.model, one.rounds, *zip(values, (1, 1, 3, 3, 3))))
     for name, rounds, *errors in PRINTED["rivals"]:
         shown = " / ".join("–" if value is None else f"{value:.2f}" for value in errors)

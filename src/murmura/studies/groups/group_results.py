@@ -18,7 +18,7 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.core.schedule import Schedule
 from murmura.evaluation.intervals import seed_interval
-from murmura.runs.comparison import ComparisonFolder
+from murmura.runs.comparison import ComparisonFolder, ModelRuns
 from murmura.runs.parts import read_columns
 from murmura.runs.run import RunFolder
 
@@ -33,7 +33,6 @@ COLUMNS = ("members", "ratings", "alone", "after")
 class GroupingPair:
     """The groups of one grouping with and without an exchange."""
 
-    label: str
     model: str
     grouping: tuple[Any, ...]  # what it is known by
     members: Floats  # (groups,)
@@ -69,51 +68,32 @@ class GroupsWithin:
     mean: float | None  # their MSE; None without any
 
 
-@dataclass(frozen=True)
-class MethodErrors:
-    """A line of table 3: means over the runs of a method."""
-
-    model: str
-    rounds: str
-    kilobytes: float | None  # sent by a client; None for a centralised model
-    kilobytes_a_round: float | None
-    mse: float
-    rmse: float
-    rmse_ratings: float
-
-
 @dataclass(frozen=True, eq=False)
 class GroupRun:
     """One run of the folder: what it was asked for, and what it found."""
 
     part: RunFolder
-    label: str
-    model: str  # the name of its method, whatever the label
-    settings: dict[str, Any]
+    entry: ModelRuns
 
     @property
     def grouping(self) -> tuple[Any, ...]:
         """What its groups are known by: the seed they were drawn with, and how."""
-        own = self.settings.get("grouping_seed")
-        return (self.part.seed if own is None else own, *(self.settings.get(name) for name in GROUPING))
+        own = self.entry.settings
+        seed = own.get("grouping_seed")
+        return (self.part.seed if seed is None else seed, *(own.get(name) for name in GROUPING))
 
     @property
     def stem(self) -> str:
         """The label without the number of the grouping, where it ends with that."""
-        own = self.settings.get("grouping_seed")
-        return self.label if own is None else self.label.removesuffix(f"-{own}")
+        seed = self.entry.settings.get("grouping_seed")
+        return self.entry.label if seed is None else self.entry.label.removesuffix(f"-{seed}")
 
     @property
     def method(self) -> dict[str, Any]:
         """Its settings but for the grouping, and for what was tuned for that."""
-        tuned = ("tuned", "patterns") if self.settings.get("tuned") else ()
-        kept = {k: v for k, v in self.settings.items() if k not in ("grouping_seed", *tuned)}
-        return {"name": self.model, **kept}
-
-    @property
-    def exchanges(self) -> int | None:
-        """Rounds of the training, the small one before included; None without any."""
-        return None if self.part.rounds is None else len(self.part.rounds.values)
+        tuned = ("tuned", "patterns") if self.entry.settings.get("tuned") else ()
+        kept = {k: v for k, v in self.entry.settings.items() if k not in ("grouping_seed", *tuned)}
+        return {"name": self.entry.name, **kept}
 
     def groups(self) -> Floats:
         """Of every group members, training ratings and MSE."""
@@ -121,58 +101,58 @@ class GroupRun:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupMethod:
+    """The runs of a method: a line of table 3."""
+
+    model: str  # what it is shown as
+    runs: tuple[GroupRun, ...]
+
+    @property
+    def name(self) -> str:
+        """That of its method, whatever it is shown as."""
+        return self.runs[0].entry.name
+
+    def mean(self, key: str) -> float | None:
+        """Of a metric over the runs; None where they do not have it."""
+        metrics = [run.part.metrics for run in self.runs]
+        return float(np.mean([one[key] for one in metrics])) if key in metrics[0] else None
+
+    @property
+    def rounds(self) -> str:
+        """A centralised model has none; the exchange of means does not count, blocks make one exchange."""
+        written = self.runs[0].part.rounds
+        if written is None:
+            return "–"
+        done = len(written.values) - 1
+        if self.name == ALONE:
+            return "means only"
+        if Schedule in algorithm(self.name).parts:
+            return f"{done}"
+        return f"1 (in {done} blocks)" if done > 1 else "1"
+
+    @property
+    def kilobytes_a_round(self) -> float | None:
+        """What a client sends in each round; None where there is one exchange or none."""
+        sent, rounds = self.mean("kB up/client"), self.rounds
+        return sent / int(rounds) if sent is not None and rounds.isdecimal() and int(rounds) > 1 else None
+
+
+@dataclass(frozen=True, eq=False)
 class GroupTable:
     """All pairs of a folder, and what they add up to."""
 
     pairs: tuple[GroupingPair, ...]
-    methods: dict[str, list[GroupRun]]  # by what they are shown as
+    methods: tuple[GroupMethod, ...]  # centralised ones included
 
     @property
     def central(self) -> dict[str, float]:
         """The metrics of the centralised model, where there is one."""
-        return next((runs[0].part.metrics for runs in self.methods.values() if runs[0].model == CENTRAL), {})
+        return next((one.runs[0].part.metrics for one in self.methods if one.name == CENTRAL), {})
 
     def summaries(self) -> list[GroupSummary]:
         """One line for every method."""
         models = dict.fromkeys(pair.model for pair in self.pairs)
         return [_summary(model, [pair for pair in self.pairs if pair.model == model]) for model in models]
-
-    def errors(self) -> list[MethodErrors]:
-        """One line for every method, centralised ones included."""
-        return [
-            MethodErrors(
-                label,
-                _rounds(runs[0]),
-                _mean(runs, "kB up/client"),
-                _a_round(runs),
-                _mean(runs, "MSE") or 0.0,
-                _mean(runs, "RMSE") or 0.0,
-                _mean(runs, "RMSE/ratings") or 0.0,
-            )
-            for label, runs in self.methods.items()
-        ]
-
-
-def _rounds(run: GroupRun) -> str:
-    """A centralised model has none; the small exchange of means does not count, blocks make one exchange."""
-    done = run.exchanges
-    if done is None:
-        return "–"
-    if run.model == ALONE:
-        return "means only"
-    if Schedule in algorithm(run.model).parts:
-        return f"{done - 1}"
-    return f"1 (in {done - 1} blocks)" if done > 2 else "1"
-
-
-def _a_round(runs: list[GroupRun]) -> float | None:
-    """What a client sends in each round; None where there is one exchange or none."""
-    sent, rounds = _mean(runs, "kB up/client"), _rounds(runs[0])
-    return sent / int(rounds) if sent is not None and rounds.isdecimal() and int(rounds) > 1 else None
-
-
-def _mean(runs: list[GroupRun], key: str) -> float | None:
-    return float(np.mean([run.part.metrics[key] for run in runs])) if key in runs[0].part.metrics else None
 
 
 def read_groups(folder: Path) -> GroupTable:
@@ -191,28 +171,22 @@ def find_groups(comparison: ComparisonFolder) -> GroupTable | None:
 
     Where several entries are groups alone, the first label of them is set beside the others.
     """
-    methods = _methods(
-        [
-            GroupRun(part, model.label, model.name, model.settings)
-            for model in comparison.models
-            for part in model.done
-        ]
-    )
-    grouped = [(label, one) for label, runs in methods.items() for one in runs if one.part.run.has(FILE)]
+    methods = _methods([GroupRun(part, model) for model in comparison.models for part in model.done])
+    grouped = [(one.model, run) for one in methods for run in one.runs if run.part.run.has(FILE)]
     alone: dict[tuple[Any, ...], Floats] = {}
-    for _, one in grouped:
-        if one.model == ALONE:
-            alone.setdefault((one.part.seed, one.grouping), one.groups()[:, 2])
+    for _, run in grouped:
+        if run.entry.name == ALONE:
+            alone.setdefault((run.part.seed, run.grouping), run.groups()[:, 2])
     pairs = []
-    for label, one in grouped:
-        if one.model != ALONE and (one.part.seed, one.grouping) in alone:
-            members, ratings, mse = one.groups().T
-            mine = alone[one.part.seed, one.grouping]
-            pairs.append(GroupingPair(one.part.run.path.name, label, one.grouping, members, ratings, mine, mse))
+    for label, run in grouped:
+        mine = alone.get((run.part.seed, run.grouping))
+        if run.entry.name != ALONE and mine is not None:
+            members, ratings, mse = run.groups().T
+            pairs.append(GroupingPair(label, run.grouping, members, ratings, mine, mse))
     return GroupTable(tuple(pairs), methods) if pairs else None
 
 
-def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
+def _methods(runs: list[GroupRun]) -> tuple[GroupMethod, ...]:
     """The runs of every method; those of one stem are one only if nothing but their grouping differs."""
     stems: dict[str, list[GroupRun]] = {}
     for run in runs:
@@ -221,15 +195,15 @@ def _methods(runs: list[GroupRun]) -> dict[str, list[GroupRun]]:
     for stem, same in stems.items():
         one = all(run.method == same[0].method for run in same)
         for run in same:
-            methods.setdefault(stem if one else run.label, []).append(run)
-    return methods
+            methods.setdefault(stem if one else run.entry.label, []).append(run)
+    return tuple(GroupMethod(label, tuple(same)) for label, same in methods.items())
 
 
 def group_table(model: str, pairs: list[GroupingPair]) -> GroupingPair:
     """The groups of all groupings together, those without a held-out rating left out."""
     columns = [np.concatenate([getattr(pair, name) for pair in pairs]) for name in COLUMNS]
     known = np.isfinite(columns[-1])
-    return GroupingPair(model, model, (), *(column[known] for column in columns))
+    return GroupingPair(model, (), *(column[known] for column in columns))
 
 
 def _summary(model: str, pairs: list[GroupingPair]) -> GroupSummary:

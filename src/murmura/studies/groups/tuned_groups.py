@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -35,7 +35,7 @@ from murmura.algorithms.fedsplit.presets import FEDSPLIT
 from murmura.algorithms.preset import ONCE
 from murmura.core.arrays import Floats, Ints
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import MissingExtraError, RunError
+from murmura.core.errors import RunError
 from murmura.core.files import write_whole
 from murmura.core.interactions import Interactions
 from murmura.core.locks import is_empty, locked
@@ -52,10 +52,8 @@ from murmura.runtimes.simulation import FederatedMethod
 from murmura.studies.compare import ComparisonEntry, compare
 from murmura.studies.compare import plan as plan_comparison
 from murmura.studies.methods import whole_settings
+from murmura.studies.search.tpe import Range, distributions, open_study
 from murmura.studies.worker_pool import processes
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
 
 RANGES = {"alpha": (0.04, 0.08), "beta": (0.04, 0.08), "gamma": (0.01, 0.04), "delta": (0.01, 0.04)} | {
     "eta_w": (0.002, 0.009),
@@ -160,9 +158,13 @@ def tune(ratings: GroupRatings, tuning: Tuning) -> GroupChoice:
     if len(np.unique(ratings.person)) < 2:
         own = {name: getattr(FedSplit(), name) for name in field_names(CnmfSettings)}
         return GroupChoice(CnmfSettings(**{**own, "epochs": tuning.epochs}), 0, None)
-    study = _study(tuning.seed)
-    folds = Folds(ratings, tuning)
-    axes = _axes(folds.most)
+    study, folds = open_study(None, "lower", "tuning groups"), Folds(ratings, tuning)
+    from optuna.distributions import IntDistribution
+    from optuna.samplers import TPESampler
+
+    study.sampler = TPESampler(seed=tuning.seed)
+    axes = distributions({name: Range(low, high, log=True) for name, (low, high) in RANGES.items()})
+    axes["factors"] = IntDistribution(min(2, folds.most), folds.most)
     for _ in range(tuning.trials):
         trial = study.ask(axes)
         study.tell(trial, folds.loss(CnmfSettings(**trial.params, epochs=tuning.passes)))
@@ -170,45 +172,24 @@ def tune(ratings: GroupRatings, tuning: Tuning) -> GroupChoice:
     return GroupChoice(chosen, len(folds.parts), float(study.best_value))
 
 
-def _study(seed: int) -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise MissingExtraError("tuning groups", "search") from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-
-
-def _axes(most: int) -> dict[str, BaseDistribution]:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    rates = {name: FloatDistribution(low, high, log=True) for name, (low, high) in RANGES.items()}
-    return {**rates, "factors": IntDistribution(min(2, most), most)}
-
-
 def stored_choices(groups: Mapping[str, GroupRatings], folder: Path) -> dict[str, GroupChoice]:
     """What the folder already holds of these groups, given under their keys."""
-    files = {key: folder / f"{key}.json" for key in groups}
-    return {key: read_choices(file, _choice) for key, file in files.items() if file.is_file()}
+    return {key: read_kept(folder, key, _choice) for key in groups if (folder / f"{key}.json").is_file()}
 
 
 def tune_all(
     groups: Mapping[str, GroupRatings], tuning: Tuning, folder: Path, workers: int
 ) -> Iterator[tuple[str, GroupChoice]]:
     """What every group chose, as they finish; each is kept in `folder` under its key."""
-    folder.mkdir(parents=True, exist_ok=True)
     longest_first = sorted(groups, key=lambda key: -len(groups[key].value))  # no worker is left alone with it
-    with processes(workers) as pool:
-        asked = [pool.submit(_tune_and_keep, key, groups[key], tuning, folder) for key in longest_first]
-        for future in as_completed(asked):
-            yield future.result()
+    for key in _make(_tuned, {key: (groups[key], tuning) for key in longest_first}, folder, workers):
+        yield key, read_kept(folder, key, _choice)
 
 
-def _tune_and_keep(key: str, group: GroupRatings, tuning: Tuning, folder: Path) -> tuple[str, GroupChoice]:
+def _tuned(group: GroupRatings, tuning: Tuning) -> str:
     choice = tune(group, tuning)
     kept = {"tuning": as_dict(tuning), **vars(choice), "settings": as_dict(choice.settings)}
-    write_whole(folder / f"{key}.json", json.dumps(kept, indent=1).encode())
-    return key, choice
+    return json.dumps(kept, indent=1)
 
 
 def _choice(kept: Any) -> GroupChoice:
@@ -217,8 +198,25 @@ def _choice(kept: Any) -> GroupChoice:
     return GroupChoice(settings, int(kept["folds"]), None if loss is None else float(loss))
 
 
-def read_choices(file: Path, take: Callable[[Any], T]) -> T:
-    """What `take` makes of a JSON file that an earlier call kept."""
+def _make(
+    work: Callable[..., str], tasks: Mapping[str, tuple[Any, ...]], folder: Path, workers: int
+) -> Iterator[str]:
+    """Have work done side by side; each answer is kept as soon as it is found. The keys, as they finish."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with processes(workers) as pool:
+        asked = {pool.submit(_keep, folder / f"{key}.json", work, task): key for key, task in tasks.items()}
+        for future in as_completed(asked):
+            future.result()
+            yield asked[future]
+
+
+def _keep(file: Path, work: Callable[..., str], task: tuple[Any, ...]) -> None:
+    write_whole(file, work(*task).encode())
+
+
+def read_kept(folder: Path, key: str, take: Callable[[Any], T]) -> T:
+    """What `take` makes of a JSON file that this or an earlier call kept."""
+    file = folder / f"{key}.json"
     try:
         return take(json.loads(file.read_text(encoding="utf-8")))
     except (ValueError, KeyError, TypeError) as error:
@@ -327,29 +325,21 @@ def _ranks(
     train: Interactions, tuned: list[Tuned], folder: Path, workers: int, heard: StatusListener
 ) -> list[int]:
     """K of every grouping, each kept as soon as it is found; one that is kept is not looked for again."""
-    files = []
+    tasks = {}
     for number, (groups, chosen) in enumerate(tuned):
         settings = {name: as_dict(one) for name, one in chosen.items()}
-        files.append(folder / f"{_key(train.fingerprint, groups.tolist(), settings, number, RANKS)}.json")
-    left = [number for number, file in enumerate(files) if not file.is_file()]
+        key = _key(train.fingerprint, groups.tolist(), settings, number, RANKS)
+        tasks[key] = (train, groups, chosen, number)
+    left = {key: task for key, task in tasks.items() if not (folder / f"{key}.json").is_file()}
     if left:
-        heard(f"looking for K of {len(left)} of {len(files)} joint factorisations: minutes each on large data.")
-    folder.mkdir(parents=True, exist_ok=True)
-    with processes(workers) as pool:
-        asked = [pool.submit(_keep_rank, files[number], train, *tuned[number], number) for number in left]
-        for future in asked:
-            future.result()
-    return [read_choices(file, lambda kept: int(kept["K"])) for file in files]
+        heard(f"looking for K of {len(left)} of {len(tasks)} joint factorisations: minutes each on large data.")
+    for _ in _make(_rank, left, folder, workers):
+        pass
+    return [read_kept(folder, key, lambda kept: int(kept["K"])) for key in tasks]
 
 
-def _keep_rank(
-    file: Path, train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int
-) -> None:
-    write_whole(file, json.dumps({"K": _rank(train, groups, tuned, number)}).encode())
-
-
-def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> int:
-    """The K that predicts held-out entries of the groups' updates best."""
+def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], number: int) -> str:
+    """The K that predicts held-out entries of the groups' updates best, as it is kept."""
     updates: list[SentUpdate] = []
     method = FedSplit(factors=MOST, patterns=1, joint_epochs=1, tuned=tuned)
     fit(Plan(method, train, ONCE, groups=groups), runtime=InProcess(), record=updates.append)
@@ -360,4 +350,4 @@ def _rank(train: Interactions, groups: Ints, tuned: dict[str, CnmfSettings], num
             H = np.zeros((train.n_items, MOST), np.float32)
             H[rows.index] = rows.values[:, :MOST]
             columns.append(H[:, H.any(axis=0)])
-    return best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))
+    return json.dumps({"K": best_rank(np.hstack(columns), RANKS, np.random.default_rng([number, 17]))})

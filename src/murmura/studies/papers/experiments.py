@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import numpy as np
 from pydantic import Field
@@ -23,29 +23,20 @@ from murmura.core.plugins import unknown_name
 from murmura.core.settings import Count, changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.sweep import entry_label
-from murmura.studies.config import Path_, Where, checked, read_yaml
+from murmura.studies.config import Path_, checked, read_yaml
 from murmura.studies.methods import method
-from murmura.studies.search.grid import Axes, grid, learns_in_epochs
-from murmura.studies.search.tpe import corners, space_of
+from murmura.studies.search.grid import learns_in_epochs
+from murmura.studies.search.tpe import Axes, Values, corners, has_range, space_of
 
-Values = Annotated[list[Any], Field(min_length=1)]
 Analysis = Literal[
-    "sweep",
-    "fresh",
-    "popularity",
-    "bias",
-    "audit",
-    "groups",
-    "features",
-    "entropy",
-    "learning",
-    "convergence",
-    "data",
-]
+    "sweep", "fresh", "popularity", "bias", "audit", "groups",
+    "features", "entropy", "learning", "convergence", "data",
+]  # fmt: skip
 RUN_FOR_IT = ("audit", "features")  # analyses that train more
 NOT_PAPERS = ("defaults", "rule")  # search plans that live beside the papers' files
 AS_COMPARE = "as compare takes them"  # of the settings of a row that says `kept`
 OWN = ("title", "same_run_as", "doubts")  # what is never taken over from another file
+Refusal = Callable[[Path_, str], NoReturn]  # of what stands at a place of a file, and why
 NAME = re.compile(r"[a-z0-9][a-z0-9.+_-]*")
 
 
@@ -55,11 +46,11 @@ class Row:
 
     model: str
     settings: dict[str, Any] = Field(default_factory=dict)
-    search: tuple[dict[str, Values | str], ...] = ()  # grids, or spaces where an axis is a range; each starts
+    search: tuple[Axes, ...] = ()  # grids, or spaces where an axis is a range; each starts
     # from the winner so far
     epochs: Count | None = None  # the most epochs of a fit; the best one is kept
     patience: Count = 3  # epochs without a better one before a fit stops
-    sweep: Axes = Field(default_factory=dict)  # one setting of which every value is kept
+    sweep: dict[str, Values] = Field(default_factory=dict)  # one setting of which every value is kept
     seeds: Count | None = None  # where it is run with fewer than the other rows
     trial: dict[str, Any] = Field(default_factory=dict)  # settings of its trials alone: a shorter training
     tuned_as: str = ""  # another row, whose searched settings it takes over before it searches itself
@@ -169,11 +160,11 @@ class Experiment:
         rows = {
             label: changed(
                 row,
-                search=tuple(_shorter(_earlier(axes, quick.epochs), quick.values) for axes in row.search),
+                search=tuple(_shorter(_fewer_epochs(axes, quick.epochs), quick.values) for axes in row.search),
                 sweep=_shorter(row.sweep, quick.values),
                 epochs=row.epochs and min(row.epochs, quick.epochs),
-                settings={**row.settings, **_fewer_epochs(row.settings, quick.epochs)},
-                trial={**row.trial, **_fewer_epochs(row.trial, quick.epochs)},
+                settings=_fewer_epochs(row.settings, quick.epochs),
+                trial=_fewer_epochs(row.trial, quick.epochs),
             )
             for label, row in self.rows.items()
         }
@@ -188,16 +179,12 @@ def is_cheap(row: Row) -> bool:
     return solved and not (row.sweep or row.tuned_as or any(map(has_range, row.search)))
 
 
-def _fewer_epochs(settings: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Epochs that a row sets itself, as it is not stopped on its way."""
-    return {key: min(settings[key], most) for key in ("epochs",) if key in settings}
-
-
-def _earlier(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Axes in which a fit ends after so many epochs."""
-    values = axes.get("epochs")
-    cut = {"epochs": list(dict.fromkeys(min(one, most) for one in values))} if isinstance(values, list) else {}
-    return {**axes, **cut}
+def _fewer_epochs(values: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Settings, or axes of them, in which a fit ends after so many epochs."""
+    epochs = values.get("epochs")
+    if isinstance(epochs, list):
+        return {**values, "epochs": list(dict.fromkeys(min(one, most) for one in epochs))}
+    return {**values, "epochs": min(epochs, most)} if isinstance(epochs, int) else dict(values)
 
 
 def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -206,16 +193,6 @@ def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
         key: values if isinstance(values, str) else values[-(most if place == 0 else 1) :]
         for place, (key, values) in enumerate(axes.items())
     }
-
-
-def has_range(axes: Mapping[str, list[Any] | str]) -> bool:
-    """Whether a stage of a search is a space for tpe; otherwise it is a grid."""
-    return any(isinstance(axis, str) for axis in axes.values())
-
-
-def grid_of(axes: Mapping[str, list[Any] | str]) -> list[dict[str, Any]]:
-    """Every combination of a stage that has no range."""
-    return grid({key: axis for key, axis in axes.items() if not isinstance(axis, str)})
 
 
 def experiment_folder(package: Path | None = None) -> Path:
@@ -249,25 +226,25 @@ def read_experiment(path: Path) -> Experiment:
         line = next((lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in lines), None)
         return f"{path}:{line}: " if line else f"{path}: "
 
+    def refuse(place: Path_, text: str) -> NoReturn:
+        raise SettingError(where(place) + text)
+
     if not NAME.fullmatch(path.stem):
         raise SettingError(f"{path} must be named in lower case without spaces; rename it.")
-    values = _taken_over(values, path, where)
+    values = _taken_over(values, path, refuse)
     parts = {"rows": Row, "doubts": Doubt, "quick": Quick, "counts": Counts}
     read = checked(Experiment, {**values, "name": path.stem}, where, parts)
-    for label, row in read.rows.items():
-        _check(row, ("rows", label), where)
-        _check_tuned(row, ("rows", label), read.rows, where)
-        if read.trials is None and any(map(has_range, row.search)):
-            raise SettingError(where(("rows", label)) + "a search with a range needs 'trials:'.")
+    for label in read.rows:
+        _check_row(read, label, refuse)
     named = {row for pair in read.tests for row in pair} if read.rows else set()
     for wrong in sorted(named - read.rows.keys()):
-        raise SettingError(where(("tests",)) + f"tests must name rows, but '{wrong}' is none; name another.")
+        refuse(("tests",), f"tests must name rows, but '{wrong}' is none; name another.")
     if not (read.rows or read.same_run_as or read.counts or read.of_data):
-        raise SettingError(where(("rows",)) + "an experiment must have rows, or say whose run it shows.")
+        refuse(("rows",), "an experiment must have rows, or say whose run it shows.")
     return read
 
 
-def _taken_over(values: dict[str, Any], path: Path, where: Where) -> dict[str, Any]:
+def _taken_over(values: dict[str, Any], path: Path, refuse: Refusal) -> dict[str, Any]:
     """The values of a file with those of the one it is like, which lies beside it or is one of ours."""
     like = values.get("like", "")
     if not like:
@@ -275,45 +252,39 @@ def _taken_over(values: dict[str, Any], path: Path, where: Where) -> dict[str, A
     beside, ours = (folder / f"{like}.yaml" for folder in (path.parent, experiment_folder()))
     base, _ = read_yaml(beside if beside.is_file() else ours, "'title:' and 'rows:'")
     if "like" in base:
-        wrong = f"must name a file that has its rows itself, but {like} is like {base['like']}; name that one."
-        raise SettingError(where(("like",)) + wrong)
+        other = f"{like} is like {base['like']}; name that one."
+        refuse(("like",), f"must name a file that has its rows itself, but {other}")
     return {**{key: value for key, value in base.items() if key not in OWN}, **values}
 
 
-def _check(row: Row, place: Path_, where: Any) -> None:
-    """Every setting that could be tried must exist and be allowed, before anything is run."""
-    stages: list[tuple[int | str, Mapping[str, Any]]] = list(enumerate(row.search))
-    stages += [("sweep", row.sweep)] if row.sweep else []
-    try:
-        method(row.model, {**row.settings, **row.trial, **({"epochs": row.epochs} if row.epochs else {})})
-    except SettingError as error:
-        raise SettingError(where(place) + str(error)) from None
-    for number, axes in stages:
-        inside = (*place, "sweep") if number == "sweep" else (*place, "search", str(number))
-        for key, axis in axes.items():
-            try:
-                for one in corners(space_of({key: axis})):
-                    method(row.model, {**row.settings, **one})
-            except SettingError as error:
-                raise SettingError(where((*inside, key)) + str(error)) from None
-    if len(row.sweep) > 1:
-        raise SettingError(where((*place, "sweep")) + "a sweep must vary one setting, but it varies several.")
+def _check_row(read: Experiment, label: str, refuse: Refusal) -> None:
+    """Every setting that could be tried must exist and be allowed, before anything is run.
 
-
-def _check_tuned(row: Row, place: Path_, rows: Mapping[str, Row], where: Any) -> None:
-    """What a row takes over must have been searched, and be settings of its own model."""
-    other = rows.get(row.tuned_as)
-    if row.tuned_as and (other is None or not other.search or other.tuned_as):
-        wrong = f"tuned_as must name a row with 'search:', but '{row.tuned_as}' is none; name another."
-        raise SettingError(where((*place, "tuned_as")) + wrong)
-    searched = {key: axis for axes in (other.search if other else ()) for key, axis in axes.items()}
-    for key, axis in searched.items():
-        own = row.renamed.get(key, key)
+    So must what a row takes over from another, which has been searched there.
+    """
+    row, place = read.rows[label], ("rows", label)
+    other = read.rows.get(row.tuned_as, Row(model=row.model))
+    whole: Axes = {key: [one] for key, one in row.trial.items()}
+    whole |= {"epochs": [row.epochs]} if row.epochs else {}
+    tried = [(place, whole)]
+    for number, axes in enumerate(row.search):
+        tried += [((*place, "search", str(number), key), {key: axis}) for key, axis in axes.items()]
+    tried += [((*place, "sweep", key), {key: [*values]}) for key, values in row.sweep.items()]
+    for axes in other.search:
+        tried += [((*place, "tuned_as"), {row.renamed.get(key, key): axis}) for key, axis in axes.items()]
+    for at, axes in tried:
         try:
-            for one in corners(space_of({own: axis})):
+            for one in corners(space_of(axes)) or [{}]:
                 method(row.model, {**row.settings, **one})
         except SettingError as error:
-            raise SettingError(where((*place, "tuned_as")) + str(error)) from None
+            refuse(at, str(error))
+    if len(row.sweep) > 1:
+        refuse((*place, "sweep"), "a sweep must vary one setting, but it varies several.")
+    if row.tuned_as and (not other.search or other.tuned_as):
+        wrong = f"tuned_as must name a row with 'search:', but '{row.tuned_as}' is none; name another."
+        refuse((*place, "tuned_as"), wrong)
+    if read.trials is None and any(map(has_range, row.search)):
+        refuse(place, "a search with a range needs 'trials:'.")
 
 
 def costs(counts: Counts, model: str, settings: dict[str, Any]) -> dict[str, float]:
@@ -334,9 +305,8 @@ def calculated_costs(experiment: Experiment, data: str) -> dict[str, dict[str, f
     """Every entry of an experiment on a data set of which only the size is known: label -> measure -> value."""
     found = {}
     for label, row in experiment.rows.items():
-        for key, values in (row.sweep or {"": [None]}).items():
-            for value in values:
-                settings = {**row.settings, key: value} if key else row.settings
-                name = entry_label(label, key, value) if key else label
-                found[name] = costs(experiment.counts[data], row.model, settings)
+        entries = {label: row.settings}
+        for key, values in row.sweep.items():
+            entries = {entry_label(label, key, value): {**row.settings, key: value} for value in values}
+        found |= {name: costs(experiment.counts[data], row.model, own) for name, own in entries.items()}
     return found

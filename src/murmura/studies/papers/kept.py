@@ -6,8 +6,10 @@ A checkout has them in docs/results/reproductions; an installed package does not
 from __future__ import annotations
 
 import json
+import re
 import subprocess
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -120,3 +122,68 @@ def shares_with(shown: Experiment, data: str) -> Experiment:
     bases = [] if shown.rows else list(shown.same_run_as.values())
     whose = shown.same_run_as.get(data) or next(iter(bases), None)
     return shown if whose is None else experiment(whose)
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What a folder has of an experiment, by data set but for the heads."""
+
+    results: dict[str, KeptResult]
+    header: list[str] = field(default_factory=list)  # of the CSV
+    rows: list[list[str]] = field(default_factory=list)
+    head: str = ""  # of the page
+    sections: Mapping[str, str] = field(default_factory=dict)
+
+
+def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
+    """Put what a run wrote into `out` beside what `place` has of other data sets; returns the files.
+
+    Of a data set that is kept already, the new result takes the place of the old one.
+    """
+    new, old = _read(shown.name, out), _read(shown.name, place)
+    if not new.results or any(one.quick for one in new.results.values()):
+        has = "one with --quick" if new.results else "none"
+        raise RunError(
+            f"{out} must hold a whole run of {shown.name}, but has {has}: `murmura reproduce run` makes it."
+        )
+    stays = old.results.keys() - new.results.keys()
+    if stays and (old.header != new.header or not stays <= old.sections.keys()):
+        raise RunError(
+            f"{place / shown.name}.csv and .md must have today's columns and a section for each data set, but "
+            f"have not: run {shown.name} on {', '.join(sorted(stays))} again."
+        )
+    found = dict.fromkeys(stays, old) | dict.fromkeys(new.results, new)
+    listed = dict.fromkeys((*shown.data, *shown.also, *old.results, *new.results))
+    order, column = [data for data in listed if data in found], new.header.index("data")
+    texts = {
+        f"{shown.name}.md": "\n".join([new.head, *(found[data].sections[data] for data in order)]),
+        f"{shown.name}.json": written(shown, [found[data].results[data] for data in order]),
+        **_beside(shown, out, new.results),
+    }
+    kept, table = Run(place), f"{shown.name}.csv"
+    rows = [row for data in order for row in found[data].rows if row[column] == data]
+    kept.write_table(table, new.header, rows)
+    for name, text in texts.items():
+        kept.write(name, text)
+    return [place / name for name in (table, *texts)]
+
+
+def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
+    """Guesses of an audit, and the trials of a run: they are kept once, with the experiment whose run it is."""
+    names = [
+        f"{shown.name}-{data}-{kind}.csv"
+        for data in new
+        for kind in ("shares", "trials")
+        if kind == "shares" or shares_with(shown, data).name == shown.name
+    ]
+    return {name: (out / name).read_text(encoding="utf-8") for name in names if (out / name).is_file()}
+
+
+def _read(name: str, folder: Path) -> _Folder:
+    results = kept_results(name, folder)
+    if not results:
+        return _Folder({})
+    page = (folder / f"{name}.md").read_text(encoding="utf-8")
+    head, *parts = re.split(rf"^(?={SECTION})", page, flags=re.MULTILINE)
+    sections = {part.partition("\n")[0].removeprefix(SECTION): part.rstrip("\n") + "\n" for part in parts}
+    return _Folder(results, *Run(folder).read_table(f"{name}.csv"), head.rstrip("\n") + "\n", sections)

@@ -16,34 +16,34 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from murmura.core.errors import MissingExtraError, RunError
+from murmura.core.errors import DataError, FederationError, MissingExtraError, RunError
 from murmura.core.locks import locked
 from murmura.core.progress import SILENT
 from murmura.core.settings import as_dict, changed
-from murmura.engine.protocol import PreparedData, Selection
+from murmura.engine.protocol import PreparedData, Selection, protocol
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.comparison import ComparisonFolder, run_name
 from murmura.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.runs.sweep import Sweep, entry_label, write_sweep
-from murmura.runs.trials import Trial, best, name_of, side
+from murmura.runs.trials import Trial, best, best_place, name_of, side
 from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.audits.audit import audit_entries
 from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, usual_settings
 from murmura.studies.config import DataConfig
+from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
-from murmura.studies.papers.attempt import attempt
-from murmura.studies.papers.experiments import Experiment, Row, grid_of, has_range
-from murmura.studies.search.grid import TrialJob
-from murmura.studies.search.tpe import proposals, space_of
+from murmura.studies.papers.experiments import Experiment, Row
+from murmura.studies.search.grid import TrialJob, grid, run_job
+from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
 from murmura.studies.worker_pool import Steps, Workers, processes, run_steps
 
 FitListener = Callable[
@@ -64,6 +64,11 @@ class ExperimentPlace:
     def runs(self) -> Path:
         """The comparison on the test part."""
         return self.folder / RUNS
+
+    def counted(self) -> DataFacts:
+        """What the protocol leaves of the data; groups over as many groupings as the experiment has seeds."""
+        dataset = DataConfig(name=self.data).load(self.data_dir)
+        return data_facts(dataset, protocol(self.experiment.protocol, dataset), self.experiment.seeds)
 
     @property
     def kept(self) -> ReproductionFolder:
@@ -91,7 +96,7 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
         with folder.running(), locked(place.runs):
             with processes(workers) as pool:
                 chosen = _choices_of(place, pool, log)
-                plan = _plan(place, chosen)
+                plan = _plan(place, _entries(place, chosen))
                 whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
                 _write_sweep(whole, place.experiment, chosen)
                 run_steps(pool, _test, [_finals(place, plan)], log.tested)
@@ -108,24 +113,14 @@ def _choices_of(place: ExperimentPlace, pool: Executor, log: _Log) -> list[RowCh
     if Run(place.runs).has(OPENED):
         return list(place.kept.choices.values())
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
-    steps = [_choose(place, label, row) for label, row in rows if not row.tuned_as]
-    found = {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
-    steps = [_tuned(place, label, row, found[row.tuned_as]) for label, row in rows if row.tuned_as]
-    found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
+    found: dict[str, RowChoice] = {}
+    for later in (False, True):  # a row that takes over what was searched for another comes after it
+        some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
+        steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
+        found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
-
-
-def _tuned(
-    place: ExperimentPlace, label: str, row: Row, other: RowChoice
-) -> Steps[ExperimentFit, Trial, RowChoice]:
-    """A row that starts from what was searched for another; left out where that one is."""
-    if not other.entries:
-        return RowChoice(label, (), other.left_out)
-    searched = {key for axes in place.experiment.rows[row.tuned_as].search for key in axes}
-    won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
-    return (yield from _choose(place, label, changed(row, settings={**row.settings, **won})))
 
 
 def fits(experiment: Experiment) -> int:
@@ -135,7 +130,7 @@ def fits(experiment: Experiment) -> int:
 
 def _fits_of(row: Row, experiment: Experiment) -> int:
     swept = sum(len(values) for values in row.sweep.values())
-    stages = [experiment.trials or 0 if has_range(axes) else len(grid_of(axes)) for axes in row.search]
+    stages = [experiment.trials or 0 if has_range(axes) else len(grid(axes)) for axes in row.search]
     tried = sum(stages) + swept
     alone = not tried and row.epochs is not None
     seeds = min(experiment.seeds, row.seeds or experiment.seeds)
@@ -147,18 +142,28 @@ def _config(place: ExperimentPlace) -> dict[str, Any]:
     kept = {key: experiment[key] for key in ("name", "protocol", "metric", "seeds", "rows")}
     # keys that rows of earlier folders do not have
     later: dict[str, Any] = {"seeds": None, "trial": {}, "tuned_as": "", "renamed": {}, "kept": False}
-    for row in kept["rows"].values():
-        for key in [key for key, none in later.items() if row[key] == none]:
-            del row[key]
+    for label, row in kept["rows"].items():
+        kept["rows"][label] = {key: value for key, value in row.items() if later.get(key, ...) != value}
     usual = {"trials": None, "metrics": list(DEFAULT_METRICS), "cutoffs": []}
     kept |= {key: experiment[key] for key, value in usual.items() if experiment[key] != value}
     return {"experiment": kept, "data": {"name": place.data, "dir": str(place.data_dir or "")}}
 
 
-def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit, Trial, RowChoice]:
-    """The searches of one row, stage after stage; then one trial for every value of its sweep."""
+def _choose(
+    place: ExperimentPlace, label: str, row: Row, other: RowChoice | None
+) -> Steps[ExperimentFit, Trial, RowChoice]:
+    """The searches of one row, stage after stage; then one trial for every value of its sweep.
+
+    It starts from what was searched for an `other`, and is left out where that one is.
+    """
     experiment, tried = place.experiment, list[Trial]()
     so_far: dict[str, Any] = {}
+    if other and not other.entries:
+        return RowChoice(label, (), other.left_out)
+    if other:
+        searched = {key for axes in experiment.rows[other.label].search for key in axes}
+        won = {row.renamed.get(key, key): other.entries[0].settings[key] for key in sorted(searched)}
+        row = changed(row, settings={**row.settings, **won})
     if row.kept:
         usual, _ = usual_settings(row.model, _ready(place), row.settings)
         row = changed(row, settings={**usual, **row.settings})
@@ -166,17 +171,20 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
         return RowChoice(label, (_entry(label, row, row.settings),))  # nothing to choose
     stages = row.search or (() if row.sweep else ({},))
     for stage, axes in enumerate(stages):
-        begun = ExperimentFit(place, label, row, {**row.settings, **row.trial, **so_far}, stage)
+        begun = {**row.settings, **row.trial, **so_far}
         try:
-            tried += yield from _stage(begun, axes)
+            for group, values in _groups(experiment, axes):
+                scored = yield [ExperimentFit(place, label, row, {**begun, **one}, stage) for one in group]
+                values += [one.value for one in scored]
+                tried += scored
         except MissingExtraError as error:
             return RowChoice(label, (), str(error))
-        won = best(tried, experiment.metric)
-        if won.failed:
+        winner = best(tried, experiment.metric)
+        if winner.failed:
             return RowChoice(label, (), next(one.failed for one in tried if one.failed))
-        so_far = won.asked
+        so_far = winner.asked
     if not row.sweep:
-        whole = {key: value for key, value in won.settings.items() if key not in row.trial}
+        whole = {key: value for key, value in winner.settings.items() if key not in row.trial}
         return RowChoice(label, (_entry(label, row, {**row.settings, **whole}),))
     (key, values), *_ = row.sweep.items()
     asked = [
@@ -188,30 +196,19 @@ def _choose(place: ExperimentPlace, label: str, row: Row) -> Steps[ExperimentFit
     return RowChoice(label, () if broken else tuple(entries), broken)
 
 
+def _groups(experiment: Experiment, axes: Axes) -> Iterable[Group]:
+    """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
+    if not has_range(axes):
+        return [(grid(axes), [])]
+    return Tpe(space_of(axes), experiment.trials or 0).groups(side(experiment.metric))
+
+
 def _ready(place: ExperimentPlace) -> PreparedData:
     return _prepared(place.data, place.data_dir, place.experiment.protocol, place.folder.resolve())
 
 
 def _entry(label: str, row: Row, settings: dict[str, Any]) -> ChosenEntry:
     return ChosenEntry(label, row.model, whole_settings(row.model, settings))
-
-
-def _stage(fit: ExperimentFit, axes: Mapping[str, list[Any] | str]) -> Steps[ExperimentFit, Trial, list[Trial]]:
-    """Every setting of a grid at once; of a space with ranges group after group, as tpe asks for them."""
-    experiment = fit.place.experiment
-    if not has_range(axes):
-        found: list[Trial] = yield [replace(fit, settings={**fit.settings, **one}) for one in grid_of(axes)]
-        return found
-    tried: list[Trial] = []
-    asking = proposals(space_of(axes), experiment.trials or 0, side(experiment.metric))
-    group = next(asking)
-    while True:
-        scored = yield [replace(fit, settings={**fit.settings, **one}) for one in group]
-        tried += scored
-        try:
-            group = asking.send([one.value for one in scored])
-        except StopIteration:
-            return tried
 
 
 @cache
@@ -221,9 +218,9 @@ def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> Pre
 
 
 @cache
-def _selection(data: str, data_dir: Path | None, rules: str, folder: Path) -> Selection:
+def _selection(prepared: PreparedData) -> Selection:
     """What a trial may see: the test rows are not in it."""
-    return _prepared(data, data_dir, rules, folder).selection()
+    return prepared.selection()
 
 
 def _try(fit: ExperimentFit) -> Trial:
@@ -234,18 +231,36 @@ def _try(fit: ExperimentFit) -> Trial:
     folder, name = Run(place.folder / TRIALS), f"{row.model}-{code}.json"
     if folder.has(name):
         return replace(Trial.of(folder.read(name)), stage=fit.stage, seconds=0.0, cpu=0.0)
-    experiment = place.experiment
-    selection = _selection(place.data, place.data_dir, experiment.protocol, place.folder.resolve())
-    job = TrialJob(row.model, fit.settings, experiment.metric, patience=row.patience)
-    tried = attempt(selection, job, row.epochs)
-    tried = replace(tried, stage=fit.stage, row=fit.label)
+    tried = _fitted(fit)
     if not tried.missing:  # it may be installed before the next attempt
         folder.write_json(name, tried.plain())
     return tried
 
 
-def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
-    """The comparison on the test part."""
+def _fitted(fit: ExperimentFit) -> Trial:
+    """Fit once; with epochs of its row as the most, until the row's patience ends.
+
+    A training that diverges, or needs what is not installed or not in the data, is a result too: it has no
+    value.
+    """
+    selection, row, metric = _selection(_ready(fit.place)), fit.row, fit.place.experiment.metric
+    whole = {**fit.settings, "epochs": row.epochs} if row.epochs else fit.settings
+    job = TrialJob(row.model, whole, metric, patience=row.patience if row.epochs else None)
+    tried = Trial(fit.settings, math.nan, model=row.model, row=fit.label, stage=fit.stage, asked=fit.settings)
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        curve = tuple(one.value for one in run_job(selection, job))
+        top = best_place(curve, side(metric))
+        tried = replace(tried, value=curve[top])
+        if row.epochs:
+            tried = replace(tried, settings={**fit.settings, "epochs": top + 1}, curve=curve)
+    except (MissingExtraError, FederationError, DataError) as error:
+        tried = replace(tried, failed=str(error), missing=isinstance(error, MissingExtraError))
+    return replace(tried, seconds=time.perf_counter() - wall, cpu=time.process_time() - cpu)
+
+
+def _entries(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> tuple[ComparisonEntry, ...]:
+    """What is run on the test part; refuses an experiment without any."""
     seeds = {label: row.seeds for label, row in place.experiment.rows.items()}
     entries = tuple(
         ComparisonEntry(entry.label, entry.model, entry.settings, seeds.get(one.label))
@@ -258,27 +273,25 @@ def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
             if chosen
             else f"{place.experiment.name} must have rows to be run, but has none."
         )
-    ready = _ready(place)
-    source = {"name": place.data, "skip_bad": False}
+    return entries
+
+
+def _plan(place: ExperimentPlace, entries: tuple[ComparisonEntry, ...]) -> Comparison:
+    """The comparison on the test part."""
+    ready, experiment = _ready(place), place.experiment
     return Comparison(
         prepared=ready,
         entries=entries,
-        seeds=place.experiment.seeds,
-        cutoffs=place.experiment.cutoffs or ready.protocol.cutoffs,
-        metrics=place.experiment.metrics,
-        source=source,
+        seeds=experiment.seeds,
+        cutoffs=experiment.cutoffs or ready.protocol.cutoffs,
+        metrics=experiment.metrics,
+        source={"name": place.data, "skip_bad": False},
     )
 
 
 def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tuple[float, float], None]:
     yield [
-        ExperimentFit(
-            place,
-            entry.label,
-            Row(model=entry.model, settings=entry.settings, seeds=entry.seeds),
-            entry.settings,
-            seed=seed,
-        )
+        ExperimentFit(place, entry.label, Row(model=entry.model), entry.settings, seed=seed)
         for entry in plan.entries
         for seed in plan.seeds_of(entry)
     ]
@@ -287,26 +300,24 @@ def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tu
 def _test(fit: ExperimentFit) -> tuple[float, float]:
     """In a worker: one chosen setting with one seed on the test part."""
     wall, cpu = time.perf_counter(), time.process_time()
-    chosen = RowChoice(fit.label, (ChosenEntry(fit.label, fit.row.model, fit.settings),))
-    plan = _plan(fit.place, [chosen])
-    (entry,) = plan.entries
     done = Run(fit.place.runs / run_name(fit.label, fit.seed))
     if done.has("status.json") and done.status == "done":
         return 0.0, 0.0
-    one_run(plan, entry, method(entry.model, entry.settings), fit.seed, fit.place.runs, 1, SILENT)
+    entry = ComparisonEntry(fit.label, fit.row.model, fit.settings)
+    ready = method(entry.model, entry.settings)
+    one_run(_plan(fit.place, (entry,)), entry, ready, fit.seed, fit.place.runs, 1, SILENT)
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]) -> None:
     """Say which entries make a curve, for the analyses of a sweep."""
-    swept = {label: next(iter(row.sweep.items())) for label, row in experiment.rows.items() if row.sweep}
+    swept = {label: row.sweep for label, row in experiment.rows.items() if row.sweep}
     if not swept:
         return
-    key, values = next(iter(swept.values()))
-    curves = {one.label: tuple(entry.label for entry in one.entries) for one in chosen if one.label in swept}
-    beside = [one.label for one in chosen if one.label not in swept and one.entries]
-    curves = {label: entries for label, entries in curves.items() if entries}
-    write_sweep(whole, Sweep(key, tuple(values), curves, tuple(beside)))
+    key, values = next((key, values) for sweep in swept.values() for key, values in sweep.items())
+    labels = {one.label: tuple(entry.label for entry in one.entries) for one in chosen if one.entries}
+    curves = {label: entries for label, entries in labels.items() if label in swept}
+    write_sweep(whole, Sweep(key, tuple(values), curves, tuple(one for one in labels if one not in swept)))
 
 
 class _Log:

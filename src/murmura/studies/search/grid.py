@@ -1,6 +1,7 @@
-"""Choosing settings on the validation part: a grid, resumable, in parallel, the test part out of reach.
+"""Choosing settings on the validation part: resumable, in parallel, the test part out of reach.
 
-One fit serves all numbers of epochs, here or in worker processes.
+A grid is tried whole, a study asks for settings from what earlier ones scored. One fit serves
+all numbers of epochs, here or in worker processes.
 """
 
 from __future__ import annotations
@@ -8,13 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import Field
+from typing import Any
 
 from murmura.algorithms import ALGORITHMS, algorithm
 from murmura.core.errors import DivergenceError, SettingError
@@ -25,21 +24,13 @@ from murmura.core.settings import field_names, from_dict
 from murmura.engine.experiment import ExperimentResult, experiment, score
 from murmura.engine.protocol import Selection
 from murmura.evaluation.metric_names import cutoff
-from murmura.runs.trials import (
-    DIGITS,
-    Side,
-    Trial,
-    TrialHistory,
-    best,
-    measured,
-    name_of,
-    side,
-)
+from murmura.runs.trials import DIGITS, Trial, TrialHistory, best, measured, name_of, side
 from murmura.studies.methods import method, method_class
+from murmura.studies.search.tpe import Tpe
 from murmura.studies.worker_pool import Workers, held, processes
 
-__all__ = ["Axes", "Trial", "best", "grid", "name_of", "search"]
-Axes = dict[str, Annotated[list[Any], Field(min_length=1)]]  # a setting -> the values that are tried
+__all__ = ["Trial", "best", "grid", "name_of", "search"]
+Candidates = list[dict[str, Any]] | Tpe  # settings that are all tried, or a study that asks for some
 
 
 @dataclass(frozen=True)
@@ -52,26 +43,6 @@ class TrialJob:
     seed: int = 0
     stops: tuple[int, ...] = ()  # the numbers of epochs that are scored on the way
     patience: int | None = None  # every epoch is scored, and the fit ends after this many without a better one
-
-
-Team = Callable[[Sequence[TrialJob]], Iterator[list[Trial]]]
-
-
-@contextmanager
-def trial_team(selection: Selection, workers: int | Workers, progress: Progress = SILENT) -> Iterator[Team]:
-    """Who does the jobs, answers in their order: this process, some new ones, or those of a cluster.
-
-    A worker is sent the selection once, then jobs; the test rows are in neither.
-    """
-    told = progress if Workers.of(workers).alone else SILENT  # a listener stays in its process
-    with processes(workers, (selection, told)) as pool:
-        yield lambda jobs: pool.map(_held_job, jobs)
-
-
-def _held_job(job: TrialJob) -> list[Trial]:
-    """In a worker: the job on the selection it holds."""
-    selection, progress = held()
-    return run_job(selection, job, progress)
 
 
 def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) -> list[Trial]:
@@ -87,9 +58,7 @@ def run_job(selection: Selection, job: TrialJob, progress: Progress = SILENT) ->
         seconds = round(time.perf_counter() - started, 2)
         for settings in _not_reached(job, len(found)):
             found.append(Trial(settings, math.nan, seconds))
-            if job.patience is not None and is_over(
-                [one.value for one in found], job.patience, side(job.metric)
-            ):
+            if is_over(found, job.patience, job.metric):
                 break
     return found
 
@@ -111,9 +80,7 @@ def _run(selection: Selection, job: TrialJob, progress: Progress, found: list[Tr
             seconds = {"fit": time.perf_counter() - started}
             outcome = score(so_far, selection.split, rules, 1, cutoffs, seconds, measured(job.metric))
             found.append(_trial(job, {**job.settings, "epochs": epoch}, outcome))
-        return job.patience is None or not is_over(
-            [trial.value for trial in found], job.patience, side(job.metric)
-        )
+        return not is_over(found, job.patience, job.metric)
 
     ready.fit(selection.split.train, job.seed, progress, watch)
 
@@ -133,10 +100,13 @@ def _trial(job: TrialJob, settings: dict[str, Any], outcome: ExperimentResult) -
     return Trial(settings, round(values[job.metric], DIGITS), round(sum(outcome.seconds.values()), 2))
 
 
-def is_over(curve: Sequence[float], patience: int, better: Side = "higher") -> bool:
-    """Whether the best of the values, one per epoch, lies `patience` epochs back."""
-    top = max if better == "higher" else min
-    return bool(curve) and len(curve) - 1 - curve.index(top(curve)) >= patience
+def is_over(curve: Sequence[Trial], patience: int | None, metric: str) -> bool:
+    """Whether the best trial, one per epoch, lies `patience` epochs back; never without patience."""
+    if patience is None or not curve:
+        return False
+    values = [trial.value for trial in curve]
+    top = max if side(metric) == "higher" else min
+    return len(values) - 1 - values.index(top(values)) >= patience
 
 
 def learns_in_epochs(model: str) -> bool:
@@ -155,15 +125,27 @@ def most_epochs(model: str, settings: dict[str, Any]) -> int:
     return int(from_dict(method_class(model), settings).epochs)
 
 
-def grid(axes: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Every combination, the last axis fastest."""
     return [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
+
+
+def check_candidates(model: str, candidates: Candidates, patience: int | None = None) -> None:
+    """Refuse settings that the model does not allow, before any work."""
+    for one in candidates.corners() if isinstance(candidates, Tpe) else candidates:
+        method(model, one)
+        if patience is not None:
+            most_epochs(model, one)
+    if not candidates:
+        raise SettingError("a search needs at least one candidate; give --grid key=value,value.")
+    if patience is not None and patience < 1:
+        raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
 
 
 def search(
     selection: Selection,
     model: str,
-    candidates: list[dict[str, Any]],
+    candidates: Candidates,
     history: Path | None = None,
     *,
     metric: str = "P@10",
@@ -175,41 +157,46 @@ def search(
     """Try every candidate on what `prepared.selection()` gives; those in `history` are not tried again.
 
     With `patience` a candidate is scored after every epoch, up to its own number of them, and its trial is that
-    of the best epoch: `epochs` of the trial's settings. `workers` are processes; they change no result.
+    of the best epoch: `epochs` of the trial's settings. `workers` are processes, or those of a cluster; they
+    change no result. Each is sent the selection once, then jobs; the test rows are in neither.
     """
-    side(metric)
-    for one in candidates:
-        method(model, one)  # refuse a bad setting before any work
-    if not candidates:
-        raise SettingError("a search needs at least one candidate; give --grid key=value,value.")
+    better = side(metric)
+    check_candidates(model, candidates, patience)
     log = TrialHistory(history, (selection.data, selection.protocol.name, model), metric)
-    with trial_team(selection, workers, progress) as work:
-        for _, trial in run_trials(work, log, candidates, seed, patience):
-            yield trial
+    if isinstance(candidates, Tpe):
+        groups = candidates.groups(better, seed)
+    else:
+        groups = iter([(list(itertools.chain(*_families(log, candidates, patience))), [])])
+    told = progress if Workers.of(workers).alone else SILENT  # a listener stays in its process
+    with processes(workers, (selection, told)) as pool:
+        for group, values in groups:
+            for trial in _run_trials(pool, log, group, seed, patience):
+                values.append(trial.value)
+                yield trial
 
 
-def run_trials(
-    work: Team, log: TrialHistory, candidates: list[dict[str, Any]], seed: int, patience: int | None
-) -> Iterator[tuple[dict[str, Any], Trial]]:
-    """Every candidate once, with its trial, as soon as it is known; what the log knows is not tried again.
+def _run_trials(
+    pool: Executor, log: TrialHistory, candidates: list[dict[str, Any]], seed: int, patience: int | None
+) -> Iterator[Trial]:
+    """The trial of every candidate in turn, as soon as it is known; what the log knows is not tried again.
 
     With `patience` each is at its best epoch; one whose every epoch is known is not tried again.
     """
-    if patience is not None and patience < 1:
-        raise SettingError(f"--patience must be at least 1 epoch, but it is {patience}.")
-    each = list({name_of(one): one for one in candidates}.values())
-    together = patience is None and learns_in_epochs(log.model)
-    families = _families(each) if together else [[one] for one in each]
-    new = [any(_known(log, one, patience) is None for one in family) for family in families]
-    answers = work([_job(log, family, seed, patience) for family, untried in zip(families, new) if untried])
-    for family, untried in zip(families, new):
-        for trial in next(answers) if untried else ():
-            if patience is None or log.find(trial.settings) is None:
-                log.add(trial)
-        for one in family:
-            found = _known(log, one, patience)
-            assert found is not None  # it was known, or the answer was its trial
-            yield one, found
+    families = _families(log, candidates, patience)
+    new = [family for family in families if any(_known(log, one, patience) is None for one in family)]
+    answers = pool.map(_held_job, [_job(log, family, seed, patience) for family in new])
+    for one in candidates:
+        while (found := _known(log, one, patience)) is None:
+            for trial in next(answers):
+                if patience is None or log.find(trial.settings) is None:
+                    log.add(trial)
+        yield found
+
+
+def _held_job(job: TrialJob) -> list[Trial]:
+    """In a worker: the job on the selection it holds."""
+    selection, progress = held()
+    return run_job(selection, job, progress)
 
 
 def _known(log: TrialHistory, settings: dict[str, Any], patience: int | None) -> Trial | None:
@@ -229,17 +216,21 @@ def curve_of(log: TrialHistory, settings: dict[str, Any], patience: int) -> list
         if found is None:
             return None
         curve.append(found)
-        if is_over([trial.value for trial in curve], patience, side(log.metric)):
+        if is_over(curve, patience, log.metric):
             break
     return curve
 
 
-def _families(candidates: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """Candidates that differ only in their number of epochs are stops on the way of one fit."""
-    families: dict[str, list[dict[str, Any]]] = {}
+def _families(
+    log: TrialHistory, candidates: list[dict[str, Any]], patience: int | None
+) -> list[list[dict[str, Any]]]:
+    """Every candidate once; those that differ only in their epochs are stops on the way of one fit."""
+    apart = () if patience is not None or not learns_in_epochs(log.model) else ("epochs",)
+    families: dict[str, dict[str, dict[str, Any]]] = {}
     for one in candidates:
-        families.setdefault(name_of({k: v for k, v in one.items() if k != "epochs"}), []).append(one)
-    return list(families.values())
+        shared = name_of({key: value for key, value in one.items() if key not in apart})
+        families.setdefault(shared, {}).setdefault(name_of(one), one)
+    return [list(family.values()) for family in families.values()]
 
 
 def _job(log: TrialHistory, family: list[dict[str, Any]], seed: int, patience: int | None) -> TrialJob:

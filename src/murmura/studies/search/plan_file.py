@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import Field
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
 from murmura.engine.protocol import Selection
-from murmura.studies.config import DataConfig, checked
-from murmura.studies.methods import method, model_and_pi
-from murmura.studies.search.grid import Trial, best, grid, search
-from murmura.studies.search.tpe import corners, space_of, tpe
+from murmura.studies.config import Count, DataConfig, checked
+from murmura.studies.methods import model_and_pi
+from murmura.studies.search.grid import Candidates, Trial, best, check_candidates, grid, search
+from murmura.studies.search.tpe import Axes, Tpe, has_range, space_of
 from murmura.studies.worker_pool import Workers
-
-Axes = dict[str, Annotated[list[Any], Field(min_length=1)] | str]
 
 
 @settings
@@ -32,8 +29,25 @@ class SearchPlan:
 
     metric: dict[str, str]
     grids: dict[str, dict[str, dict[str, Axes]]]
-    trials: dict[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)  # of models searched by tpe
-    patience: dict[str, Annotated[int, Field(ge=1)]] = field(default_factory=dict)  # of models that stop early
+    trials: dict[str, Count] = field(default_factory=dict)  # of models searched by tpe
+    patience: dict[str, Count] = field(default_factory=dict)  # of models that stop early
+
+    def candidates(self, label: str, axes: Axes) -> Candidates:
+        """What is tried of a model, or of a model at some pi, `fed-ease:pi=0.1`; a grid has no ranges."""
+        model, pi = model_and_pi(label)
+        if model in self.trials:
+            return Tpe(space_of(axes), self.trials[model])
+        if has_range(axes):
+            raise SettingError(
+                f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
+            )
+        return grid(axes if model == label else {"pi": [pi], **axes})
+
+    def selections(self, data_dir: Path | None) -> Iterator[tuple[str, str, Selection]]:
+        """Protocol and data set of every group of grids, and what is chosen on there."""
+        for rules, by_data in self.grids.items():
+            for name in by_data:
+                yield rules, name, DataConfig(name=name).prepare(rules, data_dir).selection()
 
 
 @dataclass(frozen=True)
@@ -55,25 +69,12 @@ def read_plan(path: Path) -> SearchPlan:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingError(f"{path} must be a readable YAML file, but: {error}.") from None
     plan = checked(SearchPlan, values, lambda _: f"{path}: ")
-    for by_data in plan.grids.values():
-        for models in by_data.values():
-            for label, axes in models.items():
-                model, _ = model_and_pi(label)
-                for candidate in corners(space_of(axes)) if model in plan.trials else candidates(label, axes):
-                    method(model, candidate)
+    for models in (models for by_data in plan.grids.values() for models in by_data.values()):
+        for label, axes in models.items():
+            check_candidates(model_and_pi(label)[0], plan.candidates(label, axes))
+    for rules in plan.grids.keys() - plan.metric.keys():
+        raise SettingError(f"{path}: metric must name one for every protocol, but has none for '{rules}'.")
     return plan
-
-
-def candidates(label: str, axes: Axes) -> list[dict[str, Any]]:
-    """Every combination of the grid of a model, or of a model at some pi, `fed-ease:pi=0.1`; refuses ranges."""
-    model, pi = model_and_pi(label)
-    axes = axes if model == label else {"pi": [pi], **axes}
-    lists = {key: axis for key, axis in axes.items() if not isinstance(axis, str)}
-    if len(lists) < len(axes):
-        raise SettingError(
-            f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
-        )
-    return grid(lists)
 
 
 def run_plan(
@@ -84,36 +85,15 @@ def run_plan(
     progress: Progress = SILENT,
 ) -> Iterator[SearchWinner]:
     """Search after search; what the history holds is not tried again."""
-    for rules, by_data in plan.grids.items():
+    for rules, name, selection in plan.selections(data_dir):
         metric = plan.metric[rules]
-        for name, models in by_data.items():
-            selection = DataConfig(name=name).prepare(rules, data_dir).selection()
-            for label, axes in models.items():
-                trials = list(_search(plan, selection, label, axes, metric, history, workers, progress))
-                yield SearchWinner(rules, name, label, metric, len(trials), best(trials, metric))
-
-
-def _search(
-    plan: SearchPlan,
-    selection: Selection,
-    label: str,
-    axes: Axes,
-    metric: str,
-    history: Path | None,
-    workers: int | Workers,
-    progress: Progress,
-) -> Iterator[Trial]:
-    model, _ = model_and_pi(label)
-    patience = plan.patience.get(model)
-    if model in plan.trials:
-        return tpe(
-            selection, model, space_of(axes), plan.trials[model], history,
-            metric=metric, workers=workers, patience=patience, progress=progress,
-        )  # fmt: skip
-    return search(
-        selection, model, candidates(label, axes), history,
-        metric=metric, workers=workers, patience=patience, progress=progress,
-    )  # fmt: skip
+        for label, axes in plan.grids[rules][name].items():
+            model, _ = model_and_pi(label)
+            trials = list(search(
+                selection, model, plan.candidates(label, axes), history,
+                metric=metric, workers=workers, patience=plan.patience.get(model), progress=progress,
+            ))  # fmt: skip
+            yield SearchWinner(rules, name, label, metric, len(trials), best(trials, metric))
 
 
 def as_defaults(choices: list[SearchWinner]) -> str:

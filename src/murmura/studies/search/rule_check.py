@@ -6,17 +6,16 @@ setting is worth on a data set is its share: its value over that of the best tri
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import SettingError
+from murmura.engine.run import Run
 from murmura.runs.trials import Trial, name_of, read_history
-from murmura.studies.config import DataConfig
 from murmura.studies.methods import whole_settings
 from murmura.studies.search.plan_file import SearchPlan
 from murmura.studies.size_rule import LITTLE, RULES, SizeRule, Sizes
@@ -70,36 +69,30 @@ def fitted(model: str, learned: Sequence[KnownTrials], everywhere: Sequence[Know
         divided = [replace(form, rows_per_reg=divisor) for divisor in DIVISORS]
         return max(divided, key=lambda rule: _worth(model, rule, learned))
     if form.short == form.long:
-        both = _best(model, form, learned, everywhere)
-        return replace(form, short=both, long=both)
-    sides = {}
+        return _best(model, form, learned, everywhere)
+    sides = []
     for long in (False, True):
         here, tried = ([one for one in part if one.sizes.long == long] for part in (learned, everywhere))
-        sides[long] = _best(model, form, here, tried)
-    return replace(form, short=sides[False], long=sides[True])
+        sides.append(_best(model, form, here, tried))
+    return replace(form, short=sides[0].short, long=sides[1].long)
 
 
-def _best(
-    model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]
-) -> dict[str, Any]:
-    """The setting with the largest mean share; of equal ones the first by name."""
-    found: dict[str, dict[str, Any]] = {}
+def _best(model: str, form: SizeRule, learned: Sequence[KnownTrials], tried: Sequence[KnownTrials]) -> SizeRule:
+    """The rule with one setting for all that has the largest mean share; of equal ones the first by name."""
+    found: dict[str, SizeRule] = {}
     for name in sorted(tried[0].values) if tried else ():
         whole = json.loads(name)
         chosen = {key: _plain(whole[key]) for key in form.short}
         rule = replace(form, short=chosen, long=chosen)
         if all(setting_name(model, rule.settings(one.sizes)) in one.values for one in tried):
-            found.setdefault(name_of(chosen), chosen)
+            found.setdefault(name_of(chosen), rule)
     if tried and not found:
         raise SettingError(
             f"the rule for {model} needs one setting of {', '.join((*form.short, *form.also))} that was tried "
             f"on each of {', '.join(one.data for one in tried)}, but none was; give them a grid in common."
         )
-    return max(
-        found.values(),
-        key=lambda chosen: _worth(model, replace(form, short=chosen, long=chosen), learned),
-        default=dict(form.short),  # no data set is of these sizes, and none asks
-    )
+    # the form's own: no data set is of these sizes, and none asks
+    return max(found.values(), key=lambda rule: _worth(model, rule, learned), default=form)
 
 
 def _plain(value: Any) -> Any:
@@ -124,8 +117,7 @@ def left_out(model: str, everywhere: Sequence[KnownTrials]) -> Iterator[dict[str
         ruled = one.values.get(setting_name(model, settings))
         usual = one.values.get(setting_name(model, {}))
         yield {
-            "protocol": one.protocol, "data": one.data, "users": one.sizes.users, "items": one.sizes.items,
-            "rows": one.sizes.rows, "times": one.sizes.times, "model": model,
+            "protocol": one.protocol, "data": one.data, **asdict(one.sizes), "model": model,
             "settings": json.dumps(settings), "rule": ruled, "class defaults": usual, "best": one.best,
             "share of rule": _ratio(ruled, one.best), "share of class defaults": _ratio(usual, one.best),
         }  # fmt: skip
@@ -138,14 +130,12 @@ def _ratio(value: float | None, best: float) -> float | None:
 def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) -> list[dict[str, Any]]:
     """The rows of every model of a plan that the rule is for, over the data sets where the plan has it."""
     found: dict[str, list[KnownTrials]] = {}
-    for protocol, by_data in plan.grids.items():
-        for data, models in by_data.items():
-            selection = DataConfig(name=data).prepare(protocol, data_dir).selection()
-            sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
-            for model in (one for one in models if one in RULES):
-                wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
-                one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))
-                found.setdefault(model, []).append(one)
+    for protocol, data, selection in plan.selections(data_dir):
+        sizes, name = Sizes.of(selection.split.train), selection.data  # a file is known by its name alone
+        for model in (one for one in plan.grids[protocol][data] if one in RULES):
+            wanted = {"data": name, "protocol": protocol, "model": model, "metric": plan.metric[protocol]}
+            one = known_trials(model, protocol, name, sizes, read_history(history, **wanted))
+            found.setdefault(model, []).append(one)
     return [
         {**row, "metric": plan.metric[row["protocol"]]}
         for model, everywhere in found.items()
@@ -155,7 +145,4 @@ def check_rule(plan: SearchPlan, history: Path | None, data_dir: Path | None) ->
 
 def write_rows(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Keep the rows as CSV."""
-    with file.open("w", encoding="utf-8", newline="") as opened:
-        writer = csv.DictWriter(opened, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    Run(file.parent).write_table(file.name, COLUMNS, [[row[key] for key in COLUMNS] for row in rows])

@@ -32,8 +32,8 @@ from murmura.runs.search import CHOICE, TRIALS, SearchFolder
 from murmura.runs.trials import Trial, best, measured, side
 from murmura.studies.config import DataConfig, data_of
 from murmura.studies.methods import few_people, method
-from murmura.studies.search.grid import grid, most_epochs, search
-from murmura.studies.search.tpe import Range, Space, corners, space_of, tpe
+from murmura.studies.search.grid import Candidates, check_candidates, grid, search
+from murmura.studies.search.tpe import Tpe, has_range, space_of
 from murmura.studies.worker_pool import Workers
 
 STUDY = "study.db"
@@ -53,27 +53,16 @@ class SearchConfig:
     patience: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] = 0
 
-    def axes(self) -> Space:
-        """The space, ranges read."""
-        return space_of(self.space)
-
-    def candidates(self) -> list[dict[str, Any]]:
-        """Every combination of a grid; refuses ranges."""
-        lists = {key: axis for key, axis in self.axes().items() if not isinstance(axis, Range)}
-        if len(lists) < len(self.space):
+    def candidates(self, trials: int, study: Path | None = None) -> Candidates:
+        """What is tried: by tpe so many settings of the space, or every combination; a grid has no ranges."""
+        space = space_of(self.space)
+        if self.sampler == "tpe":
+            return Tpe(space, trials, self.fixed, study)
+        if has_range(self.space):
             raise SettingError(
                 "a grid must have lists of values, but --space gives a range; use --sampler tpe."
             )
-        return [{**self.fixed, **one} for one in grid(lists)]
-
-    def check(self) -> None:
-        """Refuse what the model does not allow, before any work."""
-        side(self.metric)
-        tpe = self.sampler == "tpe"
-        for one in [{**self.fixed, **one} for one in corners(self.axes())] if tpe else self.candidates():
-            method(self.search, one)
-            if self.patience is not None:
-                most_epochs(self.search, one)
+        return [{**self.fixed, **one} for one in grid(self.space)]
 
 
 def search_run(
@@ -92,7 +81,8 @@ def search_run(
     been opened searches no more. `heard` is told what there is to say about the data.
     """
     refuse_opened(Run(folder))
-    config.check()
+    side(config.metric)
+    check_candidates(config.search, config.candidates(trials), config.patience)
     selection, about = _load_selection(config, heard)
     fewer = few_people(config.search, config.fixed, selection.split.train)
     config = changed(config, fixed={**fewer, **config.fixed})
@@ -103,7 +93,11 @@ def search_run(
         run.write_json("environment.json", environment())
         found: list[Trial] = []
         with run.running(then="chosen"):
-            for trial in _trials(config, selection, run, trials, history, workers, progress):
+            asked, log = config.candidates(trials, run.path / STUDY), history or run.path / TRIALS
+            for trial in search(
+                selection, config.search, asked, log, metric=config.metric, seed=config.seed,
+                workers=workers, patience=config.patience, progress=progress,
+            ):  # fmt: skip
                 found.append(trial)
                 yield trial
             run.write_json(CHOICE, _choice(config, selection, found, history))
@@ -124,28 +118,6 @@ def _choice(
         "data": selection.data,
         "protocol": selection.protocol.name,
     }
-
-
-def _trials(
-    config: SearchConfig,
-    selection: Selection,
-    run: Run,
-    trials: int,
-    history: Path | None,
-    workers: int | Workers,
-    progress: Progress,
-) -> Iterator[Trial]:
-    kept = history or run.path / TRIALS
-    if config.sampler == "tpe":
-        return tpe(
-            selection, config.search, config.axes(), trials, kept,
-            fixed=config.fixed, study=run.path / STUDY, metric=config.metric, seed=config.seed,
-            workers=workers, patience=config.patience, progress=progress,
-        )  # fmt: skip
-    return search(
-        selection, config.search, config.candidates(), kept,
-        metric=config.metric, seed=config.seed, workers=workers, patience=config.patience, progress=progress,
-    )  # fmt: skip
 
 
 def _load_selection(

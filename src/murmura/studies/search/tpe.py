@@ -12,20 +12,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from murmura.core.errors import MissingExtraError, RunError, SettingError
-from murmura.core.progress import SILENT, Progress
-from murmura.engine.protocol import Selection
-from murmura.runs.trials import Side, Trial, TrialHistory, name_of, side
-from murmura.studies.methods import method
-from murmura.studies.search.grid import run_trials, trial_team
-from murmura.studies.worker_pool import Workers
+from murmura.runs.trials import Side
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -65,7 +61,9 @@ class Range:
         return min(self.high, max(self.low, float(f"{drawn:.{SHOWN}g}")))
 
 
-Space = dict[str, "Range | list[Any]"]
+Values = Annotated[list[Any], Field(min_length=1)]
+Axes = dict[str, Values | str]  # a setting -> the values that are tried, or a range LOW:HIGH[:log][:int]
+Space = dict[str, "Range | list[Any]"]  # the same, ranges read
 
 
 def parse_range(text: str) -> Range:
@@ -89,6 +87,11 @@ def space_of(axes: Mapping[str, list[Any] | str]) -> Space:
     return {key: parse_range(axis) if isinstance(axis, str) else axis for key, axis in axes.items()}
 
 
+def has_range(axes: Mapping[str, list[Any] | str]) -> bool:
+    """Whether they are a space for tpe; otherwise they are a grid."""
+    return any(isinstance(axis, str) for axis in axes.values())
+
+
 def corners(space: Space) -> list[dict[str, Any]]:
     """Settings that show whether every end of every range and every value is allowed, one changed at a time."""
     ends = {
@@ -99,76 +102,48 @@ def corners(space: Space) -> list[dict[str, Any]]:
     return [{**first, key: value} for key, values in ends.items() for value in values]
 
 
-def tpe(
-    selection: Selection,
-    model: str,
-    space: Space,
-    trials: int,
-    history: Path | None = None,
-    *,
-    fixed: dict[str, Any] | None = None,
-    study: Path | None = None,
-    metric: str = "P@10",
-    seed: int = 0,
-    workers: int | Workers = 1,
-    patience: int | None = None,
-    progress: Progress = SILENT,
-) -> Iterator[Trial]:
-    """The trials of a study, first to last; those that are known are not tried again.
+Group = tuple[list[dict[str, Any]], list[float]]  # settings to try, and where to put what each scored, in order
 
-    Args:
-        selection: What `prepared.selection()` gives.
-        model: The model's name.
-        space: What each setting may be.
-        trials: How many settings are tried in all, those of an earlier call on the same `study` included.
-        history: The CSV of trials.
-        fixed: Settings that are not searched.
-        study: The SQLite file that remembers what was asked; None: in memory.
-        metric: What is judged by, on the validation part; of errors the lowest wins.
-        seed: Of the sampler and of every fit.
-        workers: Processes; TOGETHER of them at most have something to do. They change no result.
-        patience: As in `search`.
-        progress: Told how far a fit in this process is.
-    """
-    if trials < 1 or not space:
-        raise SettingError("a search by tpe needs --trials of 1 or more and a --space KEY=LOW:HIGH.")
-    own = fixed or {}
-    for corner in corners(space):
-        method(model, {**own, **corner})  # refuse a space the model does not allow before any work
-    opened = _open(study, side(metric))
-    axes = _distributions(space)
-    log = TrialHistory(history, (selection.data, selection.protocol.name, model), metric)
-    with trial_team(selection, workers, progress) as work:
-        for first in range(0, trials, TOGETHER):
-            _ask(opened, axes, seed, first + TOGETHER)
-            group = opened.get_trials(deepcopy=False)[first : min(first + TOGETHER, trials)]
-            asked = [{**own, **_settings(space, one.params)} for one in group]
-            found = {name_of(one): trial for one, trial in run_trials(work, log, asked, seed, patience)}
-            for one, settings in zip(group, asked):
-                trial = found[name_of(settings)]
+
+@dataclass(frozen=True)
+class Tpe:
+    """A study that asks for settings of a space, so many in all, those of an earlier call included."""
+
+    space: Space
+    trials: int
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # settings that are not searched
+    study: Path | None = None  # the SQLite file that remembers what was asked; None: in memory
+
+    def __post_init__(self) -> None:
+        if self.trials < 1 or not self.space:
+            raise SettingError("a search by tpe needs --trials of 1 or more and a --space KEY=LOW:HIGH.")
+
+    def __len__(self) -> int:
+        return self.trials
+
+    def corners(self) -> list[dict[str, Any]]:
+        """The corners of the space, with what is fixed."""
+        return [{**self.fixed, **one} for one in corners(self.space)]
+
+    def groups(self, better: Side, seed: int = 0) -> Iterator[Group]:
+        """What the study asks for, group after group, each from what those before it scored."""
+        study, axes = open_study(self.study, better), distributions(self.space)
+        for first in range(0, self.trials, TOGETHER):
+            _ask(study, axes, seed, first + TOGETHER)
+            asked = study.get_trials(deepcopy=False)[first : min(first + TOGETHER, self.trials)]
+            values: list[float] = []
+            yield [{**self.fixed, **_settings(self.space, one.params)} for one in asked], values
+            for one, value in zip(asked, values):
                 if not one.state.is_finished():
-                    _tell(opened, one.number, trial.value)
-                yield trial
+                    _tell(study, one.number, value)
 
 
-def proposals(
-    space: Space, trials: int, better: Side, seed: int = 0
-) -> Generator[list[dict[str, Any]], list[float], None]:
-    """The settings a study in memory asks for, group after group; it is sent what each of a group scored."""
-    study, axes = _open(None, better), _distributions(space)
-    for first in range(0, trials, TOGETHER):
-        _ask(study, axes, seed, min(first + TOGETHER, trials))
-        group = study.get_trials(deepcopy=False)[first:]
-        values = yield [_settings(space, one.params) for one in group]
-        for one, value in zip(group, values):
-            _tell(study, one.number, value)
-
-
-def _open(file: Path | None, better: Side) -> Study:
+def open_study(file: Path | None, better: Side, needs: str = "--sampler tpe") -> Study:
+    """A study of Optuna, in a file or in memory; `needs` is what cannot be done where it is not installed."""
     try:
         import optuna
     except ImportError:
-        raise MissingExtraError("--sampler tpe", "search") from None
+        raise MissingExtraError(needs, "search") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -222,7 +197,8 @@ def _tell(study: Study, number: int, value: float) -> None:
         study.tell(number, value)
 
 
-def _distributions(space: Space) -> dict[str, BaseDistribution]:
+def distributions(space: Space) -> dict[str, BaseDistribution]:
+    """The space in Optuna's terms."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     made: dict[str, BaseDistribution] = {}
