@@ -4,6 +4,7 @@ import csv
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", OTHERS)
 def test_runs_side_by_side_have_the_bytes_of_runs_in_turn(workers: Workers, tmp_path: Path) -> None:
-    ready = plan(small_world(), "default", MODELS, seeds=2)
+    ready = replace(plan(small_world(), "default", MODELS, seeds=2), keep="all")
     in_turn = list(compare(ready, tmp_path / "in turn"))
     beside = list(compare(ready, tmp_path / "beside", workers=workers))
     assert beside == in_turn
