@@ -226,11 +226,16 @@ def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) ->
 
 
 def run_steps(
-    pool: Executor, work: Callable[[T], R], steps: Sequence[Steps[T, R, A]], done: Callable[[T, R], None]
+    pool: Executor,
+    work: Callable[[T], R],
+    steps: Sequence[Steps[T, R, A]],
+    done: Callable[[T, R], None],
+    known: Callable[[T], R | None] = lambda task: None,
 ) -> list[A]:
     """Run several sequences of steps side by side; `done` hears of every task when it is finished.
 
-    Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do.
+    Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do. A
+    task whose result is `known` is not worked on.
     """
     answers: dict[int, A] = {}
     asked: dict[int, list[Future[R]]] = {}  # the last step of each sequence
@@ -248,7 +253,9 @@ def run_steps(
             return
         asked[which] = []
         for task in tasks:
-            future = pool.submit(work, task)
+            future = Future[R]() if (found := known(task)) is not None else pool.submit(work, task)
+            if found is not None:
+                future.set_result(found)
             asked[which].append(future)
             running[future] = task
             if future.done():  # by one worker, this process: told now, not when the whole step is finished
