@@ -14,7 +14,6 @@ from murmura.core.locks import locked
 from murmura.core.method import Method
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.core.split import Split
 from murmura.engine.experiment import record_items
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
@@ -116,15 +115,6 @@ class Comparison:
         count = min(self.seeds, entry.seeds or self.seeds)
         return range(self.seed, self.seed + (count if method(entry.model, entry.settings).seeded else 1))
 
-    def opened(self, whole: Run) -> Split:
-        """The split with its test part, for the models the folder of the comparison says, whichever is run."""
-        return self.prepared.open(whole, {"models": whole.config["models"]})
-
-    def create_run(self, entry: ComparisonEntry, seed: int, folder: Path) -> Run:
-        """The folder of one entry with one seed inside that of the comparison, made or found."""
-        alone = replace(entry, seeds=None)
-        return Run.create(folder / run_name(entry.label, seed), self.config((alone,), 1, seed))
-
     def keeps(self, seed: int) -> bool:
         """Whether the model of a run with this seed is kept beside its results."""
         return self.keep != "none" and seed == self.seed
@@ -162,14 +152,15 @@ def run_entries(
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     record_rule(whole, plan.settings_source)
-    split = plan.opened(whole)
+    split = plan.prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
     record_items(whole, split, plan.prepared.catalogue.categories)
     # rounds that a runtime carries, and samples that are classified after every round, need this process
     alone = team.alone or plan.prepared.protocol.classifies
     jobs = [
-        RunJob(plan.create_run(entry, seed, folder), entry, made, seed, alone or carried)
+        RunJob(Run.create(folder / run_name(entry.label, seed), config), entry, made, seed, alone or carried)
         for entry, (made, carried) in zip(plan.entries, ready)
         for seed in plan.seeds_of(entry)
+        for config in [plan.config((replace(entry, seeds=None),), 1, seed)]
     ]
     progress.begin("comparison", len(jobs))
     with whole.running():

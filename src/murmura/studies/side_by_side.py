@@ -117,23 +117,20 @@ class RunScorer:
         return run
 
     def _fit(self, job: RunJob, progress: Progress) -> ExperimentResult:
-        plan, told = self.plan, NamedProgress(progress, job.entry.label)
+        plan, rules, told = self.plan, self.plan.prepared.protocol, NamedProgress(progress, job.entry.label)
         outcome = experiment(
-            job.ready, self.split, plan.prepared.protocol, job.seed, self.threads, told, plan.cutoffs,
-            plan.metrics, job.run,
-        )  # fmt: skip
+            job.ready, self.split, rules, job.seed, self.threads, told, plan.cutoffs, plan.metrics, job.run
+        )
         record_training(job.run, outcome.model)
         return outcome
 
     def _receive(self, job: RunJob, fitted: FittedFiles) -> ExperimentResult:
-        plan, seconds = self.plan, {"fit": fitted.seconds}
+        plan, rules, seconds = self.plan, self.plan.prepared.protocol, {"fit": fitted.seconds}
         with TemporaryDirectory() as folder:
             for name, content in fitted.files.items():
                 write_whole((Path(folder) if name == MODEL else job.run.path) / name, content)
             model = job.ready.load(Path(folder) / MODEL, self.split.train)
-        return score(
-            model, self.split, plan.prepared.protocol, self.threads, plan.cutoffs, seconds, plan.metrics
-        )
+        return score(model, self.split, rules, self.threads, plan.cutoffs, seconds, plan.metrics)
 
 
 def fit_held(model: str, settings: dict[str, Any], seed: int) -> FittedFiles:

@@ -273,8 +273,7 @@ def run_steps(
 def _follow(begin: Callable[[], None]) -> None:
     """End with the parent: a worker whose parent was killed would otherwise wait for work for ever."""
     begin()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 
