@@ -105,6 +105,19 @@ def test_no_test_row_is_in_a_worker_of_a_comparison(
     assert bool(found & held_rows.pairs(split.test)) == impostor
 
 
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_worker_killed_in_a_fit_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready, lines = plan(small_world(), "default", MODELS, seeds=2), list[str]()
+    list(compare(ready, tmp_path / "one"))
+    monkeypatch.setattr(side_by_side, "fit_held", held_rows.fit_after_a_kill)
+    monkeypatch.setenv(held_rows.KILLED, str(tmp_path / "killed"))
+    list(compare(ready, tmp_path / "two", workers=Workers(2, said=lines.append)))
+    assert len(lines) == 1
+    assert (tmp_path / "killed").exists()
+    assert files(tmp_path / "two") == files(tmp_path / "one")
+
+
 def test_few_results_wait_however_many_tasks() -> None:
     begun: list[int] = []
     with processes(1) as pool:
