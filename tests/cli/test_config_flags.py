@@ -80,8 +80,8 @@ def test_flags_of_the_data_and_the_protocol(place: Path) -> None:
     assert read["data"]["positive_from"] == 2
     assert read["protocol"]["name"] == "default:split=leave-one-out"
     (place / "out").rename(place / "before")
-    again = written(place, "compare", "--config", "c.yaml", "--protocol", "ratings", "--metrics", "RMSE")
-    assert (again["protocol"]["name"], again["metrics"]) == ("ratings", ["RMSE"])
+    again = written(place, "compare", "--config", "c.yaml", "--protocol", "default:test=0.5")
+    assert (again["protocol"]["name"], again["metrics"]) == ("default:test=0.5", ["HR"])
 
 
 def test_models_named_beside_a_file_are_its_own_or_new_ones(place: Path) -> None:
