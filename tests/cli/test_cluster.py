@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from murmura.core.progress import Progress
 from murmura.data.populations import Rows, write_population
+from murmura.studies.side_by_side import RunJob, RunScorer
 from murmura.testing import crowd
-from tests.cli.processes import murmura
+from tests.cli.processes import killed_at, murmura
+from tests.studies.test_side_by_side import files
 
 SETTINGS = ["-S", "clients=all", "-S", "rounds=3"]
 
@@ -88,17 +91,62 @@ def test_without_the_extra_one_sentence_names_it(
     assert "pip install 'murmura[cluster]'" in done.stderr
 
 
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    data, path = crowd(200, 30), tmp_path / "rows.csv"
+    path.write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in zip(data.user, data.item)))
+    return path
+
+
 @pytest.mark.process
 @pytest.mark.slow
-def test_compares_on_a_local_cluster_with_the_same_numbers(tmp_path: Path) -> None:
+def test_compares_on_a_local_cluster_with_the_same_bytes(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds in shards go on as they do; centralised models and what has no shards are fitted whole there."""
     pytest.importorskip("distributed")
-    table = tmp_path / "rows.csv"
-    data = crowd(200, 30)
-    table.write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in zip(data.user, data.item)))
+    finish, whole = RunScorer._finish, list[str]()
+
+    def told(self: RunScorer, job: RunJob, progress: Progress, fitted: Any = None) -> Any:
+        whole.extend([] if fitted is None else [job.entry.label])
+        return finish(self, job, progress, fitted)
+
+    monkeypatch.setattr(RunScorer, "_finish", told)
     found = []
     for out, more in (("here", []), ("there", ["--cluster", "local:2"])):
-        words = ["compare", "--data", str(table), "--models", "mostpop,pfpl+", "-S", "pfpl+.rounds=2"]
-        done = murmura(*words, "-S", "pfpl+.channel=secure-sum", "--out", out, "--json", *more, cwd=tmp_path)
+        words = [
+            "compare",
+            "--data",
+            str(table),
+            "--models",
+            "mostpop,ease,pfpl+,sfpl+",
+            "-S",
+            "pfpl+.rounds=2",
+        ]
+        words += ["-S", "pfpl+.channel=secure-sum", "-S", "sfpl+.epochs=1"]
+        done = murmura(*words, "--out", out, "--json", *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
+        found.append((done.stdout, files(tmp_path / out)))
     assert found[0] == found[1]
+    assert sorted(whole) == ["ease", "mostpop", "sfpl+"]  # one client a round, whose update has no sum
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_shards_of_a_killed_driver_go_when_it_goes_on(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+
+    def words(out: str) -> list[str]:
+        method = ["--model", "pfpl+", "-S", "rounds=6", "-S", "channel=secure-sum", "-S", "minimum_cohort=2"]
+        return ["fit", "--data", str(table), *method, "--cluster", "local:1", "--out", out]
+
+    def shards() -> list[Path]:
+        return list((tmp_path / "killed").glob(".murmura-shards-*"))
+
+    killed_at("checkpoint.json", 1, *words("killed"), cwd=tmp_path)
+    assert shards()
+    for out in ("killed", "whole"):
+        done = murmura(*words(out), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert not shards()
+    assert files(tmp_path / "killed") == files(tmp_path / "whole")

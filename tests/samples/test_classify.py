@@ -115,6 +115,17 @@ def test_other_images_with_the_same_labels_are_refused(digits: Path, tmp_path: P
         murmura("evaluate", out)
 
 
+def test_rounds_that_are_scored_stay_in_this_process(digits: Path, tmp_path: Path) -> None:
+    """No other process could: the method is known in this one alone."""
+    rules = f"mnist-shards:{SMALL}"
+    base = ["--data", digits, "--protocol", rules, "--models", "softmax", *SETTINGS]
+    one = murmura("compare", *base, "--seeds", 2, "--out", tmp_path / "one", "--json")
+    assert murmura("compare", *base, "--seeds", 2, "--out", tmp_path / "two", "--json", "--workers", 2) == one
+    for command in (["compare"], ["sweep", "--key", "rate", "--values", "0.1"]):
+        with pytest.raises(SettingError, match="--cluster must be left out under protocol 'mnist-shards"):
+            murmura(*command, *base, "--cluster", "local:2", "--out", tmp_path / "cluster")
+
+
 def test_what_does_not_fit_is_refused(digits: Path, tmp_path: Path) -> None:
     for model in ("mostpop", "sfpl"):
         with pytest.raises(DataError, match=r"(mostpop|fpl) learns from interactions, but this data has"):

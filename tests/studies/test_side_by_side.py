@@ -1,20 +1,27 @@
 """Who does the fits changes nothing: one process, two, or the workers of a cluster."""
 
 import csv
+import json
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from murmura.core.interactions import Interactions
+from murmura.core.errors import DataError, MissingExtraError, SettingError
+from murmura.core.settings import field_names
 from murmura.engine.protocol import prepare, protocol, whole_split
+from murmura.studies import side_by_side
 from murmura.studies.compare import compare, plan
+from murmura.studies.methods import method_class, names
 from murmura.studies.search.grid import grid, search
-from murmura.studies.worker_pool import Workers
-from tests.studies.worlds import small_world
+from murmura.studies.worker_pool import Workers, as_finished, processes
+from tests.studies import held_rows
+from tests.studies.worlds import rated_world, small_world
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
 OTHERS = [Workers(2), pytest.param(Workers(cluster="local:2"), marks=needs_dask)]
@@ -31,7 +38,7 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", OTHERS)
 def test_runs_side_by_side_have_the_bytes_of_runs_in_turn(workers: Workers, tmp_path: Path) -> None:
-    ready = plan(small_world(), "default", MODELS, seeds=2)
+    ready = replace(plan(small_world(), "default", MODELS, seeds=2), keep="all")
     in_turn = list(compare(ready, tmp_path / "in turn"))
     beside = list(compare(ready, tmp_path / "beside", workers=workers))
     assert beside == in_turn
@@ -56,13 +63,73 @@ def test_trials_are_the_same_whoever_fits(workers: Workers, tmp_path: Path) -> N
     assert trials(workers, "others.csv") == trials(Workers(1), "one.csv")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names())
+def test_a_model_that_was_handed_back_leaves_the_files_of_one_fitted_here(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every method there is, through the worker's half in this process: its archive has all that is needed."""
+    short = {"epochs": 1} if "epochs" in field_names(method_class(name)) else {}
+    models = {label: {"name": name, **short} for label in ("one", "other")}
+    for rules in ("default", "ratings"):
+        try:
+            ready = replace(plan(rated_world(), rules, models), keep="all")
+            list(compare(ready, tmp_path / "here"))
+            break
+        except (DataError, MissingExtraError, SettingError) as error:
+            why = str(error)
+    else:
+        pytest.skip(why)
+    monkeypatch.setattr(side_by_side, "processes", lambda workers, common: processes(1, common))
+    list(compare(ready, tmp_path / "there", workers=2))
+    assert files(tmp_path / "there") == files(tmp_path / "here")
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("impostor", [False, True])
+@pytest.mark.parametrize("workers", OTHERS)
+def test_no_test_row_is_in_a_worker_of_a_comparison(
+    workers: Workers, impostor: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, rules = small_world(), protocol("default", small_world())
+    split = whole_split(world, rules)
+    monkeypatch.setattr(side_by_side, "fit_held", held_rows.fit_and_look)
+    if impostor:
+        monkeypatch.setattr(side_by_side, "TrainingPart", partial(held_rows.SentWhole, split=split))
+    list(compare(plan(world, "default", MODELS), tmp_path / "out", workers=workers))
+    seen = [json.loads(file.read_text()) for file in (tmp_path / "out").rglob(held_rows.FILE)]
+    found = {(user, item) for rows in seen for user, item in rows}
+    assert len(seen) == len(MODELS)
+    assert found >= held_rows.pairs(split.train)  # it looks where the rows are
+    assert bool(found & held_rows.pairs(split.test)) == impostor
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_a_worker_killed_in_a_fit_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ready, lines = plan(small_world(), "default", MODELS, seeds=2), list[str]()
+    list(compare(ready, tmp_path / "one"))
+    monkeypatch.setattr(side_by_side, "fit_held", held_rows.fit_after_a_kill)
+    monkeypatch.setenv(held_rows.KILLED, str(tmp_path / "killed"))
+    list(compare(ready, tmp_path / "two", workers=Workers(2, said=lines.append)))
+    assert len(lines) == 1
+    assert (tmp_path / "killed").exists()
+    assert files(tmp_path / "two") == files(tmp_path / "one")
+
+
+def test_few_results_wait_however_many_tasks() -> None:
+    begun: list[int] = []
+    with processes(1) as pool:
+        for number, future in as_finished(pool, ((n, partial(begun.append, n)) for n in range(9))):
+            assert future.result() is None
+            assert len(begun) <= number + 3
+    assert begun == list(range(9))
+
+
 def test_what_a_worker_is_sent_for_a_search_has_no_test_row() -> None:
     data, rules = small_world(), protocol("default", small_world())
-    sent = pickle.loads(pickle.dumps(prepare(data, rules).selection())).split
-
-    def pairs(rows: Interactions) -> set[tuple[int, int]]:
-        return set(zip(rows.user.tolist(), rows.item.tolist()))
-
+    sent, pairs = pickle.loads(pickle.dumps(prepare(data, rules).selection())).split, held_rows.pairs
     test = pairs(whole_split(data, rules).test)
     assert test
     assert not test & (pairs(sent.train) | pairs(sent.test) | pairs(sent.data))

@@ -1,8 +1,10 @@
 """Small data sets for the studies."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from murmura.core.catalogue import Catalogue, Dataset
+from murmura.core.catalogue import Catalogue, Dataset, Relation
 from murmura.core.interactions import Interactions
 
 
@@ -18,3 +20,14 @@ def small_world(users: int = 60, items: int = 40, per_user: int = 12) -> Dataset
     n = len(user)
     data = Interactions.of(np.array(user), np.array(item), np.ones(n), np.arange(n))
     return Dataset("small-world", data, Catalogue(data.items))
+
+
+def rated_world() -> Dataset:
+    """The same with ratings from 1 to 5, and two features of every item."""
+    world = small_world()
+    rows = world.interactions
+    items = np.arange(rows.n_items, dtype=np.int32)
+    label = np.column_stack([items % 3, 3 + items % 4]).ravel().astype(np.int32)
+    features = Relation(tuple(f"p{n}={n}" for n in range(7)), np.repeat(items, 2), label)
+    rated = replace(rows, value=1.0 + (rows.user + rows.item) % 5)
+    return Dataset("rated-world", rated, Catalogue(rows.items, features=features))

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from murmura.cli import options
-from murmura.cli.clusters import cluster_at
+from murmura.cli.clusters import cluster_at, refuse_classifiers
 from murmura.cli.comparison_table import show
+from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say, size, tell
 from murmura.cli.report import tell_tracker
 
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from murmura.studies.compare import Comparison, EntryMeans
     from murmura.studies.worker_pool import Workers
 
-Models = dict[str, dict[str, Any]]  # label -> name and settings
 DEFAULT_MODELS = "random,mostpop,user-knn,item-knn,bpr-mf,mf,ials,ease"
 
 
 @options.takes_reading
 def compare(
+    context: typer.Context,
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
     split: options.SplitName = "",
@@ -58,24 +59,34 @@ def compare(
 ) -> None:
     """Compare models on one data set. Never searches: without -S it takes documented settings.
 
-    An interrupted comparison goes on with the same flags and --out; finished runs are not repeated.
+    An interrupted comparison goes on with the same flags and --out; finished runs are not repeated. With
+    --cluster, rounds that can be cut into shards are carried by its workers; every other model is fitted whole
+    by one of them, side by side. The test part and the files stay here.
     """
+    from murmura.core.settings import as_dict
     from murmura.engine.protocol_text import with_order
     from murmura.runs.comparison import BESIDE
     from murmura.studies.compare import plan as planned
+    from murmura.studies.config import CompareConfig
     from murmura.studies.kept_models import kept
     from murmura.studies.order import order_users, parse_orders
     from murmura.studies.size_rule import left_in_place
     from murmura.tracking import tracker
 
     orders, told = parse_orders(order), tracker(log)
+    source: dict[str, Any]
     if config is not None:
-        plan_of, protocol, chosen, workers = _from_file(config, settings, reading)
+        read = read_with_flags(config, CompareConfig, context, reading)
+        protocol, chosen, workers, source = read.whole_protocol, read.models, read.workers, as_dict(read.data)
+        plan_of = partial(
+            planned, load_data(source, read.data.place()),
+            seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
+        )  # fmt: skip
     else:
         chosen = options.parse_models(models or DEFAULT_MODELS)
         for label, own in options.parse_settings(settings, list(chosen)).items():
             chosen[label] |= own
-        source: dict[str, Any] = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
+        source = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
         source |= {"dir": str(data_dir)} if data_dir else {}
         more: dict[str, Any] = {"metrics": named} if (named := options.parse_metrics(metrics)) else {}
         plan_of = partial(
@@ -91,8 +102,9 @@ def compare(
     for line in left_in_place(plan):
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
-    team = options.team(workers)
+    refuse_classifiers(plan, cluster)
     with cluster_at(cluster, cluster_tls, folder) as carried:
+        team = options.team(workers, carried.address if carried else "", cluster_tls)
         run(replace(plan, keep=keep), folder, team, as_json, carried)
         hidden = run(days, folder / BESIDE, team, as_json, carried) if days else []
     if not as_json:
@@ -113,31 +125,6 @@ def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
     for note in dataset.notes:
         say(note)
     return dataset
-
-
-def _from_file(
-    path: Path, settings: list[str], reading: options.Reading
-) -> tuple[Callable[[str, Models], Comparison], str, Models, int]:
-    """How a file's comparison is planned of a protocol and models, and both of them; its workers."""
-    from murmura.core.errors import SettingError
-    from murmura.core.settings import as_dict
-    from murmura.studies.compare import plan
-    from murmura.studies.config import CompareConfig, load_config
-
-    read = load_config(path)
-    if not isinstance(read, CompareConfig):
-        raise SettingError(
-            f"{path} must list its models under 'models:', but has one 'model:'; use `murmura fit`."
-        )
-    models = {label: dict(own) for label, own in read.models.items()}
-    for label, own in options.parse_settings(settings, list(models)).items():
-        models[label] |= own
-    source = as_dict(read.data) | reading
-    made = partial(
-        plan, load_data(source, read.data.place()),
-        seeds=read.seeds, seed=read.seed, cutoffs=read.cutoffs, metrics=read.metrics, source=source,
-    )  # fmt: skip
-    return made, read.whole_protocol, models, read.workers
 
 
 def run(

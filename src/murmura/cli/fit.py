@@ -9,6 +9,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.clusters import cluster_at
+from murmura.cli.config_file import read_with_flags
 from murmura.cli.console import progress, say
 from murmura.cli.report import tell_tracker
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 @options.takes_reading
 def fit(
+    context: typer.Context,
     model: Annotated[str, typer.Option("--model", help="Which model; `murmura config show` lists them.")] = "",
     data: options.Data = "",
     protocol: options.ProtocolName = "default",
@@ -44,23 +46,16 @@ def fit(
     The same command with the same --out goes on where a killed federated training stopped.
     """
     from murmura.core.settings import changed
-    from murmura.studies.config import FitConfig, load_config
+    from murmura.studies.config import FitConfig
     from murmura.studies.single_run import fit_run
     from murmura.tracking import tracker
 
     told = tracker(log)
     if config is not None:
-        read = load_config(config)
-        read = changed(read, data=changed(read.data, **reading))
+        read = read_with_flags(config, FitConfig, context, reading)
     else:
         source = {"name": data or "ml-latest-small-2016", "skip_bad": False, **reading}
         read = from_flags(model or "ease", source, data_dir, protocol, settings, seed=seed, workers=workers)
-    if not isinstance(read, FitConfig):
-        from murmura.core.errors import SettingError
-
-        raise SettingError(
-            f"{config} must have one 'model:', but lists 'models:'; use `murmura compare --config`."
-        )
     cut = options.changed_protocol(read.whole_protocol, split, candidates)
     read = changed(read, protocol=options.one_order(cut, order), split=None, candidates=None)
     folder = options.new_folder(out, read.data.name, str(read.model["name"]))

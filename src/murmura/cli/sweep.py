@@ -10,6 +10,7 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.analyse import page, show, swept
+from murmura.cli.clusters import refuse_classifiers
 from murmura.cli.compare import collect, load_data
 from murmura.cli.console import say
 from murmura.cli.report import tell_tracker
@@ -55,7 +56,8 @@ def sweep(
     """Sweep a setting: a comparison of every model with every value, and its report with the curves.
 
     An interrupted sweep goes on with the same flags and --out; finished runs are not repeated. -S without a
-    model's name sets it for every swept model.
+    model's name sets it for every swept model. The workers of --cluster fit whole models; the test part and the
+    files stay here.
     """
     from murmura.studies.sweep import plan_sweep
     from murmura.tracking import tracker
@@ -72,6 +74,7 @@ def sweep(
         swept, key, found, beside=others, seeds=seeds, seed=seed, cutoffs=options.parse_cutoffs(at),
         metrics=options.parse_metrics(metrics), source=source,
     )  # fmt: skip
+    refuse_classifiers(plan, cluster)
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
     _run(plan, what, folder, team, as_json)
     say(f"run folder: {folder}")

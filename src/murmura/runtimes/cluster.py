@@ -34,6 +34,14 @@ from murmura.runtimes.shard_plan import ShardPlan, ShardServer, ShardState
 from murmura.runtimes.sharded_training import SHARD, ShardedTraining, refuse_unfit
 from murmura.runtimes.tasks import InlineTasks, TaskEngine
 
+SHARDS = ".murmura-shards-"  # how the names of folders begin that hold the shards of a training
+
+
+def remove_left_behind(folder: Path) -> None:
+    """Remove the shards of drivers that were killed; whoever calls it holds the folder's lock."""
+    for left in folder.glob(f"{SHARDS}*"):
+        shutil.rmtree(left, ignore_errors=True)
+
 
 @dataclass(eq=False)
 class Cluster:
@@ -41,12 +49,14 @@ class Cluster:
 
     `folder` is one that all machines see; None: the system's place for temporary files, which is enough for
     workers on this machine. Lost work is repeated from files that are `checkpoint_every` rounds apart.
+    `address` is that of the scheduler, for whoever has other work for the same workers.
     """
 
     tasks: TaskEngine = field(default_factory=InlineTasks)
     shard: int = SHARD
     checkpoint_every: int = 4
     folder: Path | None = None
+    address: str = ""
     _work: _Work | None = None
 
     def kernel_for(self, algorithm: Algorithm, through: tuple[Phase, ...] = ()) -> Kernel | None:
@@ -68,6 +78,10 @@ class Cluster:
         work.training.run(rounds.stop)
         work.bring_back()
 
+    def let_go(self) -> None:
+        """Forget the last training; its files go."""
+        self._work = None
+
 
 @dataclass(eq=False)
 class _Work:
@@ -79,7 +93,7 @@ class _Work:
     @staticmethod
     def begin(cluster: Cluster, f: Federation) -> _Work:
         _refuse(f)
-        folder, plan = Path(mkdtemp(prefix=".murmura-shards-", dir=cluster.folder)), f.full_plan
+        folder, plan = Path(mkdtemp(prefix=SHARDS, dir=cluster.folder)), f.full_plan
         held = write_population(folder / "population", rows_of(plan.people), plan.info.items)
         mode = Consent(disclosure=plan.choices.mode)
         known = ShardPlan(plan.algorithm, plan.info, plan.schedule, mode, plan.seed, plan.channel)
@@ -90,7 +104,7 @@ class _Work:
             server, states = _parts(f, training.bounds)
             training.take_up(f.rounds, server, states)
         work = _Work(f, training)
-        weakref.finalize(work, shutil.rmtree, folder)
+        weakref.finalize(work, shutil.rmtree, folder, ignore_errors=True)
         return work
 
     def bring_back(self) -> None:

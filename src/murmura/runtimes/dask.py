@@ -142,8 +142,8 @@ def dask_executor(
     begin: BeginWorker,
     name: str,
     said: Callable[[str], None] = print,
-) -> Iterator[Executor]:
-    """The same cluster as a pool for independent work, such as the fits of a search.
+) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    """The same cluster as a pool for independent work, such as fits, and how many tasks it does at once.
 
     `begin` is in every worker under this name, which no other command on the cluster may have. Where a worker
     is lost at work, Dask has others repeat what it was at, and `said` is told.
@@ -161,7 +161,7 @@ def dask_executor(
         client.subscribe_topic("all", heard)
         try:
             with _said((CancelledError, CommClosedError)):  # the work itself may meet other errors of files
-                yield client.get_executor(pure=False)
+                yield client.get_executor(pure=False), lambda: sum(client.nthreads().values())
         finally:
             with suppress(CancelledError, OSError, TimeoutError):  # of a cluster that is gone
                 client.unsubscribe_topic("all")

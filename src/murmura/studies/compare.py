@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from murmura.algorithms import ALGORITHMS
 from murmura.core.catalogue import Dataset
-from murmura.core.errors import said_of
+from murmura.core.errors import SettingError, said_of
 from murmura.core.locks import locked
 from murmura.core.method import Method
-from murmura.core.progress import SILENT, NamedProgress, Progress
+from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import as_dict
-from murmura.core.split import Split
 from murmura.engine.experiment import record_items
 from murmura.engine.federation import Runtime
 from murmura.engine.protocol import PreparedData, prepare, protocol
@@ -31,7 +32,7 @@ from murmura.studies.methods import (
     whole_settings,
 )
 from murmura.studies.order import order_users, record_order
-from murmura.studies.side_by_side import ComparisonData, RunJob, finish_run, finish_runs
+from murmura.studies.side_by_side import RunJob, RunListener, RunScorer
 from murmura.studies.size_rule import Sizes, by_rule, source_of_settings
 from murmura.studies.worker_pool import Workers
 
@@ -113,21 +114,9 @@ class Comparison:
         count = min(self.seeds, entry.seeds or self.seeds)
         return range(self.seed, self.seed + (count if method(entry.model, entry.settings).seeded else 1))
 
-    def opened(self, folder: Path) -> Split:
-        """The split with its test part, for the models the folder of the comparison says, whichever is run."""
-        whole = Run.open(folder)
-        return self.prepared.open(whole, {"models": whole.config["models"]})
-
     def keeps(self, seed: int) -> bool:
         """Whether the model of a run with this seed is kept beside its results."""
         return self.keep != "none" and seed == self.seed
-
-    def opened_data(self, folder: Path) -> ComparisonData:
-        """What every run needs of it, its test part opened."""
-        ready = self.prepared
-        return ComparisonData(
-            self.opened(folder), ready.protocol, self.cutoffs, self.metrics, ready.catalogue, ready.describe()
-        )
 
 
 def compare(
@@ -152,25 +141,35 @@ def run_entries(
     workers: int | Workers = 1,
     progress: Progress = SILENT,
     runtime: Runtime | None = None,
+    heard: RunListener = lambda *_: None,
 ) -> Generator[EntryMeans, None, None]:
-    """What `compare` does, for whoever holds the folder's lock."""
-    ready = [checked_method(entry, plan, runtime) for entry in plan.entries]  # refused before any work
+    """What `compare` does, for whoever holds the folder's lock; `heard` is told of every run."""
+    team = Workers.of(workers)
+    ready = [checked_method(entry, plan, runtime, team.count) for entry in plan.entries]  # before any work
     whole = Run.create(folder, plan.config(plan.entries, plan.seeds, plan.seed))
     whole.write_data(plan.prepared.describe())
     whole.write_json("environment.json", environment())
     record_order(whole, order_users(plan.entries), plan.prepared.protocol.order)
     if source := plan.settings_source:
         whole.write_json(RULE, source)
-    record_items(whole, plan.opened(folder), plan.prepared.catalogue.categories)
-    progress.begin("comparison", sum(len(plan.seeds_of(entry)) for entry in plan.entries))
+    split = plan.prepared.open(whole, {"models": whole.config["models"]})  # all of them, whichever are run now
+    record_items(whole, split, plan.prepared.catalogue.categories)
+    # rounds that a runtime carries, and samples that are classified after every round, need this process
+    alone = team.alone or plan.prepared.protocol.classifies
+    jobs = [
+        RunJob(Run.create(folder / run_name(entry.label, seed), config), entry, made, seed, alone or carried)
+        for entry, (made, carried) in zip(plan.entries, ready)
+        for seed in plan.seeds_of(entry)
+        for config in [plan.config((replace(entry, seeds=None),), 1, seed)]
+    ]
+    progress.begin("comparison", len(jobs))
     with whole.running():
-        team = Workers.of(workers)
-        in_turn = team.alone or runtime is not None  # which carries one training at a time
-        runs = (_in_turn if in_turn else _side_by_side)(plan, ready, folder, team, progress)
+        runs = RunScorer(plan, split, team.size, heard).finish_all(jobs, team, progress)
+        finished = set[Path]()
         for entry in plan.entries:
-            own = []
-            for _ in plan.seeds_of(entry):
-                own.append(next(runs))
+            own = [job.run for job in jobs if job.entry is entry]
+            while not finished.issuperset(run.path for run in own):
+                finished.add(next(runs).path)
                 progress.advance()
             if plan.keep == "best":
                 drop_worse(plan, folder)
@@ -182,71 +181,23 @@ def run_entries(
     progress.end()
 
 
-def checked_method(entry: ComparisonEntry, plan: Comparison, runtime: Runtime | None = None) -> Method:
-    """The method of an entry; what it refuses of its settings or of the data is said under its label."""
+def checked_method(
+    entry: ComparisonEntry, plan: Comparison, runtime: Runtime | None, threads: int
+) -> tuple[Method, bool]:
+    """The method of an entry, and whether the runtime carries its rounds.
+
+    What it refuses of its settings or of the data is said under its label.
+    """
+    train = plan.prepared.split.train
     with said_of(entry.label):
-        made = method(entry.model, entry.settings, runtime=runtime)
-        made.check(plan.prepared.split.train, plan.seed)
-    return made
-
-
-Each = tuple[ComparisonEntry, Method, int]  # an entry, ready to be fitted, and a seed
-
-
-def _each(plan: Comparison, ready: Sequence[Method]) -> list[Each]:
-    """What is run, entry by entry and seed by seed."""
-    return [(entry, one, seed) for entry, one in zip(plan.entries, ready) for seed in plan.seeds_of(entry)]
-
-
-def _in_turn(
-    plan: Comparison, ready: Sequence[Method], folder: Path, workers: Workers, progress: Progress
-) -> Iterator[Run]:
-    """Every run after the other, in this process."""
-    for entry, one, seed in _each(plan, ready):
-        yield one_run(plan, entry, one, seed, folder, workers.size, progress)
-
-
-def _side_by_side(
-    plan: Comparison, ready: Sequence[Method], folder: Path, workers: Workers, progress: Progress
-) -> Iterator[Run]:
-    """Every run in the same order, made in processes; one alone is made here."""
-    each = _each(plan, ready)
-    if len(each) < 2:
-        yield from _in_turn(plan, ready, folder, workers, progress)
-        return
-    runs = [create_run(plan, entry, seed, folder) for entry, _, seed in each]
-    new = [run.status != "done" for run in runs]
-    jobs = [
-        RunJob(run.path, entry.model, entry.settings, seed, plan.keeps(seed))
-        for (entry, _, seed), run, untried in zip(each, runs, new)
-        if untried
-    ]
-    done = finish_runs(plan.opened_data(folder), jobs, workers)
-    for run, untried in zip(runs, new):
-        yield next(done) if untried else run
-
-
-def create_run(plan: Comparison, entry: ComparisonEntry, seed: int, folder: Path) -> Run:
-    """The folder of one entry with one seed inside that of the comparison, made or found."""
-    alone = replace(entry, seeds=None)
-    return Run.create(folder / run_name(entry.label, seed), plan.config((alone,), 1, seed))
-
-
-def one_run(
-    plan: Comparison,
-    entry: ComparisonEntry,
-    ready: Method,
-    seed: int,
-    folder: Path,
-    workers: int,
-    progress: Progress,
-) -> Run:
-    """One entry with one seed, in its own folder inside `folder`; a finished one is not repeated."""
-    run = create_run(plan, entry, seed, folder)
-    if run.status != "done":
-        told = NamedProgress(progress, entry.label)
-        finish_run(plan.opened_data(folder), run, ready, seed, workers, told, plan.keeps(seed))
-    return run
+        made = method(entry.model, entry.settings, threads)
+        made.check(train, plan.seed)
+    if runtime is not None and entry.model in ALGORITHMS:
+        carried = method(entry.model, entry.settings, threads, runtime)
+        with suppress(SettingError):  # of a runtime that cannot: then it is fitted like a centralised one
+            carried.check(train, plan.seed)
+            return carried, True
+    return made, False
 
 
 def plan(
@@ -275,12 +226,9 @@ def plan(
     for label, (name, own) in named.items():
         usual, ruled = usual_settings(name, prepared, own)
         fewer = few_people(name, {**usual, **own}, prepared.split.train)
-        whole, left = (
-            whole_settings(name, {**usual, **fewer, **own}),
-            {k: v for k, v in usual.items() if k not in own},
-        )
-        by_rule = ruled and bool(left)
-        entries.append(ComparisonEntry(label, name, whole, None, by_rule, bool(fewer), own, left))
+        whole = whole_settings(name, {**usual, **fewer, **own})
+        left = {key: value for key, value in usual.items() if key not in own}
+        entries.append(ComparisonEntry(label, name, whole, None, ruled and bool(left), bool(fewer), own, left))
     return Comparison(
         prepared=prepared,
         entries=tuple(entries),

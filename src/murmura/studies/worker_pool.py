@@ -6,19 +6,13 @@ import multiprocessing
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -31,10 +25,9 @@ R = TypeVar("R")
 A = TypeVar("A")
 Steps = Generator[list[T], list[R], A]  # tasks out, their results in, in the same order; an answer at the end
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
 REPETITIONS = 3  # of a task whose worker was lost; one that ends its worker each time is given up then
 
+_beginning = threading.Lock()  # of a worker process, while the environment of this one is changed
 _held: dict[str, Any] = {}  # what the tasks of this worker have in common, by who sent them
 _whose: ContextVar[str] = ContextVar("whose", default="")  # the name of the task at work; "": a process of ours
 
@@ -65,7 +58,14 @@ class Workers:
         return self.count == 1 and not self.cluster
 
 
-class InlineExecutor(Executor):
+class WorkerPool(Executor):
+    """An executor that knows how many tasks it does at once, at the moment."""
+
+    def __init__(self, size: Callable[[], int] = lambda: 1) -> None:
+        self.size = size
+
+
+class InlineExecutor(WorkerPool):
     """The same interface in this process: for one worker."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -82,7 +82,7 @@ class InlineExecutor(Executor):
         return map(fn, *iterables)
 
 
-class ProcessWorkers(Executor):
+class ProcessWorkers(WorkerPool):
     """Worker processes; one that is killed begins anew and repeats what it was at, the others go on.
 
     Each is a pool of its own, so it is known whose task ended it. `begin` is called once in every process
@@ -90,6 +90,7 @@ class ProcessWorkers(Executor):
     """
 
     def __init__(self, count: int, begin: Callable[[], None], said: Callable[[str], None]) -> None:
+        super().__init__(lambda: count)
         self._begin, self._said, self._ending = begin, said, False
         self._threads, self._idle = ThreadPoolExecutor(count), SimpleQueue[ProcessPoolExecutor]()
         for _ in range(count):
@@ -126,14 +127,19 @@ class ProcessWorkers(Executor):
         )
 
     def _new(self) -> ProcessPoolExecutor:
+        """A process that has begun: what it loads takes one thread, what this one loads takes its own."""
         spawn = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(1, mp_context=spawn, initializer=_follow, initargs=(self._begin,))
+        made = ProcessPoolExecutor(1, mp_context=spawn, initializer=_follow, initargs=(self._begin,))
+        with _one_thread_each():
+            made.submit(int)
+        return made
 
 
-class NamedExecutor(Executor):
+class NamedExecutor(WorkerPool):
     """Another executor, whose tasks find what is held by this name in a worker that others share."""
 
-    def __init__(self, inner: Executor, name: str) -> None:
+    def __init__(self, inner: Executor, name: str, size: Callable[[], int]) -> None:
+        super().__init__(size)
         self._inner, self._name = inner, name
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -164,7 +170,7 @@ def _let_go(name: str) -> None:
 
 
 @contextmanager
-def processes(workers: int | Workers, common: Any = None) -> Iterator[Executor]:
+def processes(workers: int | Workers, common: Any = None) -> Iterator[WorkerPool]:
     """Worker processes, of this machine or of a cluster; with one worker this process itself.
 
     `common` is sent to every worker once; its tasks find it by `held`.
@@ -183,85 +189,91 @@ def processes(workers: int | Workers, common: Any = None) -> Iterator[Executor]:
 
         name = uuid4().hex  # others may be at work on the same cluster
         begin = BeginWorker(partial(_hold, name, common), partial(_let_go, name))
-        with dask_executor(wanted.cluster, wanted.tls, begin, name, wanted.said) as executor:
-            yield NamedExecutor(executor, name)
+        with dask_executor(wanted.cluster, wanted.tls, begin, name, wanted.said) as (executor, size):
+            yield NamedExecutor(executor, name, size)
         return
-    with _one_thread_each():
-        pool = ProcessWorkers(wanted.count, partial(_hold, "", common), wanted.said)
-        try:
-            yield pool
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    pool = ProcessWorkers(wanted.count, partial(_hold, "", common), wanted.said)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
 def _one_thread_each() -> Iterator[None]:
-    """Libraries read it when a worker loads them."""
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    """Libraries read it when a worker, which begins now, loads them."""
+    with _beginning:
+        before = {name: os.environ[name] for name in ONE_THREAD if name in os.environ}
+        os.environ.update(dict.fromkeys(ONE_THREAD, "1"))
+        try:
+            yield
+        finally:
+            for name in ONE_THREAD:
+                del os.environ[name]
+            os.environ.update(before)
+
+
+def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) -> Iterator[tuple[T, Future[R]]]:
+    """What came of every call, beside what it is for, as they are finished; few results wait at a time."""
+    left, running = iter(calls), dict[Future[R], T]()
+    while True:
+        running |= {pool.submit(call): key for key, call in islice(left, pool.size() + 2 - len(running))}
+        if not running:
+            return
+        finished, _ = wait(running, return_when=FIRST_COMPLETED)
+        one = next(future for future in running if future in finished)
+        yield running.pop(one), one
 
 
 def run_steps(
-    pool: Executor, work: Callable[[T], R], steps: Sequence[Steps[T, R, A]], done: Callable[[T, R], None]
+    pool: Executor,
+    work: Callable[[T], R],
+    steps: Sequence[Steps[T, R, A]],
+    done: Callable[[T, R], None],
+    known: Callable[[T], R | None] = lambda task: None,
 ) -> list[A]:
     """Run several sequences of steps side by side; `done` hears of every task when it is finished.
 
-    Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do.
+    Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do. A
+    task whose result is `known` is not worked on.
     """
     answers: dict[int, A] = {}
-    waiting: dict[int, list[R | None]] = {}
-    running: dict[Future[R], tuple[int, int, T]] = {}
-    heard: set[Future[R]] = set()
+    asked: dict[int, list[Future[R]]] = {}  # the last step of each sequence
+    running: dict[Future[R], T] = {}
 
-    def hear(future: Future[R]) -> R:
-        result = future.result()
-        if future not in heard:
-            heard.add(future)
-            done(running[future][2], result)
-        return result
+    def hear(future: Future[R]) -> None:
+        done(running.pop(future), future.result())
 
-    def advance(which: int, results: list[R] | None) -> None:
-        tasks: list[T] = []
-        while not tasks:  # a step without a task is finished at once
-            try:
-                tasks = steps[which].send(results) if results is not None else next(steps[which])
-            except StopIteration as end:
-                answers[which] = end.value
-                return
-            results = []
-        waiting[which] = [None] * len(tasks)
-        for place, task in enumerate(tasks):
-            future = pool.submit(work, task)
-            running[future] = (which, place, task)
+    def advance(which: int) -> None:
+        one, results = steps[which], [future.result() for future in asked.get(which, ())]
+        try:
+            tasks = one.send(results) if which in asked else next(one)
+        except StopIteration as end:
+            answers[which] = end.value
+            return
+        asked[which] = []
+        for task in tasks:
+            future = Future[R]() if (found := known(task)) is not None else pool.submit(work, task)
+            if found is not None:
+                future.set_result(found)
+            asked[which].append(future)
+            running[future] = task
             if future.done():  # by one worker, this process: told now, not when the whole step is finished
                 hear(future)
 
-    for which in range(len(steps)):
-        advance(which, None)
-    while running:
-        finished, _ = wait(list(running), return_when=FIRST_COMPLETED)
-        for future in finished:
-            result = hear(future)
-            which, place, _ = running.pop(future)
-            waiting[which][place] = result
-            if all(one is not None for one in waiting[which]):
-                advance(which, [one for one in waiting[which] if one is not None])
+    while len(answers) < len(steps):
+        for which in range(len(steps)):
+            if which not in answers and running.keys().isdisjoint(asked.get(which, ())):
+                advance(which)
+        for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+            hear(future)
     return [answers[which] for which in range(len(steps))]
 
 
 def _follow(begin: Callable[[], None]) -> None:
     """End with the parent: a worker whose parent was killed would otherwise wait for work for ever."""
     begin()
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if (parent := multiprocessing.parent_process()) is not None:
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
 
 

@@ -17,7 +17,6 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,26 +24,25 @@ from typing import Any
 
 from murmura.core.errors import DataError, FederationError, MissingExtraError, RunError
 from murmura.core.locks import locked
-from murmura.core.progress import SILENT
 from murmura.core.settings import as_dict, changed
-from murmura.engine.protocol import PreparedData, Selection, protocol
+from murmura.engine.protocol import PreparedData, protocol
 from murmura.engine.run import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
-from murmura.runs.comparison import ComparisonFolder, run_name
+from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
 from murmura.runs.sweep import Sweep, entry_label, write_sweep
 from murmura.runs.trials import Trial, best, best_place, name_of, side
 from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.audits.audit import audit_entries
-from murmura.studies.compare import Comparison, ComparisonEntry, one_run, run_entries, usual_settings
+from murmura.studies.compare import Comparison, ComparisonEntry, run_entries, usual_settings
 from murmura.studies.config import DataConfig
 from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.papers.experiments import Experiment, Row
 from murmura.studies.search.grid import TrialJob, grid, run_job
 from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
-from murmura.studies.worker_pool import Steps, Workers, processes, run_steps
+from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
 
 FitListener = Callable[
     [str, float, int, int, float], None
@@ -78,14 +76,20 @@ class ExperimentPlace:
 
 @dataclass(frozen=True)
 class ExperimentFit:
-    """One fit that a worker makes: a trial of a row, or a chosen entry with a seed."""
+    """One fit that a worker makes: a trial of a row."""
 
     place: ExperimentPlace
     label: str
     row: Row
     settings: dict[str, Any]
     stage: int = 0
-    seed: int = 0
+
+    @property
+    def file(self) -> str:
+        """What its trial is kept as."""
+        row = self.row
+        identity = json.dumps([row.model, self.settings, row.epochs, row.patience], sort_keys=True)
+        return f"{row.model}-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.json"
 
 
 def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener) -> Run:
@@ -94,13 +98,12 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
         folder = Run.create(place.folder, _config(place))
         log = _Log(folder, heard, place.experiment, Workers.of(workers).size)
         with folder.running(), locked(place.runs):
-            with processes(workers) as pool:
-                chosen = _choices_of(place, pool, log)
-                plan = _plan(place, _entries(place, chosen))
-                whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
-                _write_sweep(whole, place.experiment, chosen)
-                run_steps(pool, _test, [_finals(place, plan)], log.tested)
-            list(run_entries(plan, place.runs))  # everything is there: it only adds up
+            chosen = _choices_of(place, workers, log)
+            plan = _plan(place, chosen)
+            whole = Run.create(place.runs, plan.config(plan.entries, plan.seeds, plan.seed))
+            _write_sweep(whole, place.experiment, chosen)
+            for _ in run_entries(plan, place.runs, workers, heard=log.tested):
+                pass
             if "audit" in place.experiment.analyses:
                 audit_entries(ComparisonFolder.open(place.runs), plan.prepared)
             if "features" in place.experiment.analyses:
@@ -108,16 +111,23 @@ def reproduce(place: ExperimentPlace, workers: int | Workers, heard: FitListener
     return whole
 
 
-def _choices_of(place: ExperimentPlace, pool: Executor, log: _Log) -> list[RowChoice]:
+def _choices_of(place: ExperimentPlace, workers: int | Workers, log: _Log) -> list[RowChoice]:
     """What is chosen for every row; what was chosen, once the test part has been opened."""
     if Run(place.runs).has(OPENED):
         return list(place.kept.choices.values())
     rows = sorted(place.experiment.rows.items(), key=lambda one: -(one[1].epochs or 0))  # longest first
-    found: dict[str, RowChoice] = {}
-    for later in (False, True):  # a row that takes over what was searched for another comes after it
-        some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
-        steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
-        found |= {one.label: one for one in run_steps(pool, _try, steps, log.tried)}
+    trials, found = Run(place.folder / TRIALS), dict[str, RowChoice]()
+
+    def tried(fit: ExperimentFit, trial: Trial) -> None:
+        if not trials.has(fit.file) and not trial.missing:  # it may be installed before the next attempt
+            trials.write_json(fit.file, trial.plain())
+        log.tried(fit, trial)
+
+    with processes(workers, _ready(place).selection()) as pool:
+        for later in (False, True):  # a row that takes over what was searched for another comes after it
+            some = [(label, row) for label, row in rows if bool(row.tuned_as) == later]
+            steps = [_choose(place, label, row, found.get(row.tuned_as)) for label, row in some]
+            found |= {one.label: one for one in run_steps(pool, _try, steps, tried, _kept_trial)}
     chosen = [found[label] for label in place.experiment.rows]
     place.kept.write_choices(chosen)
     return chosen
@@ -217,39 +227,27 @@ def _prepared(data: str, data_dir: Path | None, rules: str, folder: Path) -> Pre
     return DataConfig(name=data).prepare(rules, data_dir)
 
 
-@cache
-def _selection(prepared: PreparedData) -> Selection:
-    """What a trial may see: the test rows are not in it."""
-    return prepared.selection()
+def _kept_trial(fit: ExperimentFit) -> Trial | None:
+    """The trial as its file has it; None: it was not made yet."""
+    folder = Run(fit.place.folder / TRIALS)
+    if not folder.has(fit.file):
+        return None
+    return replace(Trial.of(folder.read(fit.file)), stage=fit.stage, seconds=0.0, cpu=0.0)
 
 
 def _try(fit: ExperimentFit) -> Trial:
-    """In a worker: one trial, or the file it left before."""
-    place, row = fit.place, fit.row
-    identity = [row.model, fit.settings, row.epochs, row.patience]
-    code = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    folder, name = Run(place.folder / TRIALS), f"{row.model}-{code}.json"
-    if folder.has(name):
-        return replace(Trial.of(folder.read(name)), stage=fit.stage, seconds=0.0, cpu=0.0)
-    tried = _fitted(fit)
-    if not tried.missing:  # it may be installed before the next attempt
-        folder.write_json(name, tried.plain())
-    return tried
+    """In a worker: fit once on the selection that it holds, in which there are no test rows.
 
-
-def _fitted(fit: ExperimentFit) -> Trial:
-    """Fit once; with epochs of its row as the most, until the row's patience ends.
-
-    A training that diverges, or needs what is not installed or not in the data, is a result too: it has no
-    value.
+    With epochs of its row as the most, until the row's patience ends. A training that diverges, or needs what
+    is not installed or not in the data, is a result too: it has no value.
     """
-    selection, row, metric = _selection(_ready(fit.place)), fit.row, fit.place.experiment.metric
+    row, metric = fit.row, fit.place.experiment.metric
     whole = {**fit.settings, "epochs": row.epochs} if row.epochs else fit.settings
     job = TrialJob(row.model, whole, metric, patience=row.patience if row.epochs else None)
     tried = Trial(fit.settings, math.nan, model=row.model, row=fit.label, stage=fit.stage, asked=fit.settings)
     wall, cpu = time.perf_counter(), time.process_time()
     try:
-        curve = tuple(one.value for one in run_job(selection, job))
+        curve = tuple(one.value for one in run_job(held(), job))
         top = best_place(curve, side(metric))
         tried = replace(tried, value=curve[top])
         if row.epochs:
@@ -259,8 +257,8 @@ def _fitted(fit: ExperimentFit) -> Trial:
     return replace(tried, seconds=time.perf_counter() - wall, cpu=time.process_time() - cpu)
 
 
-def _entries(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> tuple[ComparisonEntry, ...]:
-    """What is run on the test part; refuses an experiment without any."""
+def _plan(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> Comparison:
+    """The comparison on the test part; refuses an experiment without anything to run."""
     seeds = {label: row.seeds for label, row in place.experiment.rows.items()}
     entries = tuple(
         ComparisonEntry(entry.label, entry.model, entry.settings, seeds.get(one.label))
@@ -273,11 +271,6 @@ def _entries(place: ExperimentPlace, chosen: Sequence[RowChoice]) -> tuple[Compa
             if chosen
             else f"{place.experiment.name} must have rows to be run, but has none."
         )
-    return entries
-
-
-def _plan(place: ExperimentPlace, entries: tuple[ComparisonEntry, ...]) -> Comparison:
-    """The comparison on the test part."""
     ready, experiment = _ready(place), place.experiment
     return Comparison(
         prepared=ready,
@@ -287,26 +280,6 @@ def _plan(place: ExperimentPlace, entries: tuple[ComparisonEntry, ...]) -> Compa
         metrics=experiment.metrics,
         source={"name": place.data, "skip_bad": False},
     )
-
-
-def _finals(place: ExperimentPlace, plan: Comparison) -> Steps[ExperimentFit, tuple[float, float], None]:
-    yield [
-        ExperimentFit(place, entry.label, Row(model=entry.model), entry.settings, seed=seed)
-        for entry in plan.entries
-        for seed in plan.seeds_of(entry)
-    ]
-
-
-def _test(fit: ExperimentFit) -> tuple[float, float]:
-    """In a worker: one chosen setting with one seed on the test part."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    done = Run(fit.place.runs / run_name(fit.label, fit.seed))
-    if done.has("status.json") and done.status == "done":
-        return 0.0, 0.0
-    entry = ComparisonEntry(fit.label, fit.row.model, fit.settings)
-    ready = method(entry.model, entry.settings)
-    one_run(_plan(fit.place, (entry,)), entry, ready, fit.seed, fit.place.runs, 1, SILENT)
-    return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def _write_sweep(whole: Run, experiment: Experiment, chosen: Sequence[RowChoice]) -> None:
@@ -339,10 +312,9 @@ class _Log:
         what = f"{fit.label} {name_of(changes)}: {value}" if changes else f"{fit.label}: {value}"
         self._add(fit.label, what, result.cpu, result.seconds)
 
-    def tested(self, fit: ExperimentFit, result: tuple[float, float]) -> None:
-        """A chosen setting is scored on the test part."""
-        wall, cpu = result
-        self._add(fit.label, f"{fit.label}, seed {fit.seed}: scored on the test part", cpu, wall)
+    def tested(self, label: str, seed: int, wall: float, cpu: float) -> None:
+        """A chosen setting is scored on the test part, now or before."""
+        self._add(label, f"{label}, seed {seed}: scored on the test part", cpu, wall)
 
     def _add(self, label: str, what: str, cpu: float, wall: float) -> None:
         row = next((row for row in self.left if label == row or label.startswith(f"{row} ")), label)
