@@ -227,7 +227,7 @@ def read_experiment(path: Path) -> Experiment:
         return f"{path}:{line}: " if line else f"{path}: "
 
     def refuse(place: Path_, text: str) -> NoReturn:
-        raise SettingError(where(place) + text)
+        raise SettingError(where(place) + text) from None
 
     if not NAME.fullmatch(path.stem):
         raise SettingError(f"{path} must be named in lower case without spaces; rename it.")
@@ -266,7 +266,7 @@ def _check_row(read: Experiment, label: str, refuse: Refusal) -> None:
     other = read.rows.get(row.tuned_as, Row(model=row.model))
     whole: Axes = {key: [one] for key, one in row.trial.items()}
     whole |= {"epochs": [row.epochs]} if row.epochs else {}
-    tried = [(place, whole)]
+    tried: list[tuple[Path_, Axes]] = [(place, whole)]
     for number, axes in enumerate(row.search):
         tried += [((*place, "search", str(number), key), {key: axis}) for key, axis in axes.items()]
     tried += [((*place, "sweep", key), {key: [*values]}) for key, values in row.sweep.items()]
@@ -303,7 +303,7 @@ def costs(counts: Counts, model: str, settings: dict[str, Any]) -> dict[str, flo
 
 def calculated_costs(experiment: Experiment, data: str) -> dict[str, dict[str, float]]:
     """Every entry of an experiment on a data set of which only the size is known: label -> measure -> value."""
-    found = {}
+    found: dict[str, dict[str, float]] = {}
     for label, row in experiment.rows.items():
         entries = {label: row.settings}
         for key, values in row.sweep.items():
