@@ -11,9 +11,9 @@ import yaml
 
 from murmura.core.errors import SettingError
 from murmura.core.progress import SILENT, Progress
-from murmura.core.settings import settings
+from murmura.core.settings import Count, settings
 from murmura.engine.protocol import Selection
-from murmura.studies.config import Count, DataConfig, checked
+from murmura.studies.config import DataConfig, checked
 from murmura.studies.methods import model_and_pi
 from murmura.studies.search.grid import Candidates, Trial, best, check_candidates, grid, search
 from murmura.studies.search.tpe import Axes, Tpe, has_range, space_of
