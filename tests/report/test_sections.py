@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from murmura.report import build
 from murmura.report.build import every_section
-from murmura.report.drawing import NAMED, Figure, draw, note
+from murmura.report.drawing import NAMED, canvas, note
 from murmura.report.glossary import GLOSSARY_FILE, terms_of, words
 from murmura.report.page import Compared, Section, document
 from murmura.report.sections import traffic
@@ -73,16 +72,11 @@ def test_the_ledger_of_many_models_has_a_row_for_each(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [3, 12, 40])
 def test_names_of_points_never_lie_on_each_other(count: int) -> None:
-    kept: dict[str, Any] = {}
-
-    def paint(figure: Figure) -> None:
-        axes = kept["axes"] = figure.subplots()
+    with canvas("crowd", 3.0) as made:
         for n in range(count):  # close together, some on one spot
-            axes.plot([n % 5], [n // 5 % 3], "o")
-            note(axes, n % 5, n // 5 % 3, f"model number {n}")
-
-    draw("crowd", 3.0, paint)
-    texts = [text for text in kept["axes"].texts if text.get_gid() == NAMED]
+            made.axes.plot([n % 5], [n // 5 % 3], "o")
+            note(made.axes, n % 5, n // 5 % 3, f"model number {n}")
+    texts = [text for text in made.axes.texts if text.get_gid() == NAMED]
     boxes = [text.get_window_extent() for text in texts]
     assert len(texts) >= min(count, 3)
     for one, other in combinations(boxes, 2):

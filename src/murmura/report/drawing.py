@@ -10,7 +10,7 @@ import math
 import re
 import warnings
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -112,9 +112,13 @@ class Canvas:
         axes: Axes = self.figure.subplots()
         return axes
 
-    def panels(self, count: int, across: int, **share: Any) -> list[Axes]:
+    def panels(self, count: int, across: int, **grid: Any) -> list[Axes]:
         """So many panels, row by row; what is left of the last row is hidden."""
-        return panel_grid(self.figure, count, math.ceil(count / across), across, **share)
+        down = math.ceil(count / across)
+        every: list[Axes] = self.figure.subplots(down, across, squeeze=False, **grid).ravel().tolist()
+        for axes in every[count:]:
+            axes.set_visible(False)
+        return every[:count]
 
     def row(self, count: int) -> list[Axes]:
         """Panels side by side with one vertical axis, none wider than half of the figure."""
@@ -156,13 +160,6 @@ def curve_height(names: Collection[str]) -> float:
     return 3.7 + 0.2 * math.ceil(len(names) / IN_A_ROW)
 
 
-def draw(name: str, height: float, paint: Callable[[Figure], None]) -> str:
-    """The SVG of what a function paints."""
-    with canvas(name, height) as made:
-        paint(made.figure)
-    return made.svg
-
-
 def inlined(svg: str, name: str) -> str:
     """SVG for the inside of a page: no name spaces, its own ids, colours as variables."""
     root = ET.fromstring(svg)
@@ -199,14 +196,6 @@ def short(label: str) -> str:
     if len(text) > LONGEST and " → " in text:
         text = "… → " + text.rpartition(" → ")[2]
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def panel_grid(figure: Figure, count: int, down: int, across: int, **share: Any) -> list[Axes]:
-    """The first `count` panels of a grid; the others are hidden."""
-    every: list[Axes] = figure.subplots(down, across, squeeze=False, **share).ravel().tolist()
-    for axes in every[count:]:
-        axes.set_visible(False)
-    return every[:count]
 
 
 def name_rows(axes: Axes, labels: Sequence[str], show: bool = True) -> None:

@@ -62,15 +62,13 @@ def plain_table(
     heads: Iterable[str | Column] | Mapping[str, str],
     rows: Iterable[Sequence[Any]],
     *notes: str,
-    meanings: Mapping[str, str] = {},
 ) -> ReportTable:
     """A table of plain values: text, an interval, a number with its decimals; a dash where there is none.
 
-    A heading stands over numbers where no text is below it. What headings mean is said by `meanings`, or with
-    them in a mapping.
+    A heading stands over numbers where no text is below it. A mapping says what each heading means.
     """
     cells = tuple(tuple(_cell(value) for value in row) for row in rows)
-    meanings = heads if isinstance(heads, Mapping) else meanings
+    meanings: Mapping[str, str] = heads if isinstance(heads, Mapping) else {}
     columns = []
     for place, head in enumerate(heads):
         words = any(isinstance(row[place].value, str) for row in cells) or not cells
@@ -110,11 +108,6 @@ LATEX = str.maketrans(
         **{one: rf"\{one}" for one in "{}$&#%_"},
     }
 )
-
-
-def name_columns(*titles: str) -> tuple[Column, ...]:
-    """Columns of text."""
-    return tuple(Column(title, numeric=False) for title in titles)
 
 
 def text_cell(value: object) -> TableCell:

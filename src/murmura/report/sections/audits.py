@@ -119,19 +119,14 @@ def audited_entries_picture(found: Mapping[str, Audit], results: Results) -> dra
     if not (accuracy := _accuracy(results)) or len(lines) < 2 or not shown:
         return None
     key = accuracy[-1]
-
-    def paint(figure: drawing.Figure) -> None:
-        panels = drawing.panel_grid(figure, len(shown), 1, max(2, len(shown)), sharey=True)
-        for axes, name in zip(panels, shown):
+    with drawing.canvas("audit-leaks", HEIGHT) as made:
+        for place, (axes, name) in enumerate(zip(made.row(len(shown)), shown)):
             having = [line for line in lines if is_number(line.values.get(name))]
-            scatter(axes, having, name, key, name_y=axes is panels[0])
-
-    return drawing.Picture(
-        "audit-leaks",
+            scatter(axes, having, name, key, name_y=place == 0)
+    return made.picture(
         f"{key} against what the letters give away",
         f"{upwards(key)}, left gives away less. A pm-AUC of .5 is nothing beyond what is popular.",
         "; ".join(_said(line, [key, *shown]) for line in lines) + ".",
-        drawing.draw("audit-leaks", HEIGHT, paint),
     )
 
 
@@ -196,9 +191,8 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
     if not curves:
         return None
     styles = drawing.curve_styles(list(curves))
-
-    def paint(figure: drawing.Figure) -> None:
-        (axes,) = drawing.panel_grid(figure, 1, 1, 2)
+    with drawing.canvas("audit-roc", CURVE_HEIGHT, styles) as made:
+        (axes,) = made.panels(1, 2)
         for name, points in curves.items():
             shown = [(x, y) for x, y in points if y > 0]
             axes.plot([x for x, _ in shown], [y for _, y in shown], **styles[name].line(markersize=3))
@@ -206,16 +200,12 @@ def roc_picture(found: Audit) -> drawing.Picture | None:
         drawing.logarithmic(axes, "x", "y")
         axes.set_xlabel("false alarms", labelpad=2)
         axes.set_ylabel("found")
-        drawing.legend(figure, styles)
-
     said = (f"{name}: {dict(points).get(FALSE_ALARMS, 0.0):.3f}" for name, points in curves.items())
-    return drawing.Picture(
-        "audit-roc",
+    return made.picture(
         "Rounds somebody was in, found at so many false alarms",
         "Of all rounds people were in the share that is found, against the share of other rounds that is taken "
         "for one, pooled over people. On the dotted line is a guess.",
         f"Found at 0.1 % false alarms: {'; '.join(said)}.",
-        drawing.draw("audit-roc", CURVE_HEIGHT, paint),
     )
 
 
@@ -275,9 +265,8 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
         "unknown, no letter": (HINTS, "error/unknown"),
     }
     styles = drawing.curve_styles(list(curves))
-
-    def paint(figure: drawing.Figure) -> None:
-        row = drawing.panel_grid(figure, len(TITLES), 1, len(TITLES), sharey=True)
+    with drawing.canvas("audit-hints", CURVE_HEIGHT, styles) as made:
+        row = made.row(len(TITLES))
         for axes, kind in zip(row, TITLES):
             for name, (attack, score) in curves.items():
                 mine = [one for one in found.points if (one.attack, one.kind) == (attack, kind)]
@@ -286,19 +275,15 @@ def hints_picture(found: Audit) -> drawing.Picture | None:
             axes.set_xlabel("known before, %", labelpad=2)
             axes.set_ylim(bottom=0)
         row[0].set_ylabel("relative error")
-        drawing.legend(figure, styles)
-
     half = [one for one in found.points if one.kind == "ratings" and one.share == 0.5]
     half.sort(key=lambda one: attacks.index(one.attack))
     said = (f"{one.attack} {one.values['error/unknown'].mean:.3f}" for one in half)
-    return drawing.Picture(
-        "audit-hints",
+    return made.picture(
         "Error of guessed ratings over what was known before",
         "Relative squared error, mean over groups, with 95 % intervals over groups. The paper's figure scores "
         "all ratings, the known ones included; the other curves score only what the attacker did not know. "
         "Without a letter a person is taken to rate like the mean of what is known of her.",
         f"Relative error over the unknown ratings when half of the ratings are known: {', '.join(said)}.",
-        drawing.draw("audit-hints", CURVE_HEIGHT, paint),
     )
 
 

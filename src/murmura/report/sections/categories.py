@@ -107,18 +107,17 @@ def _ends(found: Bias, values: Floats) -> str:
 
 def bias_table(found: Bias) -> ReportTable:
     """B_T, the printed B_T, and the bias disparity of every model, by category (tables 4.5 and 4.6)."""
-    meanings = {"items": "", "B_T": "bias of the training part"}
+    heads = {"category": "", "items": "", "B_T": "bias of the training part"}
     columns = [[(items, 0) for items in found.items.tolist()], [(bias, 4) for bias in found.train.tolist()]]
     deviation = found.deviation()
     if found.printed is not None and deviation is not None:
-        meanings |= {"printed": "B_T in table 4.5 of the thesis", "off by": "B_T / printed - 1"}
+        heads |= {"printed": "B_T in table 4.5 of the thesis", "off by": "B_T / printed - 1"}
         columns += [[(one, 4) for one in found.printed.tolist()], [(one, 3) for one in deviation.tolist()]]
-    meanings |= {f"BD {label}": f"bias disparity of the lists of {label}" for label in found.shown}
+    heads |= {f"BD {label}": f"bias disparity of the lists of {label}" for label in found.shown}
     lists = [[estimate_cell(one, 3) for one in found.disparities(label)] for label in found.shown]
     note = (
         "B_T: the share of a category among the training rows over its share among the items. "
         "BD = (B_R - B_T) / B_T, B_R the same of the lists; in brackets its 95 % interval over seeds."
     )
     rows = zip(found.categories, *columns, *lists)
-    heads = ["category", *meanings]
-    return plain_table("bias", "Bias towards categories", heads, rows, note, meanings=meanings)
+    return plain_table("bias", "Bias towards categories", heads, rows, note)

@@ -29,7 +29,9 @@ def paired_table(
     tests: Sequence[PairedDifference], heading: str, about: str, family: str = "with one reference"
 ) -> ReportTable:
     """One line for each of some tests; `about` says what each model is held against."""
-    meanings = {
+    heads = {
+        "metric": "",
+        "model": "",
         "against": about,
         "difference": "mean over users, model - against",
         "from": "lower end of its 95 % bootstrap interval over users",
@@ -50,7 +52,7 @@ def paired_table(
         "Per-user values, means over seeds where there are several; p-values are two-sided and Holm-corrected "
         f"over the comparisons of one metric {family}."
     )
-    return plain_table("tests", heading, ["metric", "model", *meanings], rows, note, meanings=meanings)
+    return plain_table("tests", heading, heads, rows, note)
 
 
 def pair_table(tests: Sequence[PairedDifference]) -> ReportTable:

@@ -8,7 +8,7 @@ from murmura.evaluation.metric_names import title
 from murmura.report.drawing import Picture, canvas, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
 from murmura.report.sections.sweep import number_at, plot_points
-from murmura.report.table import Column, ReportTable, TableCell, decimals_for, plain_table
+from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table
 from murmura.runs.sweep import FRESHNESS, NORMALISED, SweepPoint, freshness
 
 
@@ -64,10 +64,10 @@ def freshness_table(found: Sequence[SweepPoint], k: int) -> ReportTable | None:
         )
         for one in found
     )
-    meanings = {
-        "freshness": "updated models delivered in an epoch",
-        "normalised": "over the models of sequential training",
-        **{key: title(key) for key in keys},
-    }
-    heads: list[str | Column] = ["model", Column("clients", "in a round"), *meanings]
-    return plain_table("freshness", "Freshness and accuracy", heads, rows, meanings=meanings)
+    heads = [
+        *(NAME, Column("clients", "in a round")),
+        Column("freshness", "updated models delivered in an epoch"),
+        Column("normalised", "over the models of sequential training"),
+        *(Column(key, title(key)) for key in keys),
+    ]
+    return plain_table("freshness", "Freshness and accuracy", heads, rows)

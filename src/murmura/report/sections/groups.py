@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Figure, Picture, draw, legend
+from murmura.report.drawing import CENTRAL, CURVES, FEDERATED, MUTED, Look, Picture, canvas
 from murmura.report.glossary import words
 from murmura.report.page import Compared, Section
 from murmura.report.table import Column, ReportTable, plain_table
@@ -33,11 +33,14 @@ def gain_picture(found: GroupTable) -> Picture:
     groups = group_table(label, [pair for pair in found.pairs if pair.model == label])
     change = groups.after - groups.alone
     order = np.argsort(change)
-
-    def paint(figure: Figure) -> None:
-        panels = figure.subplots(4, 1, sharex=True, height_ratios=(3, 2, 1.3, 1.3))
+    dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5}
+    looks: dict[str, Look] = {
+        "the group alone": {"color": CENTRAL, **dots},
+        label: {"color": FEDERATED, **dots},
+    }
+    with canvas("groups", HEIGHT, looks) as made:
+        panels = made.panels(4, 1, sharex=True, height_ratios=(3, 2, 1.3, 1.3))
         x = np.arange(len(order))
-        dots: dict[str, Any] = {"linestyle": "none", "marker": ".", "markersize": 3.5}
         panels[0].plot(x, groups.alone[order], color=CENTRAL, **dots)
         panels[0].plot(x, groups.after[order], color=FEDERATED, **dots)
         panels[0].set_ylabel("MSE")
@@ -50,17 +53,13 @@ def gain_picture(found: GroupTable) -> Picture:
             axes.set_ylim(bottom=0)
         panels[0].set_ylim(bottom=0)
         panels[3].set_xlabel("groups of all groupings, the largest gain first", labelpad=2)
-        legend(figure, {"the group alone": {"color": CENTRAL, **dots}, label: {"color": FEDERATED, **dots}})
-
     better = int((change < 0).sum())
     gain = -float(change[change < 0].mean()) if better else 0.0
-    return Picture(
-        "groups",
+    return made.picture(
         f"What {label} gains every group",
         "One dot is a group of people. The measure is the mean squared error on its held-out ratings, which "
         "the paper prints as RMSE.",
         f"{better} of {len(change)} groups improved, by {gain:.3f} on average.",
-        draw("groups", HEIGHT, paint),
     )
 
 

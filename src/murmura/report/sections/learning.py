@@ -122,8 +122,11 @@ def rounds_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry, target
         known = entry is not baseline and len(values) == len(cells)
         rows.append((entry.label, *cells, (sum(values) / len(cells) if known else None, 2)))
     percent = round(100 * target)
-    meanings = {f"{100 * share:.0f} %": f"of the clients above {percent} % accuracy" for share in SHARES}
-    meanings["Avg"] = "the mean gain over all shares of the clients"
+    heads = {
+        "model": "",
+        **{f"{100 * share:.0f} %": f"of the clients above {percent} % accuracy" for share in SHARES},
+        "Avg": "the mean gain over all shares of the clients",
+    }
     notes = (
         f"{baseline.label}: the first round in which so many clients have an accuracy above {percent} % on "
         f"their own test samples, mean over seeds. Other rows: the rounds gained against {baseline.label} with "
@@ -132,7 +135,7 @@ def rounds_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry, target
         "thesis.",
     )
     title = f"Rounds until clients exceed {percent} % accuracy"
-    return plain_table(f"rounds-{percent}", title, ["model", *meanings], rows, *notes, meanings=meanings)
+    return plain_table(f"rounds-{percent}", title, heads, rows, *notes)
 
 
 def _rounds(entry: LearnedEntry, baseline: LearnedEntry, share: float, target: float) -> TableCell:
@@ -167,7 +170,9 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
         accuracy = [_spread(values.tolist(), 4, ends=4) for values in (curves[:, -1], curves.mean(axis=1))]
         weights = [_weight(seeds, key) for key in WEIGHTS]
         rows.append((entry.label, len(seeds), *accuracy, *_noise(tests.get(entry.label)), *weights))
-    meanings = {
+    heads = {
+        "model": "",
+        "seeds": "",
         "accuracy": "after the last round, local test sets weighted by their size",
         "over rounds": "the mean of the accuracies after every round",
         f"minus {baseline.label}": "difference over rounds, mean over common seeds, with its paired t interval",
@@ -192,7 +197,7 @@ def learning_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> R
             "Runs without answers.csv count every client alike, and are left out where samples are compared."
         )
     title = f"Accuracy, and what is more than noise against {baseline.label}"
-    return plain_table("learning", title, ["model", "seeds", *meanings], rows, *notes, meanings=meanings)
+    return plain_table("learning", title, heads, rows, *notes)
 
 
 def _noise(test: NoiseTest | None) -> tuple[Any, Any, str]:
@@ -217,7 +222,8 @@ def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> 
             rows.append((entry.label, *counts, (_by_chance(found), 1)))
     if not rows:
         return None
-    meanings = {
+    heads = {
+        "model": "",
         "both right": "",
         f"only {baseline.label}": f"right with {baseline.label}, wrong with the row's",
         "only it": f"wrong with {baseline.label}, right with the row's",
@@ -229,7 +235,7 @@ def agreement_table(entries: Sequence[LearnedEntry], baseline: LearnedEntry) -> 
         "thesis compares the best round of each, which only the test samples can tell."
     )
     title = f"Samples classified rightly by {baseline.label} and by others"
-    return plain_table("agreement", title, ["model", *meanings], rows, note, meanings=meanings)
+    return plain_table("agreement", title, heads, rows, note)
 
 
 def _by_chance(found: dict[str, list[float]]) -> float:
@@ -250,10 +256,13 @@ def class_table(entries: Sequence[LearnedEntry]) -> ReportTable | None:
         most = f"{truth} for {answer}: {100 * wrong[truth, answer]:.1f} %"
         rows.append((label, *((one, 3) for one in np.diag(share).tolist()), most))
     classes = range(max(len(matrix) for matrix in taken.values()))
-    meanings = {str(one): f"share of the samples of class {one} classified rightly" for one in classes}
-    meanings["most often"] = "which class is taken for which, in per cent of its samples"
+    heads = {
+        "model": "",
+        **{str(one): f"share of the samples of class {one} classified rightly" for one in classes},
+        "most often": "which class is taken for which, in per cent of its samples",
+    }
     title = "Classes recognised after the last round, over all seeds"
-    return plain_table("classes", title, ["model", *meanings], rows, meanings=meanings)
+    return plain_table("classes", title, heads, rows)
 
 
 def _confusion(entry: LearnedEntry) -> Floats | None:

@@ -108,7 +108,9 @@ def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
     """How often an item leaves the list, and its place, without a reason."""
     shares = ([(part[reason], 4) for part in (one.leaves, one.falls) for reason in REASONS] for one in found)
     rows = ((one.label, one.seeds, one.people, (one.shared, 1), *own) for one, own in zip(found, shares))
-    meanings = {
+    heads = {
+        "model": "",
+        "seeds": "",
         "people": "who share a feature with their first item",
         "features": "that they share with it, on average",
         **{f"{reason}, {LENGTH}": f"the item leaves the first {LENGTH} without it" for reason in REASONS},
@@ -119,5 +121,4 @@ def fidelity_table(found: Sequence[Fidelity]) -> ReportTable:
         "one feature is taken from the scores of all items: the most informative one that speaks for the item, "
         "the one with the largest term, one of those it shares with her at random."
     )
-    heads = ["model", "seeds", *meanings]
-    return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note, meanings=meanings)
+    return plain_table("fidelity", "Fidelity of reasons by removal", heads, rows, note)

@@ -27,22 +27,17 @@ def settings_plot(trials: Sequence[Trial], metric: str) -> drawing.Picture | Non
     keys = [key for key in _keys(known) if len({str(trial.settings.get(key)) for trial in known}) > 1]
     if not keys:
         return None
-    down, chosen = math.ceil(len(keys) / ACROSS), best(known, metric)
-    height = 0.4 + 1.7 * down
-
-    def paint(figure: drawing.Figure) -> None:
-        grid = drawing.panel_grid(figure, len(keys), down, ACROSS, sharey=True)
+    chosen = best(known, metric)
+    with drawing.canvas("search-settings", 0.4 + 1.7 * math.ceil(len(keys) / ACROSS)) as made:
+        grid = made.panels(len(keys), ACROSS, sharey=True)
         for axes, key in zip(grid, keys):
             _panel(axes, key, known, chosen)
         grid[0].set_ylabel(metric)
-
-    return drawing.Picture(
-        "search-settings",
+    return made.picture(
         "Settings and what they reached",
         f"A point is a trial: the value of a setting across, {metric} on the validation part upwards. The ring "
         "is the choice. Points of one value differ in the other settings.",
         f"{len(known)} trials over {', '.join(keys)}; the choice is {json.dumps(chosen.settings)}.",
-        drawing.draw("search-settings", height, paint),
     )
 
 
@@ -93,15 +88,12 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Pi
     if not rows:
         return None
     across, better = min(ROWS_ACROSS, len(rows)), side(metric)
-    down = math.ceil(len(rows) / across)
-    height = 0.35 + (TALL if across > 1 else 2.0) * down
-
-    def paint(figure: drawing.Figure) -> None:
-        grid = drawing.panel_grid(figure, len(rows), down, across)
+    height = 0.35 + (TALL if across > 1 else 2.0) * math.ceil(len(rows) / across)
+    with drawing.canvas(name, height) as made:
+        grid = made.panels(len(rows), across)
         for axes, (row, mine) in zip(grid, rows.items()):
             _row_panel(axes, row, [one.value for one in mine], better)
         grid[0].set_ylabel(f"{metric} on validation")
-
     winners = {row: best(mine, metric) for row, mine in rows.items()}
     said = (
         f"{row}: {len(rows[row])} trials, the best {won.value:.4g} in trial {rows[row].index(won) + 1} with "
@@ -112,9 +104,7 @@ def search_picture(name: str, tried: Sequence[Trial], metric: str) -> drawing.Pi
         f"A point is a setting, in the order they were tried; the line is the best {metric} on the validation "
         "part so far. The test part has no share in it."
     )
-    return drawing.Picture(
-        name, "Search history", caption, f"{'; '.join(said)}.", drawing.draw(name, height, paint)
-    )
+    return made.picture("Search history", caption, f"{'; '.join(said)}.")
 
 
 def _row_panel(axes: drawing.Axes, row: str, values: list[float], better: Side) -> None:

@@ -16,7 +16,7 @@ from murmura.evaluation.pareto import pareto_front
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
-from murmura.report.table import Column, ReportTable, decimals_for, estimate_cell, number, plain_table
+from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
 from murmura.runs.sweep import Sweep, SweepPoint, value_text
 from murmura.studies.analyses.exposure import MEAN_DISPARITY
 
@@ -302,12 +302,15 @@ class SweepCurves:
             for point in ordered
         ]
         on_front = {head: f"on the Pareto front of {gain} and {key}" for head, (key, _) in fronts.items()}
-        meanings = metrics | costs | on_front
         notes = [f"● in {head}: {meaning}." for head, meaning in on_front.items()]
         if any(point.seeds > 1 for point in ordered):
             notes.append("In brackets: the 95 % interval over seeds.")
         if MEAN_DISPARITY in metrics:
             notes.append("mean |BD|: bias disparity towards categories without its sign, mean over categories.")
-        heads: list[str | Column] = ["model", Column(self.what.key), *meanings]
+        heads = [
+            *(NAME, Column(self.what.key)),
+            *(Column(key, told) for key, told in (metrics | costs).items()),
+            *(Column(head, told, numeric=False) for head, told in on_front.items()),
+        ]
         about = f"The sweep over {self.what.key}, value by value"
-        return plain_table("sweep", about, heads, rows, *notes, meanings=meanings)
+        return plain_table("sweep", about, heads, rows, *notes)

@@ -96,29 +96,24 @@ def traffic_plot(results: Results) -> drawing.Picture | None:
     central = [line for line in results.ranked(key) if not line.model.federated]
     low, high = _reach(lines, central[:1], key)
     inside = [line for line in central if low <= line.values[key].mean <= high]
-    down = math.ceil(len(prices) / ACROSS)
-
-    def paint(figure: drawing.Figure) -> None:
-        for place, axes in enumerate(drawing.panel_grid(figure, len(prices), down, ACROSS, sharey=True)):
+    with drawing.canvas("bytes", HEIGHT * math.ceil(len(prices) / ACROSS)) as made:
+        for place, axes in enumerate(made.panels(len(prices), ACROSS, sharey=True)):
             axes.set_ylim(low, high)  # before any name is placed
             _panel(axes, lines, prices[place], key)
             _central(axes, inside, key, name=place % ACROSS == 0)
             if place % ACROSS == 0:
                 axes.set_ylabel(key)
-
     both = "kB per device"
     names = ", ".join(line.label for line in on_front(lines, both, key))
     apart = ", ".join(line.label for line in central if line not in inside)
     compared = " Dotted lines are centralised models, to which everyone's data was moved" if central else ""
     compared += f" ({apart} not shown)." if apart else "." if central else ""
-    return drawing.Picture(
-        "bytes",
+    return made.picture(
         f"{key} against bytes",
         f"Means of {key} (intervals: above). {upwards(key)}, left moves fewer bytes, in powers of "
         "ten. Per device: the whole training, and the model it ranks with. Filled, on the stepped line: the "
         f"Pareto front, whom no other federated model beats in both.{compared}",
         f"On the Pareto front of {key} and {both}: {names}. {metric_caption(results, key)}",
-        drawing.draw("bytes", down * HEIGHT, paint),
     )
 
 
