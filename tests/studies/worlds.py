@@ -29,5 +29,5 @@ def rated_world() -> Dataset:
     items = np.arange(rows.n_items, dtype=np.int32)
     label = np.column_stack([items % 3, 3 + items % 4]).ravel().astype(np.int32)
     features = Relation(tuple(f"p{n}={n}" for n in range(7)), np.repeat(items, 2), label)
-    rated = replace(rows, value=1.0 + (rows.user + rows.item) % 5)
+    rated = replace(rows, value=((rows.user + rows.item) % 5 + 1).astype(np.float64))
     return Dataset("rated-world", rated, Catalogue(rows.items, features=features))
