@@ -108,7 +108,7 @@ def test_real_noise_is_the_systems_and_only_simulations_have_another() -> None:
     users = {
         path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if _names(path, "simulated_noise")
     }
-    audits = {"studies/audits/lone_uploads.py", "studies/audits/canaries.py"}  # attacks on simulations
+    audits = {"studies/audits/attacked_training.py", "studies/audits/canaries.py"}  # attacks on simulations
     assert users == {"channel/noise.py", "engine/round_plan.py", "runtimes/loopback.py", *audits}
     given = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if _gives_noise(path)}
     assert given == {"runtimes/loopback.py"}

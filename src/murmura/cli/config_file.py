@@ -9,7 +9,6 @@ import typer
 
 from murmura.cli import options
 from murmura.core.errors import SettingError
-from murmura.core.settings import changed
 
 if TYPE_CHECKING:
     from murmura.studies.config import CompareConfig, FitConfig
@@ -21,6 +20,7 @@ INSTEAD = {"model": "lists 'models:'; use `murmura compare`", "models": "has one
 
 def read_with_flags(path: Path, kind: type[C], context: typer.Context, reading: options.Reading) -> C:
     """The configuration of a file; what is given on the command line, and there alone, takes its place."""
+    from murmura.core.settings import changed
     from murmura.studies.config import FitConfig, load_config
 
     read = load_config(path)
