@@ -11,12 +11,13 @@ import pytest
 import yaml
 
 from murmura.core.errors import SettingError
-from murmura.runs.trials import TrialHistory, side
+from murmura.runs.trials import Trial, TrialHistory, side
 from murmura.studies.methods import defaults, method, model_and_pi, whole_settings
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.search.blend import MODEL, Blend, choose
 from murmura.studies.search.grid import curve_of, name_of
 from murmura.studies.search.plan_file import read_plan
+from murmura.studies.search.tpe import Tpe
 
 ROOT = Path(__file__).parents[2]
 HISTORY = ROOT / "docs" / "results" / "searches.csv"
@@ -130,3 +131,23 @@ def test_a_plan_with_a_mistake_is_refused(tmp_path: Path) -> None:
         with pytest.raises(SettingError) as refused:
             read_plan(tmp_path / "plan.yaml")
         assert sentence in str(refused.value), json.dumps(str(refused.value))
+
+
+@pytest.mark.parametrize("trials", ["{}", "{fed-ease: 2}"])
+def test_a_label_with_a_pi_is_searched_at_that_pi(trials: str, tmp_path: Path) -> None:
+    """By a grid, and by tpe."""
+    grids = "{fpl: {ml-1m: {'fed-ease:pi=0.1': {reg: [1, 2]}}}}"
+    (tmp_path / "plan.yaml").write_text(f"metric: {{fpl: P@10}}\ntrials: {trials}\ngrids: {grids}\n")
+    plan = read_plan(tmp_path / "plan.yaml")
+    found = plan.candidates("fed-ease:pi=0.1", plan.grids["fpl"]["ml-1m"]["fed-ease:pi=0.1"])
+    tried = found.corners() if isinstance(found, Tpe) else found
+    assert {one["pi"] for one in tried} == {0.1}
+
+
+def test_a_history_that_a_kill_left_empty_is_begun_anew(tmp_path: Path) -> None:
+    file = tmp_path / "trials.csv"
+    file.touch()
+    key = ("data", "rules", "ease")
+    TrialHistory(file, key, "P@10").add(Trial({"reg": 1.0}, 0.5))
+    assert TrialHistory(file, key, "P@10").find({"reg": 1.0}) is not None
+    assert file.read_text().startswith("data,")

@@ -1,12 +1,26 @@
 """Fits in workers: every one is heard of once, and by one worker before the next begins."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from murmura.core.errors import FederationError
-from murmura.studies.worker_pool import REPETITIONS, Steps, Workers, held, processes, run_steps
+from murmura.studies.worker_pool import (
+    REPETITIONS,
+    Steps,
+    WorkerPool,
+    Workers,
+    as_finished,
+    held,
+    processes,
+    run_steps,
+)
 from tests.studies import lost_workers
 
 needs_dask = pytest.mark.skipif(find_spec("distributed") is None, reason="extra cluster")
@@ -55,6 +69,67 @@ def test_a_task_that_fails_ends_the_work_at_once() -> None:
     with processes(1) as pool, pytest.raises(ValueError, match="1"):
         run_steps(pool, work, [two_steps([1, 2])], lambda *_: None)
     assert begun == [1]
+
+
+def test_what_the_others_were_at_is_not_lost_with_a_task_that_fails() -> None:
+    """The first task fails while the second is at work; the third has not begun and never does."""
+    failed, heard = threading.Event(), list[int]()
+
+    def work(task: int) -> int:
+        if task == 1:
+            failed.set()
+            raise ValueError(task)
+        assert failed.wait(60)
+        return task
+
+    with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="1"):
+        run_steps(pool, work, [two_steps([2, 1])], lambda task, _: heard.append(task))
+    assert heard == [2]
+
+
+def test_a_sequence_whose_results_are_known_goes_on_while_others_work() -> None:
+    """The first sequence waits for the last task of the second, which comes after two steps that are known."""
+    reached = threading.Event()
+
+    def work(task: int) -> int:
+        if task == 7:
+            reached.set()
+        return 2 * task if reached.wait(60) else 0
+
+    def resumed() -> Steps[int, int, int]:
+        for task in (5, 6, 7):
+            results = yield [task]
+        return results[0]
+
+    kept: Callable[[int], int | None] = {5: 10, 6: 12}.get
+    with ThreadPoolExecutor(2) as pool:
+        answers = run_steps(pool, work, [two_steps([1]), resumed()], lambda *_: None, kept)
+    assert answers == [4, 14]
+
+
+class Shrinking(WorkerPool):
+    """A cluster of eight workers, all of which but one are lost after the first tasks were sent."""
+
+    def __init__(self) -> None:
+        self.threads, sizes = ThreadPoolExecutor(1), iter([8])
+        super().__init__(lambda: next(sizes, 1))
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.threads.submit(fn, *args, **kwargs)
+
+
+def test_workers_that_are_lost_cost_no_result() -> None:
+    calls = [(task, partial(doubled, task)) for task in range(20)]
+    found = {task: future.result() for task, future in as_finished(Shrinking(), calls)}
+    assert found == {task: 2 * task for task in range(20)}
+
+
+def test_a_call_that_failed_comes_after_those_that_had_begun() -> None:
+    calls = [(task, partial(int, "none" if task == 1 else str(task))) for task in range(20)]
+    found = list(as_finished(Shrinking(), calls))
+    assert [task for task, _ in found] == [0, *range(2, 10), 1]  # of the ten that were begun at once
+    with pytest.raises(ValueError, match="none"):
+        found[-1][1].result()
 
 
 @pytest.mark.process

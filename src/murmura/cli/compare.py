@@ -103,10 +103,14 @@ def compare(
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     refuse_classifiers(plan, cluster)
-    with cluster_at(cluster, cluster_tls, folder) as carried:
-        team = options.team(workers, carried.address if carried else "", cluster_tls)
-        run(replace(plan, keep=keep), folder, team, as_json, carried)
-        hidden = run(days, folder / BESIDE, team, as_json, carried) if days else []
+
+    def carry(one: Comparison, place: Path) -> list[EntryMeans]:
+        with cluster_at(cluster, cluster_tls, place) as carried:
+            team = options.team(workers, carried.address if carried else "", cluster_tls)
+            return run(one, place, team, as_json, carried)
+
+    carry(replace(plan, keep=keep), folder)
+    hidden = carry(days, folder / BESIDE) if days else []
     if not as_json:
         show(plan, folder, hidden)
     tell_tracker(told, folder)

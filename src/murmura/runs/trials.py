@@ -125,9 +125,9 @@ class TrialHistory:
         value, seconds = f"{trial.value:.{DIGITS}f}", f"{trial.seconds:.2f}"
         line = (*self.key, name_of(trial.settings), self.metric, value, seconds)
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([line] if self.file.exists() else [COLUMNS, line])
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a+b") as file:
+            csv.writer(text, lineterminator="\n").writerows([line] if file.tell() else [COLUMNS, line])
             # a line that a kill left open is closed, so that the next one is not lost with it
             is_open = file.tell() and file.seek(-1, 2) >= 0 and file.read(1) != b"\n"
             file.write((b"\n" if is_open else b"") + text.getvalue().encode())
@@ -135,7 +135,7 @@ class TrialHistory:
 
 def read_history(file: Path | None, **wanted: str) -> list[Trial]:
     """The trials of a history whose columns are as wanted; a line cut short by a kill is left out."""
-    if file is None or not file.exists():
+    if file is None or not file.exists() or not file.stat().st_size:  # a kill may leave nothing in it
         return []
     with file.open(encoding="utf-8", newline="") as opened:
         reader = csv.DictReader(opened)

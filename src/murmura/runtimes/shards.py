@@ -60,10 +60,10 @@ def load(plan: ShardPlan, population: str, first: int, last: int) -> Rows:
 
 
 def population(plan: ShardPlan, rows: Rows) -> Population:
-    """The clients as compiled loops take them; of a column that is not stored there is one number in memory.
+    """The clients of a shard; of a column that is not stored there is one number in memory.
 
     Compiled loops tell arrays that can be written from others, so these are as one process has them: loops for
-    the other kind would be compiled anew.
+    the other kind would be compiled anew. A column of one number is handed to none of them as it is.
     """
     ones = np.broadcast_to(1.0, len(rows.item))
     assert rows.secret is not None

@@ -214,15 +214,24 @@ def _one_thread_each() -> Iterator[None]:
 
 
 def as_finished(pool: WorkerPool, calls: Iterable[tuple[T, Callable[[], R]]]) -> Iterator[tuple[T, Future[R]]]:
-    """What came of every call, beside what it is for, as they are finished; few results wait at a time."""
-    left, running = iter(calls), dict[Future[R], T]()
+    """What came of every call, beside what it is for, as they are finished; few results wait at a time.
+
+    After one that failed no more is begun, and it comes last: what the others were at is not lost with it.
+    """
+    left, running, failed = iter(calls), dict[Future[R], T](), list[tuple[T, Future[R]]]()
     while True:
-        running |= {pool.submit(call): key for key, call in islice(left, pool.size() + 2 - len(running))}
+        room = 0 if failed else max(0, pool.size() + 2 - len(running))  # workers may have been lost
+        running |= {pool.submit(call): key for key, call in islice(left, room)}
         if not running:
-            return
+            break
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
         one = next(future for future in running if future in finished)
-        yield running.pop(one), one
+        key = running.pop(one)
+        if one.exception() is None:
+            yield key, one
+        else:
+            failed.append((key, one))
+    yield from failed
 
 
 def run_steps(
@@ -235,14 +244,20 @@ def run_steps(
     """Run several sequences of steps side by side; `done` hears of every task when it is finished.
 
     Each step is a list of tasks; its sequence goes on when all of them are finished, whatever the others do. A
-    task whose result is `known` is not worked on.
+    task whose result is `known` is not worked on. Where one fails, `done` hears of those that have begun, too.
     """
     answers: dict[int, A] = {}
     asked: dict[int, list[Future[R]]] = {}  # the last step of each sequence
     running: dict[Future[R], T] = {}
 
     def hear(future: Future[R]) -> None:
-        done(running.pop(future), future.result())
+        task = running.pop(future)
+        if future.exception() is not None:
+            begun = [one for one in running if not one.cancel()]
+            for one in wait(begun).done:
+                if one.exception() is None:
+                    done(running[one], one.result())
+        done(task, future.result())
 
     def advance(which: int) -> None:
         one, results = steps[which], [future.result() for future in asked.get(which, ())]
@@ -263,7 +278,7 @@ def run_steps(
 
     while len(answers) < len(steps):
         for which in range(len(steps)):
-            if which not in answers and running.keys().isdisjoint(asked.get(which, ())):
+            while which not in answers and running.keys().isdisjoint(asked.get(which, ())):
                 advance(which)
         for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
             hear(future)

@@ -36,7 +36,7 @@ class SearchPlan:
         """What is tried of a model, or of a model at some pi, `fed-ease:pi=0.1`; a grid has no ranges."""
         model, pi = model_and_pi(label)
         if model in self.trials:
-            return Tpe(space_of(axes), self.trials[model])
+            return Tpe(space_of(axes), self.trials[model], {} if model == label else {"pi": pi})
         if has_range(axes):
             raise SettingError(
                 f"the grid of {model} must have lists of values, but has a range; name {model} under 'trials:'."
