@@ -103,14 +103,9 @@ def compare(
         say(line)
     folder = options.new_folder(out, plan.prepared.data, plan.prepared.protocol.name)
     refuse_classifiers(plan, cluster)
-
-    def carry(one: Comparison, place: Path) -> list[EntryMeans]:
-        with cluster_at(cluster, cluster_tls, place) as carried:
-            team = options.team(workers, carried.address if carried else "", cluster_tls)
-            return run(one, place, team, as_json, carried)
-
-    carry(replace(plan, keep=keep), folder)
-    hidden = carry(days, folder / BESIDE) if days else []
+    where = (cluster, cluster_tls, workers, as_json)
+    run_on_cluster(replace(plan, keep=keep), folder, *where)
+    hidden = run_on_cluster(days, folder / BESIDE, *where) if days else []
     if not as_json:
         show(plan, folder, hidden)
     tell_tracker(told, folder)
@@ -129,6 +124,15 @@ def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
     for note in dataset.notes:
         say(note)
     return dataset
+
+
+def run_on_cluster(
+    plan: Comparison, folder: Path, cluster: str, tls: Path | None, workers: int, as_json: bool
+) -> list[EntryMeans]:
+    """Run the plan with the cluster that is named, if any; its shards lie in this folder, under its lock."""
+    with cluster_at(cluster, tls, folder) as carried:
+        team = options.team(workers, carried.address if carried else "", tls)
+        return run(plan, folder, team, as_json, carried)
 
 
 def run(
