@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip --disable-pip-version-check -q
+ADD    := $(PIP) install -c constraints.txt
 
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
@@ -100,38 +101,38 @@ $(VENV)/bin/python:
 	$(PIP) install --upgrade pip
 
 $(VENV)/.demo: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[demo,report]'
+	$(ADD) -e '.[demo,report]'
 	touch $@
 
 $(VENV)/.federation: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[serve]'
+	$(ADD) -e '.[serve]'
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[cluster,demo,graphs,images,report,search,serve,test]'
+	$(ADD) -e '.[cluster,demo,graphs,images,report,search,serve,test]'
 	touch $@
 
 # A browser is installed only where there is none; on Debian and its relatives.
 $(VENV)/.web: $(VENV)/.test
-	$(PIP) install 'playwright>=1.50,<2'
+	$(ADD) 'playwright>=1.50,<2'
 	command -v chromium || { apt-get -qq update && apt-get -qq install -y --no-install-recommends chromium fonts-dejavu-core; }
 	touch $@
 
 $(VENV)/.neural: $(VENV)/.test
-	$(PIP) install -e '.[cluster,demo,graphs,images,report,search,serve,test,neural]'
+	$(ADD) -e '.[cluster,demo,graphs,images,report,search,serve,test,neural]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/bin/python pyproject.toml
-	$(PIP) install -e '.[docs]'
+	$(ADD) -e '.[docs]'
 	touch $@
 
 build/flower/.made: pyproject.toml
 	$(PYTHON) -m venv build/flower
-	build/flower/bin/pip --disable-pip-version-check -q install -e '.[flower]'
+	build/flower/bin/pip --disable-pip-version-check -q install -c constraints.txt -e '.[flower]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.test
-	$(PIP) install -e '.[cluster,demo,graphs,he,images,report,search,serve,test,neural,bench]'
+	$(ADD) -e '.[cluster,demo,graphs,he,images,report,search,serve,test,neural,bench]'
 	touch $@
 
 clean:

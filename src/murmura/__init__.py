@@ -4,11 +4,11 @@ What a user of the Python API needs, by name; docs/python.md shows each. To writ
 `murmura.federated`; to test one, `murmura.testing`.
 """
 
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from murmura.core.version import __version__ as __version__
+from murmura.core.version import renamed as _renamed
 
 if TYPE_CHECKING:
     from murmura import report as report
@@ -46,39 +46,71 @@ if TYPE_CHECKING:
     from murmura.studies.compare import Comparison as Comparison
     from murmura.studies.compare import EntryMeans as EntryMeans
     from murmura.studies.compare import compare as compare
-    from murmura.studies.compare import plan as _plan
+    from murmura.studies.compare import plan as plan
     from murmura.studies.methods import fit as fit
     from murmura.studies.result_table import table as table
     from murmura.studies.search.grid import grid as grid
     from murmura.studies.search.grid import search as search
     from murmura.studies.single_run import evaluate as evaluate
 
-    comparison = _plan
+# The module of each name above. A test holds both lists to each other.
+_HOMES = {
+    "report": "murmura",
+    "algorithm": "murmura.algorithms",
+    "baseline": "murmura.baselines",
+    "Baseline": "murmura.baselines.base",
+    "RankingModel": "murmura.baselines.base",
+    "Ledger": "murmura.channel.ledger",
+    "progress": "murmura.cli.notebook",
+    "Catalogue": "murmura.core.catalogue",
+    "Dataset": "murmura.core.catalogue",
+    "MurmuraError": "murmura.core.errors",
+    "Interactions": "murmura.core.interactions",
+    "Vocabulary": "murmura.core.interactions",
+    "Model": "murmura.core.model",
+    "RankedLists": "murmura.core.ranked_lists",
+    "Split": "murmura.core.split",
+    "from_frame": "murmura.data.frames",
+    "from_sparse": "murmura.data.frames",
+    "to_frame": "murmura.data.frames",
+    "to_pandas": "murmura.data.frames",
+    "to_sparse": "murmura.data.frames",
+    "load": "murmura.data.sources.registry",
+    "FederatedModel": "murmura.engine.federated_model",
+    "PreparedData": "murmura.engine.protocol",
+    "Protocol": "murmura.engine.protocol",
+    "Selection": "murmura.engine.protocol",
+    "prepare": "murmura.engine.protocol",
+    "protocol": "murmura.engine.protocol",
+    "Evaluation": "murmura.evaluation",
+    "plot": "murmura.report.result_plot",
+    "Trial": "murmura.runs.trials",
+    "best": "murmura.runs.trials",
+    "simulate": "murmura.runtimes.simulation",
+    "Comparison": "murmura.studies.compare",
+    "EntryMeans": "murmura.studies.compare",
+    "compare": "murmura.studies.compare",
+    "plan": "murmura.studies.compare",
+    "fit": "murmura.studies.methods",
+    "table": "murmura.studies.result_table",
+    "grid": "murmura.studies.search.grid",
+    "search": "murmura.studies.search.grid",
+    "evaluate": "murmura.studies.single_run",
+}
+# What was renamed: the new name, and the version that no longer knows the old one (docs/stability.md).
+_RENAMED = {"comparison": ("plan", "0.3")}
 
 # imported on first use, so that `import murmura` stays light
 if not TYPE_CHECKING:  # a type checker that saw this would let every misspelt name through
 
     def __getattr__(name: str) -> object:
-        if name not in _names():
-            raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_names()))}.")
-        room, attribute = _names()[name]
-        if room == __name__:
-            return import_module(f"{room}.{attribute}")
-        return getattr(import_module(room), attribute)
+        if name in _RENAMED:
+            name = _renamed(f"murmura.{name}", *_RENAMED[name])
+        if name not in _HOMES:
+            raise AttributeError(f"murmura has no '{name}'; it offers {', '.join(sorted(_HOMES))}.")
+        home = _HOMES[name]
+        return import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_names(), "__version__"])
-
-
-@cache
-def _names() -> dict[str, tuple[str, str]]:
-    """The module and the name behind each name of the block above: read from the block, stated nowhere else."""
-    import ast
-    from pathlib import Path
-
-    text = Path(__file__).read_text(encoding="utf-8")
-    block = next(node for node in ast.parse(text).body if isinstance(node, ast.If))
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    found = {str(one.asname): (str(node.module), one.name) for node in imports for one in node.names}
-    return {"comparison": found.pop("_plan"), **found}
+    return sorted([*_HOMES, "__version__"])

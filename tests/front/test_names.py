@@ -35,7 +35,7 @@ data = murmura.load("ml-1m")
 ready = murmura.prepare(data, murmura.protocol("default", data))
 train = ready.split.train
 trials = list(murmura.search(ready.selection(), "ease", murmura.grid({"reg": [1, 2]})))
-plan = murmura.comparison(data, "default", {"ease": {}})
+plan = murmura.plan(data, "default", {"ease": {}})
 reveal_type(data)
 reveal_type(ready)
 reveal_type(train)

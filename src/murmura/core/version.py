@@ -1,3 +1,12 @@
-"""The version of this package, for every room to write down."""
+"""The version of this package, and how a name of an earlier version is told to be replaced."""
 
-__version__ = "0.1.0"
+import warnings
+
+__version__ = "0.2.0"
+
+
+def renamed(old: str, new: str, until: str) -> str:
+    """The new name of something that was renamed, after a warning that names it and the last day of the old one."""
+    message = f"'{old}' is called '{new}' now; version {until} no longer knows the old name."
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+    return new
