@@ -6,7 +6,7 @@ __version__ = "0.2.0"
 
 
 def renamed(old: str, new: str, until: str) -> str:
-    """The new name of something that was renamed, after a warning that names it and the last day of the old one."""
+    """The new name, after a warning that tells it and the version without the old one."""
     message = f"'{old}' is called '{new}' now; version {until} no longer knows the old name."
     warnings.warn(message, DeprecationWarning, stacklevel=3)
     return new
