@@ -1,4 +1,7 @@
-"""Hooks of mkdocs: folders in the navigation, notebooks as pages, links and lists as code hosts read them."""
+"""Hooks of mkdocs: pages that are built, folders in the navigation, links and lists as code hosts read them.
+
+Built are the pages of notebooks, of reproductions (from their kept tables) and of the commands' help.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # mkdocs runs this file by its path
 
+from murmura.report.papers.kept_page import kept_page
+from murmura.studies.papers.experiments import experiment
+from murmura.studies.papers.kept import TABLES
+from website.help_pages import help_pages
 from website.notebook import as_markdown
 
 if TYPE_CHECKING:
@@ -17,6 +24,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
+REPRODUCTIONS = "results/reproductions"  # below docs/
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _ITEM = re.compile(r"([-*+]|1\.) ")
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]*)?")
@@ -29,12 +37,16 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Replace each notebook by the page it becomes."""
+    """Replace each notebook by the page it becomes; add the pages of reproductions."""
     from mkdocs.structure.files import File
 
     for file in [one for one in files if one.src_uri.endswith(".ipynb")]:
         files.remove(file)
         files.append(File.generated(config, page_of(file.src_uri), content=as_markdown(file.content_string)))
+    kept = Path(config.docs_dir) / REPRODUCTIONS
+    for name in reproductions(kept):
+        text = kept_page(experiment(name), kept)
+        files.append(File.generated(config, f"{REPRODUCTIONS}/{name}.md", content=text))
     return files
 
 
@@ -42,12 +54,19 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Lead links to notebooks to their pages, and links that leave docs/ to the code host; set lists apart."""
     if page.is_homepage:
         page.meta["hide"] = ["navigation", "toc"]  # it names every page itself
+    if page.file.src_uri == "command-line.md":
+        markdown = f"{markdown}\n{help_pages()}\n"
     return lists_apart(relinked(markdown, page.file.src_uri, config.extra["repository"]))
 
 
 def page_of(uri: str) -> str:
-    """The page that a notebook becomes; any other file is itself."""
-    return re.sub(r"\.ipynb$", ".md", uri)
+    """The page that a notebook or the numbers of a reproduction become; any other file is itself."""
+    return re.sub(r"\.ipynb$|(?<!-trials)(?<!-shares)(?<!-tables)\.csv$", ".md", uri)
+
+
+def reproductions(folder: Path) -> list[str]:
+    """The experiments whose tables are kept."""
+    return sorted(path.name.removesuffix(TABLES) for path in folder.glob(f"*{TABLES}"))
 
 
 def spelt_out(nav: Any, docs: Path) -> Any:
@@ -71,7 +90,8 @@ def relinked(markdown: str, uri: str, repository: str) -> str:
         target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(uri), found[1]))
         if not target.startswith("docs/"):
             return f"]({repository}{target}{found[2] or ''}"
-        return f"]({page_of(found[1])}{found[2] or ''}"
+        built = target.startswith(f"docs/{REPRODUCTIONS}/") or found[1].endswith(".ipynb")
+        return f"]({page_of(found[1]) if built else found[1]}{found[2] or ''}"
 
     return _LINK.sub(link, markdown)
 

@@ -40,10 +40,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
     named = leaves(spelt_out(SETTINGS["nav"], DOCS))
     there = {path.relative_to(DOCS).as_posix() for path in pages() if path.is_relative_to(DOCS)}
     there |= {f"notebooks/{path.stem}.md" for path in DOCS.glob("notebooks/*.ipynb")}
-    kept = {
-        page for page in there if re.match(r"results/reproductions/(?!README)", page)
-    }  # its page has a list
-    assert sorted(named) == sorted(there - kept)
+    assert sorted(named) == sorted(there)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +111,12 @@ def test_a_folder_in_the_navigation_stands_for_its_pages(tmp_path: Path) -> None
 
 def test_links_lead_to_the_code_host_and_to_pages_of_notebooks() -> None:
     text = (
-        "[a](../b.md#c) [d](../../examples/e.py) [f](x.ipynb) [g](https://h.example/../i) [j](#k) ![l](m.svg)"
+        "[a](../b.md#c) [d](../../examples/e.py) [f](x.ipynb) [g](https://h.example/../i) [j](#k) ![l](m.svg) "
+        "[n](../results/reproductions/o.csv) [p](../results/q.csv)"
     )
     assert relinked(text, "papers/one.md", HOST) == (
-        f"[a](../b.md#c) [d]({HOST}examples/e.py) [f](x.md) [g](https://h.example/../i) [j](#k) ![l](m.svg)"
+        f"[a](../b.md#c) [d]({HOST}examples/e.py) [f](x.md) [g](https://h.example/../i) [j](#k) ![l](m.svg) "
+        "[n](../results/reproductions/o.md) [p](../results/q.csv)"
     )
 
 

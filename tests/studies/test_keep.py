@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from murmura.core.errors import RunError
+from murmura.report.papers.kept_page import kept_page
 from murmura.studies.papers.experiments import experiment
 from murmura.studies.papers.kept import PLACE, KeptResult, checkout, keep, kept_results, written
 
 SHOWN = experiment("thesis-fig4.2")
-NAMES = {f"{SHOWN.name}.{end}" for end in ("csv", "md", "json")}
+ENDS = (".csv", "-tables.csv", ".json")
+NAMES = {f"{SHOWN.name}{end}" for end in ENDS}
 
 
 def result(data: str, quick: bool = False) -> KeptResult:
@@ -21,35 +23,35 @@ def wrote(folder: Path, numbers: dict[str, float], *, header: str = "data,ours",
     """What `reproduce run` leaves of some data sets."""
     folder.mkdir(exist_ok=True)
     rows = "".join(f"{data},{ours}\n" for data, ours in numbers.items())
-    pages = "".join(f"\n## {data}\n\n### a table\n\nof {ours}\n" for data, ours in numbers.items())
+    tables = "".join(f"{data},title,a table\n{data},row,{ours}\n" for data, ours in numbers.items())
     (folder / f"{SHOWN.name}.csv").write_text(f"{header}\n{rows}", encoding="utf-8")
-    (folder / f"{SHOWN.name}.md").write_text(f"# {SHOWN.name}\n{pages}", encoding="utf-8")
+    (folder / f"{SHOWN.name}-tables.csv").write_text(f"data,part,cells\n{tables}", encoding="utf-8")
     found = [result(data, quick) for data in numbers]
     (folder / f"{SHOWN.name}.json").write_text(written(SHOWN, found), encoding="utf-8")
     return folder
 
 
 def text(folder: Path, end: str) -> str:
-    return (folder / f"{SHOWN.name}.{end}").read_text(encoding="utf-8")
+    return (folder / f"{SHOWN.name}{end}").read_text(encoding="utf-8")
 
 
 def test_a_new_data_set_stands_beside_the_others_in_the_order_of_the_experiment(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"foursquare-italy": 0.03, "ml-1m": 0.1})
     keep(SHOWN, wrote(tmp_path / "out", {"amazon-digital-music": 0.01}), place)
-    assert text(place, "csv") == "data,ours\nfoursquare-italy,0.03\namazon-digital-music,0.01\nml-1m,0.1\n"
+    assert text(place, ".csv") == "data,ours\nfoursquare-italy,0.03\namazon-digital-music,0.01\nml-1m,0.1\n"
     whole = {"foursquare-italy": 0.03, "amazon-digital-music": 0.01, "ml-1m": 0.1}
-    assert text(place, "md") == text(wrote(tmp_path / "at once", whole), "md")
-    assert text(place, "json") == text(tmp_path / "at once", "json")
+    assert text(place, "-tables.csv") == text(wrote(tmp_path / "at once", whole), "-tables.csv")
+    assert text(place, ".json") == text(tmp_path / "at once", ".json")
 
 
 def test_a_new_run_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"foursquare-italy": 0.03, "ml-1m": 0.1}, header="data,ours")
     out = wrote(tmp_path / "out", {"ml-1m": 0.2})
     keep(SHOWN, out, place)
-    once = text(place, "csv"), text(place, "md"), text(place, "json")
-    assert text(place, "csv") == "data,ours\nfoursquare-italy,0.03\nml-1m,0.2\n"
+    once = text(place, ".csv"), text(place, "-tables.csv"), text(place, ".json")
+    assert text(place, ".csv") == "data,ours\nfoursquare-italy,0.03\nml-1m,0.2\n"
     keep(SHOWN, out, place)  # again: nothing changes
-    assert (text(place, "csv"), text(place, "md"), text(place, "json")) == once
+    assert (text(place, ".csv"), text(place, "-tables.csv"), text(place, ".json")) == once
 
 
 def test_the_first_result_is_kept_as_it_is(tmp_path: Path) -> None:
@@ -63,8 +65,8 @@ def test_trials_are_kept_with_the_experiment_whose_run_it_is(tmp_path: Path) -> 
     out, place = wrote(tmp_path / "out", {"foursquare-italy": 0.2}), tmp_path / "kept"
     place.mkdir()
     other = experiment("fpl-fig4")  # on foursquare-italy it shows the run of thesis-fig4.2
-    for end in ("csv", "md", "json"):
-        (out / f"{other.name}.{end}").write_text(text(out, end), encoding="utf-8")
+    for end in ENDS:
+        (out / f"{other.name}{end}").write_text(text(out, end), encoding="utf-8")
     for name in (SHOWN.name, other.name):
         (out / f"{name}-foursquare-italy-trials.csv").write_text("trial\n", encoding="utf-8")
     assert f"{SHOWN.name}-foursquare-italy-trials.csv" in {path.name for path in keep(SHOWN, out, place)}
@@ -73,7 +75,7 @@ def test_trials_are_kept_with_the_experiment_whose_run_it_is(tmp_path: Path) -> 
 
 def test_what_is_no_whole_run_is_refused_and_nothing_is_written(tmp_path: Path) -> None:
     place = wrote(tmp_path / "kept", {"ml-1m": 0.1})
-    before = text(place, "csv")
+    before = text(place, ".csv")
     with pytest.raises(RunError, match=r"must hold a whole run of thesis-fig4\.2, but has none"):
         keep(SHOWN, tmp_path / "nothing", place)
     with pytest.raises(RunError, match="but has one with --quick"):
@@ -81,14 +83,14 @@ def test_what_is_no_whole_run_is_refused_and_nothing_is_written(tmp_path: Path) 
     other = wrote(tmp_path / "other", {"foursquare-italy": 0.2}, header="data,theirs")
     with pytest.raises(RunError, match=r"run thesis-fig4\.2 on ml-1m again"):
         keep(SHOWN, other, place)
-    assert text(place, "csv") == before
+    assert text(place, ".csv") == before
 
 
-def test_every_kept_page_has_a_section_for_each_data_set() -> None:
+def test_every_kept_result_has_a_page_with_a_section_for_each_data_set() -> None:
     root = checkout()
     assert root is not None
     for file in sorted((root / PLACE).glob("*.json")):
-        page = file.with_suffix(".md").read_text(encoding="utf-8")
+        page = kept_page(experiment(file.stem), file.parent)
         sections = [line[3:] for line in page.splitlines() if line.startswith("## ")]
         assert sections == list(kept_results(file.stem, file.parent)), file.name
         assert json.loads(file.read_text(encoding="utf-8"))["experiment"] == file.stem

@@ -22,9 +22,8 @@ from murmura.studies.papers.kept import (
 )
 
 ROOT = Path(__file__).parents[2]
-KEPT = sorted(
-    file for file in (ROOT / PLACE).glob("*.csv") if not file.name.endswith(("-trials.csv", "-shares.csv"))
-)
+BESIDE = ("-trials.csv", "-shares.csv", "-tables.csv")
+KEPT = sorted(file for file in (ROOT / PLACE).glob("*.csv") if not file.name.endswith(BESIDE))
 ONE = KeptResult("ml-1m", "2026-11-17", "1a2b3c4", 3, 298, 55.5)
 
 

@@ -1,14 +1,13 @@
-"""The page of a reproduction, and its numbers as small CSV and Markdown files."""
+"""The page of a reproduction, its numbers and tables as small CSV files, and the page that they give."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from textwrap import indent
 
 from murmura.audit.known_ratings import SHARES
 from murmura.core.files import write_whole
@@ -17,6 +16,7 @@ from murmura.evaluation.intervals import Interval
 from murmura.report.build import analyses
 from murmura.report.drawing import require_report
 from murmura.report.page import Section, document
+from murmura.report.papers.kept_page import absent, kept_page, tables_csv
 from murmura.report.papers.numbers import (
     ReproducedNumber,
     choice_table,
@@ -34,13 +34,13 @@ from murmura.report.sections.audits import hints_table
 from murmura.report.sections.convergence import convergence_section
 from murmura.report.sections.facts import environment_table
 from murmura.report.sections.search import search_picture
-from murmura.report.table import ReportTable, to_csv, to_markdown
+from murmura.report.table import ReportTable, to_csv
 from murmura.runs.comparison import read_runs
 from murmura.runs.parts import printable
 from murmura.studies.audits.audit import read_audits
 from murmura.studies.data_facts import DataFacts
 from murmura.studies.papers.experiments import Experiment, calculated_costs
-from murmura.studies.papers.kept import SECTION, KeptResult, checkout, code_version, result_of, written
+from murmura.studies.papers.kept import TABLES, KeptResult, checkout, code_version, result_of, written
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
@@ -52,7 +52,7 @@ def write(
     out: Path,
     described: Mapping[str, DataFacts] | None = None,
 ) -> list[Path]:
-    """Write `<name>.html`, `.csv`, `.md`, `.json`, and of every data set trials and guesses; returns the files.
+    """Write `<name>.html`, `.csv`, `-tables.csv`, `.json`, `.md`, and of every data set trials and guesses.
 
     `described` are the data sets of an experiment that is a table of them.
     """
@@ -64,11 +64,10 @@ def write(
             facts = {row: {key: Interval(value) for key, value in own.items()} for row, own in costs}
             parts.append(_untrained(shown, data, facts, counted=False))
     parts += [_untrained(shown, data, facts, counted=True) for data, facts in (described or {}).items()]
-    absent = _absent(shown, described or {})
     files = {
-        f"{shown.name}.html": _page(shown, parts, places, absent),
+        f"{shown.name}.html": _page(shown, parts, places, absent(shown, described or {})),
         f"{shown.name}.csv": _csv(shown, [one for part in parts for one in part.found]),
-        f"{shown.name}.md": _markdown(shown, parts) + (f"\n{absent}\n" if absent else ""),
+        f"{shown.name}{TABLES}": tables_csv((part.name, part.command, part.tables) for part in parts),
         f"{shown.name}.json": written(shown, [part.kept for part in parts]),
     }
     for end in ("trials", "shares"):
@@ -77,7 +76,8 @@ def write(
                 files[f"{shown.name}-{part.name}-{end}.csv"] = to_csv(table)
     for name, text in files.items():
         write_whole(out / Path(name).name, text.encode())
-    return [out / Path(name).name for name in files]
+    write_whole(out / f"{shown.name}.md", kept_page(shown, out).encode())
+    return [out / Path(name).name for name in (*files, f"{shown.name}.md")]
 
 
 @dataclass(frozen=True)
@@ -179,21 +179,6 @@ def _csv(shown: Experiment, found: Sequence[ReproducedNumber]) -> str:
         cells = ["" if value is None or value != value else f"{value:.6g}" for value in values]
         writer.writerow([shown.name, one.data, printable(one.row), one.metric, *cells, p, one.verdict.word])
     return text.getvalue()
-
-
-def _markdown(shown: Experiment, parts: Sequence[_Part]) -> str:
-    """A head, and a section for every data set, which `murmura reproduce keep` can set beside others."""
-    made = [f"# {shown.name}: {shown.title}\n\n{shown.paper}. What was found: {shown.docs}.\n"]
-    for part in parts:
-        made += [f"{SECTION}{part.name}\n", f"{indent(part.command, '    ')}\n", *map(to_markdown, part.tables)]
-    return "\n".join(made)
-
-
-def _absent(shown: Experiment, here: Container[str]) -> str:
-    """The data sets of a table of data that are not here, with where to read how to get them."""
-    missing = [data for data in shown.data if data not in here] if shown.of_data else []
-    how = f"`murmura reproduce show {shown.name}` says what to get."
-    return f"Not here: {', '.join(missing)}. {how}" if missing else ""
 
 
 def _commands(shown: Experiment, places: Sequence[ExperimentPlace]) -> str:

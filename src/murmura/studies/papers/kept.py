@@ -6,7 +6,6 @@ A checkout has them in docs/results/reproductions; an installed package does not
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,7 +21,7 @@ from murmura.studies.papers.experiments import Experiment, experiment
 from murmura.studies.papers.reproduce import ExperimentPlace
 
 PLACE = Path("docs") / "results" / "reproductions"
-SECTION = "## "  # before the name of a data set in <name>.md
+TABLES = "-tables.csv"  # ends the name of the file with what a page shows
 
 
 @dataclass(frozen=True)
@@ -126,13 +125,10 @@ def shares_with(shown: Experiment, data: str) -> Experiment:
 
 @dataclass(frozen=True)
 class _Folder:
-    """What a folder has of an experiment, by data set but for the heads."""
+    """What a folder has of an experiment."""
 
     results: dict[str, KeptResult]
-    header: list[str] = field(default_factory=list)  # of the CSV
-    rows: list[list[str]] = field(default_factory=list)
-    head: str = ""  # of the page
-    sections: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, tuple[list[str], list[list[str]]]] = field(default_factory=dict)  # CSV: header, rows
 
 
 def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
@@ -147,25 +143,27 @@ def keep(shown: Experiment, out: Path, place: Path) -> list[Path]:
             f"{out} must hold a whole run of {shown.name}, but has {has}: `murmura reproduce run` makes it."
         )
     stays = old.results.keys() - new.results.keys()
-    if stays and (old.header != new.header or not stays <= old.sections.keys()):
+    changed = [name for name in old.tables if old.tables[name][0] != new.tables[name][0]]
+    if stays and changed:
         raise RunError(
-            f"{place / shown.name}.csv and .md must have today's columns and a section for each data set, but "
-            f"have not: run {shown.name} on {', '.join(sorted(stays))} again."
+            f"{place / changed[0]} must have today's columns, but has not: run {shown.name} on "
+            f"{', '.join(sorted(stays))} again."
         )
     found = dict.fromkeys(stays, old) | dict.fromkeys(new.results, new)
     listed = dict.fromkeys((*shown.data, *shown.also, *old.results, *new.results))
-    order, column = [data for data in listed if data in found], new.header.index("data")
+    order = [data for data in listed if data in found]
     texts = {
-        f"{shown.name}.md": "\n".join([new.head, *(found[data].sections[data] for data in order)]),
         f"{shown.name}.json": written(shown, [found[data].results[data] for data in order]),
         **_beside(shown, out, new.results),
     }
-    kept, table = Run(place), f"{shown.name}.csv"
-    rows = [row for data in order for row in found[data].rows if row[column] == data]
-    kept.write_table(table, new.header, rows)
+    kept = Run(place)
+    for name, (header, _) in new.tables.items():
+        column = header.index("data")
+        rows = [row for data in order for row in found[data].tables[name][1] if row[column] == data]
+        kept.write_table(name, header, rows)
     for name, text in texts.items():
         kept.write(name, text)
-    return [place / name for name in (table, *texts)]
+    return [place / name for name in (*new.tables, *texts)]
 
 
 def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
@@ -181,9 +179,5 @@ def _beside(shown: Experiment, out: Path, new: Iterable[str]) -> dict[str, str]:
 
 def _read(name: str, folder: Path) -> _Folder:
     results = kept_results(name, folder)
-    if not results:
-        return _Folder({})
-    page = (folder / f"{name}.md").read_text(encoding="utf-8")
-    head, *parts = re.split(rf"^(?={SECTION})", page, flags=re.MULTILINE)
-    sections = {part.partition("\n")[0].removeprefix(SECTION): part.rstrip("\n") + "\n" for part in parts}
-    return _Folder(results, *Run(folder).read_table(f"{name}.csv"), head.rstrip("\n") + "\n", sections)
+    names = [f"{name}.csv", f"{name}{TABLES}"] if results else []
+    return _Folder(results, {one: Run(folder).read_table(one) for one in names})
