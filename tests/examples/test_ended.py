@@ -32,7 +32,7 @@ def commands_with(text: str) -> list[str]:
 @pytest.mark.parametrize(("name", "started"), [("federation", 3), ("browser_federation", 3)])
 def test_sigterm_ends_what_an_example_started(tmp_path: Path, name: str, started: int) -> None:
     where = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, EXAMPLES / f"{name}.py"]
+    command = [sys.executable, str(EXAMPLES / f"{name}.py")]
     with subprocess.Popen(command, env=where, stdout=subprocess.DEVNULL) as example:
         try:
             until = time.monotonic() + PATIENCE
