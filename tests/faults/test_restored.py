@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from murmura.runtimes.http.protocol.admission import Invitation, OwnAdmission
-from tests.faults.federation import EVERY, MINIMUM, PEOPLE, Scene, book, likes, scene
-from tests.faults.machines import SECONDS, Machine
+from tests.faults.federation import EVERY, PEOPLE, Scene, book, likes, scene
+from tests.faults.machines import MINIMUM, SECONDS, Machine
 
 pytestmark = pytest.mark.process
 ALL = ("coordinator", "seed", "vector")
@@ -121,13 +121,13 @@ async def the_coordinator_alone(drill: Drill) -> None:
     coordinator.start()
     said = await drill.refused()
     assert "has seen, but has" in said
-    assert "its folder was restored from an older copy: restore a newer one, or begin another" in said
+    assert "its folder is new or an older copy; restore the newest one, or begin another federation" in said
     assert drill.place.dump() == before
 
     drill.stop("seed", "vector")  # while they are away it starts, as ever; and ends when one is there
     await drill.start("coordinator")
     drill.place.machines.by_name["vector"].start()
-    assert "its folder was restored from an older copy" in await drill.refused()
+    assert "its folder is new or an older copy" in await drill.refused()
     drill.stop("vector")
 
 

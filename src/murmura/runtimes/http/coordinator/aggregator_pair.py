@@ -173,7 +173,7 @@ async def check_against(send: Transport, url: str, log: PublicLog, federation: s
     if size > len(log):
         raise RunError(
             f"the coordinator's log must have the {size} entries that {url} has seen, but has {len(log)}: its "
-            "folder was restored from an older copy: restore a newer one, or begin another federation in new "
+            "folder is new or an older copy; restore the newest one, or begin another federation in new "
             "folders of all three machines."
         )
     nothing_new = size.to_bytes(8, "little")
@@ -187,7 +187,7 @@ async def check_against(send: Transport, url: str, log: PublicLog, federation: s
     except RefusedError:
         raise RunError(
             f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others: "
-            "one of the two went on from an older copy: restore the newest copy of both, or begin another "
+            "one of the two went on from an older copy; restore the newest copy of both, or begin another "
             "federation in new folders of all three machines."
         ) from None
 
