@@ -230,9 +230,7 @@ def test_a_device_refuses_a_shorter_log_and_goes_on_with_the_true_one(tmp_path: 
         live = world.coordinator.rounds.live
         assert live is not None
         short = [logged(world)[0], manifest_entry(live.manifest.encode())]
-        with pytest.raises(
-            RefusedError, match=r"entries of the log, but only 2 are shown"
-        ) as caught:
+        with pytest.raises(RefusedError, match=r"entries of the log, but only 2 are shown") as caught:
             await shown(world, devices, short, 0)
         assert caught.value.code == "replay"
         return (await devices[0].visit()).kind
