@@ -1,28 +1,27 @@
 """A federation with a page: a coordinator, two aggregators and sixty simulated people of an embedded data set.
 
 Open the address that is printed: your browser is one more device. Nothing about you leaves it until you say so
-on the page. Stop with Ctrl-C; everything is deleted then. Run: make demo-web
+on the page. Stop with Ctrl-C or SIGTERM; everything is deleted then. Run: make demo-web
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from federation import free_ports, invited, page, start
+from federation import ending, free_ports, invited, page, start
 
 DATA, PEOPLE, ROUNDS = "embedded", 60, 500
 METHOD = ["--model", "cfpl", "-S", "clients=all", "-S", f"rounds={ROUNDS}", "-S", "factors=12"]
 
 
 def main() -> None:
-    folder, processes = Path(tempfile.mkdtemp(prefix="murmura-page-")), list[subprocess.Popen[str]]()
-    try:
+    folder = Path(tempfile.mkdtemp(prefix="murmura-page-"))
+    with ending(folder) as processes:
         print("starting a coordinator, two aggregators and sixty devices …", flush=True)
         url = federation(folder, processes)
         print(f"\nopen {url}\n\nyour browser is one more device; Ctrl-C ends everything", flush=True)
@@ -30,14 +29,6 @@ def main() -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until and all(process.poll() is None for process in processes[:3]):
             time.sleep(0.5)
-    except KeyboardInterrupt:
-        print("\nstopped")
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
-        shutil.rmtree(folder)
 
 
 def federation(folder: Path, processes: list[subprocess.Popen[str]]) -> str:

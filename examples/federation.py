@@ -11,12 +11,15 @@ import argparse
 import json
 import queue
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +37,7 @@ def main() -> None:
     parser.add_argument("--stay", action="store_true", help="keep serving, with the page for browsers")
     stay = parser.parse_args().stay
     started, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="murmura-federation-"))
-    processes: list[subprocess.Popen[str]] = []
-    try:
+    with ending(folder) as processes:
         links = serve(folder, processes, BROWSERS if stay else 0)
         devices = [join(person, link, folder, processes) for person, link in enumerate(links)]
         print(f"coordinator, two aggregators and {PEOPLE} devices are starting; everything is in {folder}\n")
@@ -45,9 +47,19 @@ def main() -> None:
         if stay:
             print(f"\nopen {page(folder)}\n\nCtrl-C ends everything", flush=True)
             processes[0].wait()
+
+
+@contextmanager
+def ending(folder: Path) -> Iterator[list[subprocess.Popen[str]]]:
+    """What is started in this block ends with it, by Ctrl-C and SIGTERM as well; then the folder goes."""
+    processes: list[subprocess.Popen[str]] = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield processes
     except KeyboardInterrupt:
         print("\nstopped")
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # said again, it must not stop this
         for process in processes:
             process.terminate()
         for process in processes:

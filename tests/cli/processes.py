@@ -105,6 +105,19 @@ def wait_for(what: Callable[[], bool], running: subprocess.Popen[Any] | None = N
         time.sleep(0.01)
 
 
+def children(pid: int) -> list[int]:
+    """The processes that the main thread of another has started, as Linux shows them."""
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
+    return [int(one) for one in text.split()]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def ratings(folder: Path, users: int = 30, items: int = 40) -> Path:
     """A CSV of two taste groups, twelve rows each."""
     lines = ["user,item,rating,time"]

@@ -334,13 +334,16 @@ class Scene:
 
 
 @asynccontextmanager
-async def scene(folder: Path, round_seconds: float = LONG, **named: Any) -> AsyncIterator[Scene]:
-    machines = Machines(folder, options(folder, round_seconds), **named)
+async def scene(
+    folder: Path, round_seconds: float = LONG, joining: int = PEOPLE, rounds: int = ROUNDS - 1, **named: Any
+) -> AsyncIterator[Scene]:
+    """Servers that run, and the first `joining` devices in this process."""
+    machines = Machines(folder, [*options(folder, round_seconds), "-S", f"rounds={rounds}"], **named)
     async with HttpTransport(connections=128) as send:
         try:
             await machines.start(send)
             crowd = Crowd(machines.url, send, machines.clock, machines.admitter, machines.advance)
-            await crowd.join()
+            await crowd.join(range(joining))
             yield Scene(machines, send, crowd)
         finally:
             machines.kill()

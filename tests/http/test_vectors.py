@@ -27,6 +27,7 @@ from murmura.engine.visit import visit
 from murmura.runtimes.http.aggregator.aggregator import Aggregator, Role
 from murmura.runtimes.http.coordinator.individual_reports import IndividualReports
 from murmura.runtimes.http.database import ServerDatabase, put_fact
+from murmura.runtimes.http.device import trust
 from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.receipts import Receipt, mark
 from murmura.runtimes.http.device.trust import fetch_terms, verified
@@ -44,6 +45,7 @@ from murmura.runtimes.http.protocol.released_sum import ReleasedSum
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.transport import REPLY_BYTES, HttpReply, check_length
 from murmura.runtimes.http.protocol.wire import IndividualReport, ShareHead, SharePass
+from murmura.runtimes.loopback import Network
 from tests.channel import plain_hpke
 from tests.http import wire_vectors, wire_world
 
@@ -285,7 +287,7 @@ def test_a_letter_is_taken_and_arrays_exact_tables_and_parts_are_read() -> None:
 def _grown(message: bytes) -> None:
     one = GOOD["log"]["consistency"][1]
     head, before = (LogHead(one[s], bytes.fromhex(one[r])) for s, r in (("size", "root"), ("first", "before")))
-    head.check_extends(before, unpack_hashes(message))
+    asyncio.run(trust._check_grown(head, before, unpack_hashes(message), Network(), ""))
 
 
 def _receipt(message: bytes) -> None:

@@ -18,7 +18,7 @@ from murmura.studies.compare import usual_settings
 from murmura.studies.config import DataConfig
 from murmura.studies.papers.experiments import read_experiment
 from murmura.studies.papers.reproduce import ExperimentPlace, fits, reproduce
-from tests.cli.processes import MURMURA, murmura, wait_for
+from tests.cli.processes import MURMURA, alive, children, murmura, wait_for
 from tests.studies.experiment_files import check_ins, small
 
 pytestmark = pytest.mark.slow
@@ -28,18 +28,6 @@ RUN = ("reproduce", "run", "small.yaml", "--data", "ratings.csv", "--out", "out"
 
 def silent(what: str, seconds: float, done: int, total: int, left: float) -> None:
     """Nobody listens."""
-
-
-def children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
-    return [int(one) for one in text.split()]
-
-
-def alive(pid: int) -> bool:
-    try:
-        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def table(folder: Path) -> list[dict[str, str]]:

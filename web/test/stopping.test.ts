@@ -3,11 +3,13 @@
 import { beforeEach, expect, test } from "vitest";
 import { sha256Hex } from "../src/crypto/hashing.ts";
 import { fromHex, utf8 } from "../src/bytes.ts";
+import { Records } from "../src/device/records.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
 import type { VisitOutcome } from "../src/device/types.ts";
 import type { HttpReply } from "../src/protocol/transport.ts";
 import { UnreachableError } from "../src/refusals.ts";
-import { EVERYTHING, GoldenFederation, LINK } from "./golden_federation.ts";
+import { LogHead } from "../src/protocol/log.ts";
+import { EVERYTHING, GoldenFederation, good, LINK } from "./golden_federation.ts";
 
 let federation: GoldenFederation;
 beforeEach(async () => void (federation = await GoldenFederation.open()));
@@ -37,6 +39,38 @@ test("a pause while the upload waits for its time lets nothing leave", async () 
   expect(await staying(device, pause)).toEqual(["declined: its owner has paused this device, so nothing more leaves."]);
   expect([asked(/tickets/), asked(/reports/), federation.requests.at(-1)!.purpose]).toEqual([1, 0, "ticket"]);
 });
+
+test.each(["shorter", "other"])(
+  "a device keeps all while a %s log is shown, and goes on when it is there again",
+  async (log) => {
+    const pause = new AbortController();
+    const storage = new MemoryStorage();
+    const records = new Records(storage);
+    const slept: number[] = [];
+    const sleep = async (seconds: number) => {
+      federation.time += slept.length ? seconds : 0; // the round shown is still that of the time
+      slept.push(seconds);
+      if (slept.length > 1) return;
+      expect(await records.memory()).toEqual(kept);
+      expect(asked(/tickets|reports/)).toBe(0);
+      await records.keep(seen);
+    };
+    const device = await federation.member(EVERYTHING, storage, { sleep });
+    const told: VisitOutcome[] = [];
+    const seen = await records.memory();
+    const size = log === "shorter" ? 1000 : LogHead.decode(fromHex(good.log.head)).size;
+    const kept = await records.keep({ ...seen, log: { size, root: "00".repeat(32) } });
+    await device.stay(pause.signal, (outcome) => {
+      told.push(outcome);
+      if (outcome.kind === "sent") pause.abort();
+    });
+    expect(told.map(({ kind }) => kind)).toEqual(["gone-back", "sent"]);
+    expect(told[0]!.why).toMatch(
+      /^the servers have gone back .*; it sends nothing, keeps everything and looks again later\.$/,
+    );
+    expect(slept[0]).toBeGreaterThanOrEqual(300);
+  },
+);
 
 test("a pause stops a share on its way, and it is not tried again", async () => {
   const pause = new AbortController();

@@ -8,13 +8,13 @@ import { applyChanges, decodeModel, decodeUpdate } from "../src/message/codec.ts
 import { message, table } from "../src/message/declaration.ts";
 import { checkAdmission, invitationLink, joinProof, ownAdmission, readInvitation } from "../src/protocol/admission.ts";
 import { readCounts, readDescription } from "../src/protocol/description.ts";
-import { checkExtends, LogHead, unpackEntries, unpackHashes } from "../src/protocol/log.ts";
+import { LogHead, unpackEntries, unpackHashes } from "../src/protocol/log.ts";
 import { SignedManifest } from "../src/protocol/manifest.ts";
 import { extendsTree, includes, leafHash } from "../src/protocol/merkle.ts";
 import { journalMark, letter, NO_RECEIPT, reportId, sealedShare } from "../src/protocol/report.ts";
 import { FederationTerms } from "../src/protocol/terms.ts";
 import { oversize, type Transport } from "../src/protocol/transport.ts";
-import { fetchTerms, verified } from "../src/protocol/trust.ts";
+import { checkGrown, fetchTerms, verified } from "../src/protocol/trust.ts";
 import { Downloads } from "../src/device/downloads.ts";
 import { RefusedError } from "../src/refusals.ts";
 import { type Plain, vectors } from "./vectors.ts";
@@ -179,7 +179,7 @@ const readers: Record<string, (content: Bytes) => Promise<unknown>> = {
       { size: one.size, root: one.root },
       { size: one.first, root: one.before },
     ];
-    return checkExtends(now, before, unpackHashes(content));
+    return checkGrown(now, before, unpackHashes(content), published(new Uint8Array()), "http://c");
   },
   admission: (content) => checkAdmission(content, terms, NOW),
   link: async (content) => readInvitation(text(content)),

@@ -115,4 +115,5 @@ def _sentence(report: RoundReport) -> str:
     what = ", ".join(f"{count} {kind}" for kind, count in sorted(report.outcomes.items()))
     why = f" ({report.why})" if report.why else ""
     spent = f"{report.bytes_up:,} bytes up, {report.seconds:.2f} s"
-    return f"round {report.round} ({report.phase}): {what}; {spent}{why}"
+    at = f"round {report.round} ({report.phase}): " if report.phase else ""  # none that was believed
+    return f"{at}{what}; {spent}{why}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,7 @@ from murmura.runtimes.http.device.trust import newest_model
 from murmura.runtimes.http.protocol.addresses import host_of, is_loopback
 from murmura.runtimes.http.protocol.admission import Invitation
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 
 FIRST = 10  # items of a list that count
 SENTENCES = {
@@ -100,7 +102,8 @@ async def take_part(
         tell({name: value for name, value in event.items() if name != "kind"})
 
     try:
-        await own.renewed(top, tell)
+        with contextlib.suppress(RefusedError, UnreachableError):  # `stay` meets and says the same
+            await own.renewed(top, tell)
         await stay(device, events, visited, own.measure(tell))
         if top:
             await own.recommend(top, tell)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets as system
 import time
@@ -17,8 +18,11 @@ from murmura.core.locks import locked
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
+    from murmura.runtimes.http.coordinator.coordinator import Coordinator
     from murmura.runtimes.http.coordinator.setup import FederationSetup
     from murmura.runtimes.http.protocol.terms import FederationTerms
+
+AT_START = 5  # seconds to wait for an aggregator before devices are answered
 
 Items = Annotated[Path | None, typer.Option("--items", help="A file with the items, one id per line.")]
 Like = Annotated[str, typer.Option("--like", help="Instead: a data set whose items and users to take.")]
@@ -147,6 +151,7 @@ def _coordinate(
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
     )
+    _compare(coordinator, others)
     write_whole(state / "operator.token", f"{coordinator.operator_token}\n".encode(), mode=0o600)
     if start and coordinator.rounds.state == "paused":
         coordinator.order("start")
@@ -182,6 +187,15 @@ def _coordinate(
     say("this installation has no page for browsers" if page is None else f"page for browsers at {place.url}")
     app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK, page)
     listen(app, place)
+
+
+def _compare(coordinator: Coordinator, others: serving.Others) -> None:
+    """Refuse a folder that was restored from an older copy; who does not answer now is asked later."""
+    from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
+
+    rounds = coordinator.rounds
+    with contextlib.suppress(RefusedError, UnreachableError):
+        others.talk(lambda send: rounds.keeper.compare(send, rounds.store.federation), seconds=AT_START)
 
 
 def _invite(terms: FederationTerms, url: str) -> None:

@@ -16,6 +16,7 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Generic, TypeVar
 
+from murmura.core.errors import RunError
 from murmura.runtimes.http import dispatch
 from murmura.runtimes.http.dispatch import Table
 from murmura.runtimes.http.endpoints import EVENTS, HTML, Endpoint, HttpRequest
@@ -127,11 +128,11 @@ class App(Generic[M]):
         return dispatch.reply(endpoint, describe(self._table))
 
     @contextlib.asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """While the background is at work."""
+    async def running(self) -> AsyncIterator[asyncio.Task[None]]:
+        """While the background is at work: it ends where the folder cannot be gone on with."""
         task = asyncio.create_task(self._keep_going())
         try:
-            yield
+            yield task
         finally:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -144,6 +145,8 @@ class App(Generic[M]):
                 wait = await self._background()
                 for events in self._bulletins.values():
                     events.look()
+            except RunError:
+                raise
             except Exception:  # whatever it was, the server must go on answering and try again
                 logging.getLogger("murmura").exception("the server could not move on")
             await asyncio.sleep(self._tick if wait is None else wait)

@@ -146,8 +146,11 @@ class Server:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        async with self._service.app.running(), answering(self._service, self._socket, self._tls):
-            await self._told.wait()
+        answers = answering(self._service, self._socket, self._tls)
+        async with self._service.app.running() as background, answers:
+            told = asyncio.create_task(self._told.wait())
+            await asyncio.wait((told, background), return_when=asyncio.FIRST_COMPLETED)
+            told.cancel()
 
 
 @contextlib.asynccontextmanager

@@ -3,7 +3,7 @@
 import type { Bytes } from "../bytes.ts";
 import { checkAdmission, checkInvited, ownAdmission, readInvitation } from "../protocol/admission.ts";
 import { FederationTerms } from "../protocol/terms.ts";
-import { fetchTerms, TermsChangedError } from "../protocol/trust.ts";
+import { fetchTerms, GoneBackError, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
 import { checkWindows } from "./checks.ts";
@@ -41,6 +41,7 @@ import {
 } from "./types.ts";
 
 const POLL = 2,
+  LATER = 600, // while the servers show an older log than before
   SOON = 0.25; // seconds between two looks at the coordinator: the first is soon, as the next round is near
 
 const EMPTY: DeviceStatus = {
@@ -227,13 +228,15 @@ export class Device implements BrowserDevice {
       } catch (error) {
         if (!(error instanceof DeviceError)) throw error;
         const lasting = error instanceof RefusedError && ["unauthorised", "version", "forged"].includes(error.code);
-        if (lasting) throw error;
-        last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
+        const goneBack = error instanceof GoneBackError;
+        if (lasting && !goneBack) throw error;
+        if (goneBack) last = outcome("gone-back", error.message);
+        else last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
       }
       if (last.kind !== "idle") tell(last);
       if (last.kind === "finished") return;
       if (last.kind === "sent") pause = SOON;
-      await this.around.sleep(pause * (0.5 + Math.random())); // spreads load, protects nothing
+      await this.around.sleep((last.kind === "gone-back" ? LATER : pause) * (0.5 + Math.random())); // spreads load, protects nothing
     }
   }
 

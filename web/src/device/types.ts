@@ -157,7 +157,7 @@ export interface Ranking {
   round: number;
 }
 
-export type VisitKind = "idle" | "finished" | "not-called" | "declined" | "sent" | "refused";
+export type VisitKind = "idle" | "finished" | "not-called" | "declined" | "sent" | "refused" | "gone-back";
 
 export interface VisitOutcome {
   kind: VisitKind;

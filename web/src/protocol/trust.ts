@@ -3,7 +3,7 @@
 import { fromHex, toHex } from "../bytes.ts";
 import { unpackPair } from "../message/arrays.ts";
 import { forged, RefusedError } from "../refusals.ts";
-import { checkExtends, LogProof, readModelEntry, type SeenHead, unpackHashes } from "./log.ts";
+import { isExtended, LogProof, readModelEntry, type SeenHead, unpackHashes } from "./log.ts";
 import { LARGEST_ENVELOPE, SignedManifest } from "./manifest.ts";
 import { FederationTerms, SIGNED_TERMS_BYTES } from "./terms.ts";
 import { ask, type Transport } from "./transport.ts";
@@ -19,6 +19,22 @@ export class TermsChangedError extends RefusedError {
     super(
       "forged",
       `the federation's terms must stay as they were joined, but changed (${changes.join("; ")}); nothing is sent.`,
+    );
+  }
+}
+
+/**
+ * The servers show a shorter log than this device has seen, or another past: they were restored, or lie. That may pass:
+ * an old answer of a cache, or a newer copy that is put in place of the older one.
+ */
+export class GoneBackError extends RefusedError {
+  override name = "GoneBackError";
+
+  constructor(code: string, seen: number, shown: string) {
+    super(
+      code,
+      `the servers have gone back to an older copy, or lie: this device has seen ${seen} entries of the log, ` +
+        `but ${shown}; it sends nothing, keeps everything and looks again later.`,
     );
   }
 }
@@ -60,25 +76,20 @@ export async function verified(
 }
 
 /** Refuse a head that does not extend the one seen before; a proof that is not here is asked for. */
-async function checkGrown(
+export async function checkGrown(
   head: SeenHead,
   before: SeenHead,
   brought: readonly Uint8Array[],
   send: Transport,
   url: string,
 ): Promise<void> {
-  if (head.size < before.size) {
-    throw new RefusedError(
-      "replay",
-      `the log must have the ${before.size} entries this device has seen, but ${head.size} are shown; take no part.`,
-    );
-  }
+  if (head.size < before.size) throw new GoneBackError("replay", before.size, `only ${head.size} are shown`);
   let proof = head.size === before.size ? [] : brought;
   if (!proof.length && before.size < head.size) {
     const at = `${url}/log/consistency/${before.size}/${head.size}`;
     proof = unpackHashes((await ask(send, { method: "GET", url: at, purpose: "log" })).body);
   }
-  await checkExtends(head, before, proof);
+  if (!(await isExtended(head, before, proof))) throw new GoneBackError("forged", before.size, "another past is shown");
 }
 
 /** The last round that was completed, for someone who came later; null before the first. */

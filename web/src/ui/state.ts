@@ -9,6 +9,7 @@ import {
   type Ledger,
   type Like,
   type Ranking,
+  type VisitOutcome,
 } from "../device/types.ts";
 import { forgetPage } from "./forgetting.ts";
 import { invitationHere } from "./invitation.ts";
@@ -146,7 +147,11 @@ function takesPart(): boolean {
 function stay(): void {
   if (staying && !staying.signal.aborted) return;
   const mine = (staying = new AbortController());
-  void guarded(() => theDevice().stay(mine.signal, () => void refresh())).finally(() => {
+  const tell = (last: VisitOutcome): void => {
+    if (last.kind === "gone-back") trouble.value = last.why;
+    void refresh();
+  };
+  void guarded(() => theDevice().stay(mine.signal, tell)).finally(() => {
     mine.abort();
     void refresh();
   });

@@ -11,6 +11,8 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +49,7 @@ def isolated(closed: Sequence[Path]) -> Iterator[Call]:
     assert process.stdout is not None
     into, out = process.stdin, process.stdout
     try:
+        _send(into, os.getpid())
         _send(into, [str(path.resolve()) for path in closed])
         _send(into, prepared)
 
@@ -70,6 +73,7 @@ def serve() -> None:
     into, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a method prints must not mix with the answers
     touched: list[str] = []
+    threading.Thread(target=_end_after, args=(pickle.load(into),), daemon=True).start()
     _close(pickle.load(into), touched)
     try:
         # the caller's main module, which may define methods: imported after the files are closed
@@ -92,6 +96,13 @@ def serve() -> None:
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
         _send(out, ProcessReply(value, reason, tuple(dict.fromkeys(touched))))
+
+
+def _end_after(parent: int) -> None:
+    """A caller that was killed reads no answer: what is at work ends with it."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
 
 
 def _close(paths: list[str], touched: list[str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
 from murmura.core.contract import Total
-from murmura.core.errors import FederationError
+from murmura.core.errors import FederationError, RunError
 from murmura.core.rng import Words
 from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.protocol import wire
@@ -160,6 +160,36 @@ async def fetch_identity(send: Transport, url: str) -> ServerIdentity:
     if len(key) != 32 or len(sealing) not in (0, 32) or len(admitter) not in (0, 32):
         raise RefusedError("malformed", f"{url}/key must show public keys of 32 bytes, but does not.")
     return ServerIdentity(key, sealing, admitter)
+
+
+async def check_against(send: Transport, url: str, log: PublicLog, federation: str, key: ServerKey) -> None:
+    """Refuse to go on with a log that an aggregator has seen longer, or with other entries.
+
+    A log never loses an entry, so its folder was restored from an older copy. To go on from there would use
+    numbers of rounds twice, which aggregators and devices refuse.
+    """
+    shown = await fetch_identity(send, url)
+    size = _number((await ask(send, "GET", f"{url}/log")).json().get("size"))
+    if size > len(log):
+        raise RunError(
+            f"the coordinator's log must have the {size} entries that {url} has seen, but has {len(log)}: its "
+            "folder is new or an older copy; restore the newest one, or begin another federation in new "
+            "folders of all three machines."
+        )
+    nothing_new = size.to_bytes(8, "little")
+    try:
+        signature = (await ask(send, "POST", f"{url}/log", key.sign("log", nothing_new) + nothing_new)).body
+    except RefusedError:
+        return  # it has agreed to nothing, or to other terms: that is said when they are to be agreed on
+    head = log.unsigned_head(size)
+    try:
+        check_signature(shown.key, "head", head_content(federation, size, head.root), signature)
+    except RefusedError:
+        raise RunError(
+            f"the coordinator's log must begin with the {size} entries that {url} has seen, but has others: "
+            "one of the two went on from an older copy; restore the newest copy of both, or begin another "
+            "federation in new folders of all three machines."
+        ) from None
 
 
 def _number(value: object) -> int:

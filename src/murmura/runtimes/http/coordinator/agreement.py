@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from murmura.core.errors import SettingError
-from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, fetch_identity
+from murmura.runtimes.http.coordinator.aggregator_pair import AggregatorPair, check_against, fetch_identity
 from murmura.runtimes.http.coordinator.public_log import PublicLog
 from murmura.runtimes.http.coordinator.setup import FederationSetup
 from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol.keys import ServerKey
 from murmura.runtimes.http.protocol.log import terms_entry
-from murmura.runtimes.http.protocol.refusals import RefusedError
+from murmura.runtimes.http.protocol.refusals import RefusedError, UnreachableError
 from murmura.runtimes.http.protocol.terms import AggregatorAddress, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport
 from murmura.runtimes.http.protocol.wire import NO_SIGNATURE
@@ -29,9 +29,25 @@ class TermsKeeper:
         kept = store.fact("terms")
         self.terms = None if kept is None else FederationTerms.decode(kept)
         self.confirmed = self.terms is not None and self.terms.readable  # by the aggregators, in this process
+        self._compared = set[str]()  # aggregators whose log is the beginning of this one
+
+    async def compare(self, send: Transport, federation: str) -> None:
+        """Refuse to go on with a folder that is older than an aggregator knows it, whoever else is away."""
+        away: UnreachableError | None = None
+        for url in self._setup.aggregators:
+            if url in self._compared:
+                continue
+            try:
+                await check_against(send, url, self._log, federation, self._key)
+                self._compared.add(url)
+            except UnreachableError as error:
+                away = error
+        if away is not None:
+            raise away
 
     async def agree(self, send: Transport, federation: str, description: bytes) -> None:
         """Make the terms and have them signed; anew where an aggregator has another key or address."""
+        await self.compare(send, federation)
         pair, admitter = await self._aggregators(send)
         before = self.terms
         # written down first: an aggregator that has agreed would take a later start for other terms

@@ -27,9 +27,9 @@ class PublicLog:
         found = self._store.fact("head")
         return None if found is None else LogHead.decode(found)
 
-    def unsigned_head(self) -> LogHead:
-        """What is to be signed next."""
-        return LogHead(len(self._tree), self._tree.root())
+    def unsigned_head(self, size: int | None = None) -> LogHead:
+        """What is to be signed next; or what the head over the first `size` entries was."""
+        return LogHead(len(self._tree) if size is None else size, self._tree.root(size))
 
     def keep_head(self, head: LogHead) -> None:
         """Everybody has signed it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from murmura.channel.shares import Entropy
 from murmura.core.contract import Answers, IndividualUpdates, ServerState, Total
-from murmura.core.errors import FederationError, MurmuraError, SettingError
+from murmura.core.errors import FederationError, MurmuraError, RunError, SettingError
 from murmura.core.rng import Rng
 from murmura.engine.federation import server_step
 from murmura.engine.itinerary import Position, outlook_of
@@ -118,7 +118,7 @@ class RoundRunner:
                 await self._publish(self.live, send)
             else:
                 await self._collect(self.live, send)
-        except SettingError:
+        except (SettingError, RunError):
             raise
         except MurmuraError as error:
             refused = isinstance(error, RefusedError) and error.code in PASSING

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from murmura.channel.consent import needed_times
 from murmura.core.arrays import Longs
 from murmura.core.consent import DisclosureMode, Permission
-from murmura.core.errors import DataError
+from murmura.core.errors import DataError, MurmuraError
 from murmura.core.rng import Words
 from murmura.core.settings import changed
 from murmura.runtimes.http.device.device import Device, VisitOutcome
@@ -24,7 +24,7 @@ from murmura.runtimes.http.device.download_cache import DownloadCache
 from murmura.runtimes.http.device.folder import DeviceFolder, LikedItem
 from murmura.runtimes.http.device.places import Place, register
 from murmura.runtimes.http.device.storage import Identity
-from murmura.runtimes.http.device.trust import TermsChangedError, agreed_terms
+from murmura.runtimes.http.device.trust import GoneBackError, TermsChangedError, agreed_terms
 from murmura.runtimes.http.protocol.admission import OwnAdmission
 from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.http.protocol.http_transport import HttpTransport
@@ -34,6 +34,7 @@ from murmura.runtimes.http.protocol.wire import check_version
 
 OVER = ("finished", "stopped")  # someone who comes now needs no place: nothing will be asked of her
 POLL = 2.0  # seconds between looks while nothing is announced, on average
+LATER = 600.0  # and while the servers show an older log than before, whatever they announce
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +149,13 @@ class ManifestEvents:
 
     async def wait(self) -> None:
         """Until something is announced, or for about as long as a poll takes."""
-        jitter = random.uniform(0.5, 1.5)  # spreads load, protects nothing
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._event.wait(), POLL * jitter)
+            await asyncio.wait_for(self._event.wait(), POLL * _jitter())
+        self._event.clear()
+
+    async def rest(self) -> None:
+        """For much longer: what is announced meanwhile is of no use."""
+        await asyncio.sleep(LATER * _jitter())
         self._event.clear()
 
     async def close(self) -> None:
@@ -161,6 +166,10 @@ class ManifestEvents:
                 await self._task
 
 
+def _jitter() -> float:
+    return random.uniform(0.5, 1.5)  # spreads load, protects nothing
+
+
 async def stay(
     device: Device,
     events: ManifestEvents,
@@ -169,16 +178,16 @@ async def stay(
 ) -> None:
     """Visit again and again until the federation is finished; a coordinator that is away is waited for.
 
-    `after` is called whenever the device may have a newer model.
+    So are servers that have gone back. `after` is called whenever the device may have a newer model.
     """
-    away = False
+    passing: type[MurmuraError] | None = None  # what is in the way and may pass: said once
     while True:
         try:
             outcome = await device.visit()
-            away = False
-        except UnreachableError as error:
-            outcome = VisitOutcome("idle" if away else "refused", why=str(error))
-            away = True
+            passing = None
+        except (UnreachableError, GoneBackError) as error:
+            outcome = VisitOutcome("idle" if type(error) is passing else "refused", why=str(error))
+            passing = type(error)
         except RefusedError as error:
             outcome = VisitOutcome("refused", why=str(error))
             if isinstance(error, TermsChangedError) and isinstance(device.storage, DeviceFolder):
@@ -192,7 +201,7 @@ async def stay(
                 await after()
         if outcome.kind == "finished":
             return
-        await events.wait()
+        await (events.rest() if passing is GoneBackError else events.wait())
 
 
 async def leave(folder: DeviceFolder, send: Transport) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from murmura.runtimes.http.protocol.keys import check_signature
 from murmura.runtimes.http.protocol.log import LoggedModel, LogHead, LogProof, is_model, unpack_hashes
 from murmura.runtimes.http.protocol.manifest import LARGEST_ENVELOPE, SignedManifest
+from murmura.runtimes.http.protocol.merkle import extends
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import LARGEST, FederationTerms
 from murmura.runtimes.http.protocol.transport import Transport, ask
@@ -29,6 +30,20 @@ class TermsChangedError(RefusedError):
             "`murmura leave` leaves.",
         )
         self.offered = offered
+
+
+class GoneBackError(RefusedError):
+    """The servers show a shorter log than this device has seen, or another past: they were restored, or lie.
+
+    That may pass: an old answer of a cache, or a newer copy that is put in place of the older one.
+    """
+
+    def __init__(self, code: str, seen: int, shown: str) -> None:
+        super().__init__(
+            code,
+            f"the servers have gone back to an older copy, or lie: this device has seen {seen} entries of the "
+            f"log, but {shown}; it sends nothing, keeps everything and looks again later.",
+        )
 
 
 async def agreed_terms(
@@ -84,16 +99,15 @@ async def _check_grown(
     head: LogHead, before: LogHead, proof: tuple[bytes, ...], send: Transport, url: str
 ) -> None:
     """Refuse a head that does not extend the one seen before; a proof that is not here is asked for."""
-    if head.size < before.size:  # an old answer of a cache, or a lie: no reason to leave for good
-        raise RefusedError(
-            "replay",
-            f"the log must have the {before.size} entries this device has seen, but {head.size} are shown; "
-            "take no part.",
-        )
-    if not proof and before.size < head.size:
+    if head.size < before.size:
+        raise GoneBackError("replay", before.size, f"only {head.size} are shown")
+    if before.size == head.size:
+        proof = ()
+    elif not proof:
         at = f"{url}/log/consistency/{before.size}/{head.size}"
         proof = unpack_hashes((await ask(send, "GET", at)).body)
-    head.check_extends(before, () if before.size == head.size else proof)
+    if not extends(before.size, before.root, head.size, head.root, proof):
+        raise GoneBackError("forged", before.size, "another past is shown")
 
 
 async def last_verified(

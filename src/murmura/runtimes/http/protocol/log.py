@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from murmura.runtimes.http.protocol.canonical import canonical
 from murmura.runtimes.http.protocol.keys import ServerKey, check_signature
-from murmura.runtimes.http.protocol.merkle import HASH_BYTES, Hash, extends, includes, leaf_hash
+from murmura.runtimes.http.protocol.merkle import HASH_BYTES, Hash, includes, leaf_hash
 from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.terms import FederationTerms
 from murmura.runtimes.http.protocol.wire import NO_SIGNATURE
@@ -24,7 +24,6 @@ DEEPEST = 63  # hashes of a proof: a tree of more than 2**63 entries is none
 _HEAD = struct.Struct("<Q32s64s64s64s")
 _PROOF = struct.Struct("<QQBB")
 _ENTRY = struct.Struct("<I")
-SPLIT = "the log must extend the one seen before, but does not: another past is shown here; take no part."
 
 
 def manifest_entry(content: bytes) -> bytes:
@@ -90,11 +89,6 @@ class LogHead:
         ):
             if address is not None:
                 check_signature(bytes.fromhex(address.key), "head", content, signature)
-
-    def check_extends(self, before: LogHead, proof: Sequence[Hash]) -> None:
-        """Refuse a log that does not begin with all entries of the one seen before."""
-        if not extends(before.size, before.root, self.size, self.root, proof):
-            raise RefusedError("forged", SPLIT)
 
 
 @dataclass(frozen=True)

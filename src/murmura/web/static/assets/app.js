@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// node_modules/preact/hooks/dist/hooks.mjs
+// ../../page/web/node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// node_modules/@preact/signals-core/dist/signals-core.module.js
+// ../../page/web/node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// node_modules/@preact/signals/dist/signals.module.js
+// ../../page/web/node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1404,9 +1404,9 @@ var DEEPEST = 63, HEAD_BYTES$1 = 232, PROOF_BYTES = HEAD_BYTES$1 + 8 + 8 + 1 + 1
 		if (await this.head.check(terms), !await includes(await leafHash(entry), this.index, this.head.size, this.head.root, this.inclusion)) throw forged("what is shown must be in the public log, but is not; take no part.");
 	}
 };
-async function checkExtends(now, before, proof) {
+function isExtended(now, before, proof) {
 	let [old, root] = [before.root, now.root].map((one) => fromHex(one));
-	if (!await extendsTree(before.size, old, now.size, root, proof)) throw forged("the log must extend the one seen before, but does not: another past is shown here; take no part.");
+	return extendsTree(before.size, old, now.size, root, proof);
 }
 function manifestEntry(content) {
 	return concat$1(utf8("manifest\0"), content);
@@ -1496,6 +1496,11 @@ var LARGEST$1 = 65536, LARGEST_ENVELOPE = 73728, MOST_CHANGES = 8, download = re
 	constructor(offered, changes) {
 		super("forged", `the federation's terms must stay as they were joined, but changed (${changes.join("; ")}); nothing is sent.`), this.offered = offered, this.changes = changes;
 	}
+}, GoneBackError = class extends RefusedError {
+	name = "GoneBackError";
+	constructor(code, seen, shown) {
+		super(code, `the servers have gone back to an older copy, or lie: this device has seen ${seen} entries of the log, but ${shown}; it sends nothing, keeps everything and looks again later.`);
+	}
 };
 async function fetchTerms(send, url, fingerprint) {
 	let request = {
@@ -1517,13 +1522,13 @@ async function verified(message, terms, before, send, url) {
 	return before && await checkGrown(proof.head.seen, before, before.size === proof.before ? proof.consistency : [], send, url), signed;
 }
 async function checkGrown(head, before, brought, send, url) {
-	if (head.size < before.size) throw new RefusedError("replay", `the log must have the ${before.size} entries this device has seen, but ${head.size} are shown; take no part.`);
+	if (head.size < before.size) throw new GoneBackError("replay", before.size, `only ${head.size} are shown`);
 	let proof = head.size === before.size ? [] : brought;
-	!proof.length && before.size < head.size && (proof = unpackHashes((await ask(send, {
+	if (!proof.length && before.size < head.size && (proof = unpackHashes((await ask(send, {
 		method: "GET",
 		url: `${url}/log/consistency/${before.size}/${head.size}`,
 		purpose: "log"
-	})).body)), await checkExtends(head, before, proof);
+	})).body)), !await isExtended(head, before, proof)) throw new GoneBackError("forged", before.size, "another past is shown");
 }
 async function lastVerified(send, url, terms, before) {
 	let reply = await orUnknown(() => ask(send, {
@@ -1886,7 +1891,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// node_modules/@hpke/common/esm/src/errors.js
+// ../../page/web/node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -1992,7 +1997,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// node_modules/@hpke/common/esm/src/algorithm.js
+// ../../page/web/node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2193,7 +2198,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// node_modules/@hpke/common/esm/src/kems/dhkem.js
+// ../../page/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2407,13 +2412,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// ../../page/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// node_modules/@hpke/core/esm/src/exporterContext.js
+// ../../page/web/node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2526,7 +2531,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// node_modules/@hpke/core/esm/src/recipientContext.js
+// ../../page/web/node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2554,7 +2559,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/senderContext.js
+// ../../page/web/node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2587,7 +2592,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// ../../page/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -3941,7 +3946,7 @@ async function begun(request, storage, clock) {
 	};
 }
 // src/device/browser_device.ts
-var POLL = 2, SOON = .25, EMPTY = {
+var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	stage: "empty",
 	federation: null,
 	likes: 0,
@@ -4081,15 +4086,17 @@ var POLL = 2, SOON = .25, EMPTY = {
 			try {
 				last = await this.visit(signal);
 			} catch (error) {
-				if (!(error instanceof DeviceError) || error instanceof RefusedError && [
+				if (!(error instanceof DeviceError)) throw error;
+				let lasting = error instanceof RefusedError && [
 					"unauthorised",
 					"version",
 					"forged"
-				].includes(error.code)) throw error;
-				last = outcome(error instanceof UnreachableError ? "idle" : "refused", error.message);
+				].includes(error.code), goneBack = error instanceof GoneBackError;
+				if (lasting && !goneBack) throw error;
+				last = outcome(goneBack ? "gone-back" : error instanceof UnreachableError ? "idle" : "refused", error.message);
 			}
 			if (last.kind !== "idle" && tell(last), last.kind === "finished") return;
-			last.kind === "sent" && (pause = SOON), await this.around.sleep(pause * (.5 + Math.random()));
+			last.kind === "sent" && (pause = SOON), await this.around.sleep((last.kind === "gone-back" ? LATER : pause) * (.5 + Math.random()));
 		}
 	}
 	async acceptTerms() {
@@ -4728,15 +4735,17 @@ function takesPart() {
 }
 function stay() {
 	if (staying && !staying.signal.aborted) return;
-	let mine = staying = new AbortController();
-	guarded(() => theDevice().stay(mine.signal, () => void refresh())).finally(() => {
+	let mine = staying = new AbortController(), tell = (last) => {
+		last.kind === "gone-back" && (trouble.value = last.why), refresh();
+	};
+	guarded(() => theDevice().stay(mine.signal, tell)).finally(() => {
 		mine.abort(), refresh();
 	});
 }
 async function rank() {
 	!likes.value.length || !theDevice().status().model ? ranking.value = null : await guarded(async () => void (ranking.value = await theDevice().recommend(10)));
 }
-// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// ../../page/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {
