@@ -17,14 +17,14 @@ from murmura.engine.plan import Plan
 from murmura.report.sections.freshness import freshness_table
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.sweep import freshness, points
-from murmura.runtimes.http.coordinator.setup import FederationSetup, RoundTiming
-from murmura.runtimes.http.protocol.description import FederationDescription
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
+from murmura.server.coordinator.setup import FederationSetup, RoundTiming
+from murmura.server.loopback import Loopback
 from murmura.studies.compare import compare, plan
 from murmura.studies.papers.experiments import Counts, costs
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
+from murmura.wire.description import FederationDescription
 from tests.studies.worlds import small_world
 
 SECURE = ChannelSettings(channel="secure-sum", minimum_cohort=10)

@@ -21,7 +21,7 @@ from murmura.runtimes.flower.people import SiloPeople, own_people
 from murmura.runtimes.flower.server import Ask, model_digest, ranges_of, serve_silos
 from murmura.runtimes.flower.silo import Silo
 from murmura.runtimes.flower.terms import SUPERLINK_READS, SUPERLINK_READS_EACH, SiloTerms
-from murmura.runtimes.http.device.from_dataset import describe_federation
+from murmura.runtimes.from_dataset import describe_federation
 from tests.cli.processes import murmura
 from tests.flower.federations import CHANNEL, SEED, cut, interactions
 

@@ -9,41 +9,32 @@ from typing import Annotated
 import typer
 
 from murmura.cli import (
-    aggregate,
     analyse,
     audit,
     blend,
     check_leaks,
     compare,
     config,
-    consent,
     data,
     demo,
-    devices,
     doctor,
     evaluate,
     export,
     fit,
     groups,
-    invite,
-    join,
-    leave,
-    ledger,
-    log,
     privacy,
     recommend,
     report,
     reproduce,
-    rounds,
     search,
-    serve,
     silos,
     simulate,
     sweep,
-    verify,
 )
 from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MurmuraError
+from murmura.device.commands import consent, devices, join, leave, ledger, log
+from murmura.server.commands import aggregate, invite, rounds, serve, verify
 
 INTERRUPTED = 130
 EXIT_CODES = (

@@ -79,7 +79,7 @@ def plan(
 
 
 def _like(data: str, protocol: str, data_dir: Path | None, reading: options.Reading) -> PublicFigures:
-    from murmura.runtimes.http.device.from_dataset import training_rows
+    from murmura.runtimes.from_dataset import training_rows
     from murmura.studies.privacy_plan import PublicFigures
 
     return PublicFigures.of(training_rows(data, protocol, data_dir, reading))

@@ -14,8 +14,8 @@ from murmura.cli.console import CONSOLE, say
 from murmura.core.errors import MissingExtraError, SettingError
 
 if TYPE_CHECKING:
-    from murmura.runtimes.http.protocol.admission import Invitation
-    from murmura.runtimes.http.protocol.http_transport import HttpTransport
+    from murmura.wire.admission import Invitation
+    from murmura.wire.http_transport import HttpTransport
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ class Others:
 
     def way_to(self, *urls: str) -> HttpTransport:
         """The way to machines an operator has named; refuses addresses that are not for others' ears."""
-        from murmura.runtimes.http.protocol.refusals import RefusedError
+        from murmura.wire.refusals import RefusedError
 
         made = self.transport()
         try:
@@ -87,7 +87,7 @@ class Others:
 
     def transport(self, connections: int = 32, seconds: float = 30.0) -> HttpTransport:
         """The way to them."""
-        from murmura.runtimes.http.protocol.http_transport import HttpTransport
+        from murmura.wire.http_transport import HttpTransport
 
         return HttpTransport(self.authority, connections, seconds, insecure=self.insecure, proxy=self.proxy)
 
@@ -119,7 +119,7 @@ def address(
 ) -> Any:
     """Where to listen; refuses what cannot work."""
     need("a server")
-    from murmura.web.serving import ListenAddress, proxy_networks
+    from murmura.server.http.serving import ListenAddress, proxy_networks
 
     warn_insecure(insecure)
     made = ListenAddress(host, port, certificate, private_key, insecure, proxy_networks(behind_proxy))
@@ -129,7 +129,7 @@ def address(
 
 def request_limits(rate: float, registrations: float) -> Any:
     """What one address may ask for."""
-    from murmura.web.limits import RequestLimits
+    from murmura.server.http.limits import RequestLimits
 
     return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * max(1.0, registrations))
 
@@ -147,8 +147,8 @@ def public_key(flag: str, text: str) -> bytes | None:
 
 def federation(text: str, fingerprint: str = "") -> Invitation:
     """The federation of an invitation, or at an address; its terms are b"" where nobody says which it is."""
-    from murmura.runtimes.http.protocol.admission import Invitation
-    from murmura.runtimes.http.protocol.refusals import RefusedError
+    from murmura.wire.admission import Invitation
+    from murmura.wire.refusals import RefusedError
 
     if not text.startswith("murmura"):
         return Invitation(text.rstrip("/"), public_key("--fingerprint", fingerprint) or b"")

@@ -33,7 +33,7 @@ def make_terms(
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
     from murmura.runtimes.flower.terms import SiloTerms
-    from murmura.runtimes.http.device.from_dataset import describe_items
+    from murmura.runtimes.from_dataset import describe_items
 
     preset = _preset(model, settings)
     terms = SiloTerms(preset, describe_items(items, preset, clients, interactions, reading))
@@ -55,7 +55,7 @@ def join_silo(
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
     from murmura.runtimes.flower.people import own_people
     from murmura.runtimes.flower.terms import SiloTerms
-    from murmura.runtimes.http.device.from_dataset import training_rows
+    from murmura.runtimes.from_dataset import training_rows
 
     agreed = SiloTerms.read(terms)
     people = own_people(training_rows(rows, "", data_dir, reading), agreed, first)
@@ -80,7 +80,7 @@ def cut_data(
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
     from murmura.runtimes.flower.people import cut_silos
     from murmura.runtimes.flower.terms import SiloTerms
-    from murmura.runtimes.http.device.from_dataset import describe_federation, groups_of, training_rows
+    from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)
     terms = SiloTerms(preset, describe_federation(rows, preset, seed))

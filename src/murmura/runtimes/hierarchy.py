@@ -26,9 +26,9 @@ from murmura.core.kernel import CompiledChannel
 from murmura.core.population import Population
 from murmura.core.settings import settings
 from murmura.engine.federation import Federation
-from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.shard_plan import RawSums
+from murmura.wire.wire import pack_arrays, unpack_arrays
 
 Arrangement = Literal["household", "members", "intermediate"]
 COLUMNS = ("item", "value", "consent", "person")  # of a member's rows

@@ -25,7 +25,7 @@ from murmura.core.settings import as_dict, from_dict
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.loopback import Loopback
+from murmura.server.loopback import Loopback
 from murmura.testing.checks import (
     assert_close,
     assert_same_bits,

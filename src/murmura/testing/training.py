@@ -23,10 +23,10 @@ from murmura.core.interactions import Interactions
 from murmura.core.rng import Rng, client_secrets, server_secret
 from murmura.core.schedule import Schedule
 from murmura.core.update import Update, add_up
+from murmura.device.simulated import rows_of_devices
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
-from murmura.runtimes.http.device.simulated import rows_of_devices
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
 from murmura.testing.contract import check_step, exchanges, made, pure, require

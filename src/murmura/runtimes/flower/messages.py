@@ -20,7 +20,7 @@ from murmura.core.arrays import Ints
 from murmura.core.errors import FederationError
 from murmura.core.update import Arrays
 from murmura.engine.itinerary import Position
-from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
+from murmura.wire.wire import pack_arrays, unpack_arrays
 
 
 @dataclass(frozen=True, eq=False)

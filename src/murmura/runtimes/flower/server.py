@@ -31,7 +31,7 @@ from murmura.runtimes.flower.messages import SiloReply, SiloRequest, name_of
 from murmura.runtimes.flower.plan import SiloPlan
 from murmura.runtimes.flower.silo import FINISHED, SiloIntroduction
 from murmura.runtimes.flower.terms import SiloTerms
-from murmura.runtimes.http.protocol.wire import pack_arrays
+from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"
 Ask = Callable[[Mapping[int, bytes]], Mapping[int, bytes]]  # a message for each node -> each node's reply

@@ -21,8 +21,8 @@ from murmura.core.errors import FederationError, RunError, SettingError
 from murmura.core.feature_codec import encode_features
 from murmura.core.files import whole_file
 from murmura.core.settings import as_dict, private_settings
-from murmura.runtimes.http.protocol.canonical import canonical
-from murmura.runtimes.http.protocol.description import FederationDescription
+from murmura.wire.canonical import canonical
+from murmura.wire.description import FederationDescription
 
 FILE, FEATURES = "federation.json", "features.bin"
 SUPERLINK_READS = "the SuperLink can read each organisation's sum, and an organisation its people's updates"

@@ -1,0 +1,98 @@
+"""`murmura aggregate`: one of the two aggregators of a federation."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from murmura.cli import serving
+from murmura.cli.console import say
+from murmura.core.locks import locked
+
+QUIET = 1.0  # seconds between two looks at terms that were agreed
+
+
+def aggregate(
+    role: Annotated[Literal["seed", "vector"], typer.Argument(help="Which shares it takes: seed or vector.")],
+    state: Annotated[Path, typer.Option("--state", help="The folder of this aggregator.")],
+    coordinator: Annotated[str, typer.Option("--coordinator", metavar="URL", help="Whose rounds.")],
+    coordinator_key: Annotated[
+        str, typer.Option("--coordinator-key", help="Its public key; default: what it shows first.")
+    ] = "",
+    minimum: Annotated[int, typer.Option("--minimum", min=1, help="No sum of fewer devices.")] = 100,
+    admit: Annotated[
+        bool | None,
+        typer.Option("--admit/--no-admit", help="Invite devices from this folder; default: the seed's."),
+    ] = None,
+    page_origin: Annotated[
+        str,
+        typer.Option(
+            "--page-origin", metavar="URL", help="Whose page may send shares; default: the coordinator's."
+        ),
+    ] = "",
+    accept_terms: Annotated[
+        str, typer.Option("--accept-terms", help="Agree to other terms than before: their hash.")
+    ] = "",
+    host: serving.Host = "127.0.0.1",
+    port: serving.Port = 8401,
+    tls_cert: serving.Certificate = None,
+    tls_key: serving.PrivateKey = None,
+    authority: serving.Authority = None,
+    insecure: serving.Insecure = False,
+    behind_proxy: serving.BehindProxy = [],  # noqa: B006
+    rate: serving.RateLimit = 200.0,
+) -> None:
+    """Run an aggregator: it adds up shares, learns nothing from one, and releases one sum per round.
+
+    A federation needs two, meant for two operators: one with role seed, one with role vector.
+    """
+    key = serving.public_key("--coordinator-key", coordinator_key)
+    accepted = serving.public_key("--accept-terms", accept_terms)
+    place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    from murmura.server.admitter import FILE, Admitter
+    from murmura.server.aggregator.aggregator import Aggregator
+    from murmura.server.coordinator.aggregator_pair import fetch_identity
+    from murmura.server.database import ServerDatabase
+    from murmura.server.endpoints import AGGREGATOR
+    from murmura.server.http.app import App
+    from murmura.server.http.origins import PageOrigin
+    from murmura.server.http.serving import serve
+    from murmura.wire.refusals import RefusedError, UnreachableError
+
+    coordinator = coordinator.rstrip("/")
+    transport, allowed = (
+        serving.Others(authority, insecure).way_to(coordinator),
+        PageOrigin.of(page_origin or coordinator),
+    )
+    with locked(state):
+        admits = admit if admit is not None else role == "seed"
+        admitter = Admitter(ServerDatabase(state / FILE, "admitter")) if admits else None
+        database = ServerDatabase(state / "aggregator.db", "aggregator")
+        shown = None if admitter is None else admitter.key.public
+        aggregator = Aggregator(role, database, time.time, minimum, key, shown, accepted)
+        say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
+        told = b""
+
+        async def look_around() -> float | None:
+            nonlocal told
+            if aggregator.agreement.coordinator is None:
+                try:
+                    found = await fetch_identity(transport, coordinator)
+                except (UnreachableError, RefusedError):
+                    return None
+                aggregator.agreement.pin(found.key)
+                say(f"the coordinator's key is {found.key.hex()}; no other is trusted from now on")
+            agreed = aggregator.agreement.agreed
+            if agreed is not None and agreed.hash != told:
+                told = agreed.hash
+                say(f"agreed to terms {told.hex()}: {agreed.method}, sums of at least {agreed.minimum} devices")
+            if admitter is not None and agreed is not None and admitter.follow(agreed, coordinator):
+                say(f"`murmura invite create --state {state}` invites devices")
+            return None if agreed is None else QUIET
+
+        limits = serving.request_limits(rate, rate)
+        app = App(aggregator, AGGREGATOR, limits, look_around, serving.TICK, allowed=allowed)
+        serve(app, place)
