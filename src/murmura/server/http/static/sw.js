@@ -49,7 +49,7 @@ function isOperators(request, client, here) {
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
 * must agree.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"e6c7227de1026958eb84e3867390301db15454f3f9b372c3084847c02dfe8872","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"5e53e3255a703f07c3a68ba9de2b7d38e0c0c59790eb28b9e21d3c527ee77d9a","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
 var TITLES = "/titles.json";
 var CACHE = `murmura-page-${digestOf(KEPT)}`;
 self.addEventListener("install", (event) => {

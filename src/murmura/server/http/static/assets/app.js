@@ -278,7 +278,7 @@ n$1 = { __e: function(n, t, r, u) {
 }, x$1.prototype.render = $, u$3 = [], f$3 = 0, o$3 = function(n, t) {
 	return n.__v.__b - t.__v.__b;
 }, e$2 = Symbol(), l$2 = /(PointerCapture)$|Capture$/i, c$2 = 0, a$3 = {};
-// ../../page/web/node_modules/preact/hooks/dist/hooks.mjs
+// node_modules/preact/hooks/dist/hooks.mjs
 var t$1, r$1, u$2, i$1, o$2 = Object.is, f$2 = 0, c$1 = [], e$1 = [], a$2 = n$1, v$1 = a$2.__b, l$1 = a$2.__r, m$2 = a$2.diffed, h$2 = a$2.__c, s$1 = a$2.unmount, p$2 = a$2.__;
 function y$2(n, t) {
 	a$2.__h && a$2.__h(r$1, n, f$2 || t), f$2 = 0;
@@ -382,7 +382,7 @@ function E(n, t) {
 		return !o$2(t, n[r]);
 	});
 }
-// ../../page/web/node_modules/@preact/signals-core/dist/signals-core.module.js
+// node_modules/@preact/signals-core/dist/signals-core.module.js
 var i = Symbol.for("preact-signals");
 function t() {
 	if (v > 1) v--;
@@ -635,7 +635,7 @@ function x(i, t) {
 	var n = r.d.bind(r);
 	return n[Symbol.dispose] = n, n;
 }
-// ../../page/web/node_modules/@preact/signals/dist/signals.module.js
+// node_modules/@preact/signals/dist/signals.module.js
 var h, p, m = typeof window < "u" && !!window.__PREACT_SIGNALS_DEVTOOLS__, g = [];
 x(function() {
 	h = this.N;
@@ -1891,7 +1891,7 @@ async function checkIdentity(read, origin) {
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
-// ../../page/web/node_modules/@hpke/common/esm/src/errors.js
+// node_modules/@hpke/common/esm/src/errors.js
 var HpkeError = class extends Error {
 	constructor(e) {
 		let message;
@@ -1997,7 +1997,7 @@ var scriptRel = (function() {
 		return baseModule().catch(handlePreloadError);
 	});
 };
-// ../../page/web/node_modules/@hpke/common/esm/src/algorithm.js
+// node_modules/@hpke/common/esm/src/algorithm.js
 async function loadSubtleCrypto() {
 	if (dntGlobalThis !== void 0 && globalThis.crypto !== void 0) return globalThis.crypto.subtle;
 	try {
@@ -2198,7 +2198,7 @@ function xor(a, b) {
 	for (let i = 0; i < a.byteLength; i++) buf[i] = a[i] ^ b[i];
 	return buf;
 }
-// ../../page/web/node_modules/@hpke/common/esm/src/kems/dhkem.js
+// node_modules/@hpke/common/esm/src/kems/dhkem.js
 var LABEL_EAE_PRK = new Uint8Array([
 	101,
 	97,
@@ -2412,13 +2412,13 @@ var Dhkem = class {
 		return new AesGcmContext(key);
 	}
 };
-// ../../page/web/node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
+// node_modules/@hpke/core/esm/src/utils/emitNotSupported.js
 function emitNotSupported() {
 	return new Promise((_resolve, reject) => {
 		reject(new NotSupportedError("Not supported"));
 	});
 }
-// ../../page/web/node_modules/@hpke/core/esm/src/exporterContext.js
+// node_modules/@hpke/core/esm/src/exporterContext.js
 var LABEL_SEC = new Uint8Array([
 	115,
 	101,
@@ -2531,7 +2531,7 @@ var LABEL_SEC = new Uint8Array([
 	}
 };
 _Mutex_locked = new WeakMap();
-// ../../page/web/node_modules/@hpke/core/esm/src/recipientContext.js
+// node_modules/@hpke/core/esm/src/recipientContext.js
 var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2559,7 +2559,7 @@ var __classPrivateFieldGet$1 = function(receiver, state, kind, f) {
 	}
 };
 _RecipientContextImpl_mutex = new WeakMap();
-// ../../page/web/node_modules/@hpke/core/esm/src/senderContext.js
+// node_modules/@hpke/core/esm/src/senderContext.js
 var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	if (kind === "a" && !f) throw TypeError("Private accessor was defined without a getter");
 	if (typeof state == "function" ? receiver !== state || !f : !state.has(receiver)) throw TypeError("Cannot read private member from an object whose class did not declare it");
@@ -2592,7 +2592,7 @@ var __classPrivateFieldGet = function(receiver, state, kind, f) {
 	}
 };
 _SenderContextImpl_mutex = new WeakMap();
-// ../../page/web/node_modules/@hpke/core/esm/src/cipherSuiteNative.js
+// node_modules/@hpke/core/esm/src/cipherSuiteNative.js
 var LABEL_BASE_NONCE = new Uint8Array([
 	98,
 	97,
@@ -4745,7 +4745,7 @@ function stay() {
 async function rank() {
 	!likes.value.length || !theDevice().status().model ? ranking.value = null : await guarded(async () => void (ranking.value = await theDevice().recommend(10)));
 }
-// ../../page/web/node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
+// node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
 Array.isArray;
 function a(t, e, n, u, a, i) {
