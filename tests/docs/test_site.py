@@ -78,8 +78,9 @@ def test_commands_that_are_shown_exist_with_their_options(page: str) -> None:
     for line in shown_commands(ROOT / page):
         command: Any = typer.main.get_command(app)
         words = re.sub(r"\$\(.*\)", "", line).partition(" #")[0].split()
-        while words and words[0] in getattr(command, "commands", ()):
-            command = command.commands[words.pop(0)]
+        context = typer.Context(command)
+        while words and words[0] in getattr(command, "list_commands", lambda context: ())(context):
+            command = command.get_command(context, words.pop(0))
         assert not hasattr(command, "commands"), line
         known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
         assert [word for word in words if re.match(r"--?[a-zA-Z]", word) and word not in known] == [], line

@@ -18,7 +18,7 @@ from murmura.core.errors import MissingExtraError, RunError, SettingError
 if TYPE_CHECKING:
     from murmura.report.table import ReportTable
 
-analyse_app = typer.Typer(no_args_is_help=True)
+analyse_app = typer.Typer(no_args_is_help=True, help="Read a finished sweep or comparison closely.")
 Place = Annotated[Path, typer.Argument(help="A folder `murmura sweep` or `murmura compare` wrote.")]
 
 Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `murmura fit` wrote.")]

@@ -12,7 +12,7 @@ from murmura.cli import options
 from murmura.cli.console import plain, say, table
 from murmura.core.errors import SettingError
 
-config_app = typer.Typer(no_args_is_help=True)
+config_app = typer.Typer(no_args_is_help=True, help="Show, check and describe configuration files.")
 
 
 @config_app.command("show")

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from murmura.core.interactions import Interactions
     from murmura.core.split import Split
 
-data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="List, describe, fetch, split, convert and make data sets.",
+)
 
 Which = Annotated[str, typer.Argument(metavar="DATA", help="A source's name, a file, or a source's folder.")]
 

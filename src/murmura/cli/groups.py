@@ -15,7 +15,7 @@ from murmura.cli.console import say, table
 if TYPE_CHECKING:
     from murmura.studies.groups.group_results import GroupTable
 
-groups_app = typer.Typer(no_args_is_help=True)
+groups_app = typer.Typer(no_args_is_help=True, help="FedSPLIT's tables over groups, tuned or not.")
 
 
 @groups_app.command("table")

@@ -15,7 +15,9 @@ from murmura.core.errors import SettingError
 if TYPE_CHECKING:
     from murmura.studies.privacy_plan import PlannedRelease, PublicFigures
 
-privacy_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+privacy_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="What noise will cost, before anybody is asked."
+)
 
 
 @privacy_app.callback()

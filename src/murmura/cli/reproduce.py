@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from murmura.studies.papers.experiments import Experiment, Row
     from murmura.studies.papers.reproduce import ExperimentPlace
 
-reproduce_app = typer.Typer(no_args_is_help=True)
+reproduce_app = typer.Typer(
+    no_args_is_help=True, help="The papers' tables and figures of results, one command each."
+)
 Name = Annotated[
     str, typer.Argument(help="An experiment (see `murmura reproduce list`), or a file of your own.")
 ]

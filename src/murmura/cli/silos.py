@@ -14,7 +14,9 @@ from murmura.core.errors import RunError, SettingError
 if TYPE_CHECKING:
     from murmura.algorithms.preset import ConfiguredPreset
 
-silos_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+silos_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="A federation of organisations, carried by Flower."
+)
 
 Model = Annotated[str, typer.Option("--model", "-m", help="A federated method.")]
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER")]

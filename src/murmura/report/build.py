@@ -2,41 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from murmura.core.plugins import Registry
 from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
-from murmura.report.sections import (
-    audits,
-    categories,
-    differences,
-    facts,
-    features,
-    freshness,
-    groups,
-    learning,
-    metrics,
-    order,
-    planes,
-    popularity,
-    reasons,
-    results,
-    search,
-    sweep,
-    traffic,
-    training,
-)
+from murmura.report.sections import facts, search
 from murmura.runs.comparison import ComparisonFolder, read_runs
 from murmura.runs.folders import open_folder
 from murmura.runs.parts import printable
 from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.search import SearchFolder
 
-# what the runs may have been made for, what describes them all, and what else they say
-PURPOSES = (order, sweep, freshness, groups, learning)
-PLOTS = (metrics, traffic, training)
-MORE = (planes, popularity, categories, reasons, features, audits)
+SectionOf = Callable[[Compared], Section | None]
+_OURS = "murmura.report.sections"
+# What a page of runs may have, in its order; a package registers more of them in this group.
+SECTIONS: Registry[SectionOf] = Registry(
+    "report section",
+    "murmura.sections",
+    {
+        "results": f"{_OURS}.results:section",
+        "order": f"{_OURS}.order:section",
+        "sweep": "murmura.report.sections.sweep:section",
+        "freshness": "murmura.report.sections.freshness:section",
+        "groups": "murmura.report.sections.groups:section",
+        "learning": "murmura.report.sections.learning:section",
+        "metrics": f"{_OURS}.metrics:section",
+        "traffic": f"{_OURS}.traffic:section",
+        "training": f"{_OURS}.training:section",
+        "planes": f"{_OURS}.planes:section",
+        "popularity": "murmura.report.sections.popularity:section",
+        "categories": "murmura.report.sections.categories:section",
+        "reasons": "murmura.report.sections.reasons:section",
+        "features": "murmura.report.sections.features:section",
+        "audits": "murmura.report.sections.audits:section",
+        "differences": f"{_OURS}.differences:section",
+    },
+    "a function that makes a section of what was compared, or None",
+    lambda name, found: found if callable(found) else None,
+)
+RESULTS = ("results", "metrics", "traffic", "training", "differences")  # what every comparison shows
 
 
 def build(folder: Path, out: Path | None = None) -> Path:
@@ -62,8 +68,7 @@ def build(folder: Path, out: Path | None = None) -> Path:
 
 def every_section(compared: Compared) -> list[Section | None]:
     """What a page of runs may have, in its order; None where a section does not apply."""
-    rooms = (results, *PURPOSES, *PLOTS, *MORE, differences)
-    return [*(room.section(compared) for room in rooms), *facts.sections(compared)]
+    return [*(SECTIONS.get(name)(compared) for name in SECTIONS), *facts.sections(compared)]
 
 
 def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[Section]:
@@ -72,7 +77,7 @@ def analyses(folder: Path, against: str = "", rows: Sequence[str] = ()) -> list[
     Classifiers are held against the entry `against`; by default that with FedAvg's weights, or the first.
     """
     compared = Compared(read_runs(folder, rows), against)
-    found = (room.section(compared) for room in (*PURPOSES, *MORE))
+    found = (SECTIONS.get(name)(compared) for name in SECTIONS if name not in RESULTS)
     return [section for section in found if section is not None]
 
 

@@ -14,7 +14,9 @@ from murmura.cli.console import say
 if TYPE_CHECKING:
     from murmura.channel.journal import VerifiedJournal
 
-ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+ledger_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Check and export what left a device."
+)
 Place = Annotated[
     Path, typer.Argument(metavar="FILE|FOLDER", help="A journal, or a folder with journals below it.")
 ]

@@ -9,7 +9,7 @@ import typer
 
 from murmura.cli import options, serving
 
-log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check the public log of a federation.")
 
 
 @log_app.callback()

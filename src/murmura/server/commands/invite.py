@@ -17,7 +17,9 @@ from murmura.cli.console import say, table
 if TYPE_CHECKING:
     from murmura.server.admitter import Admitter
 
-invite_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+invite_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Invite devices to a federation, and take it back."
+)
 State = Annotated[
     Path, typer.Option("--state", help="The admitter's folder: by default that of the seed aggregator.")
 ]

@@ -13,7 +13,9 @@ import typer
 from murmura.cli import options, serving
 from murmura.cli.console import table
 
-rounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+rounds_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Watch and order a federation that is served."
+)
 Token = Annotated[
     Path, typer.Option("--token-file", help="The operator's token; it is in the coordinator's folder.")
 ]

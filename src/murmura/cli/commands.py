@@ -1,0 +1,52 @@
+"""Every command by its name: what it is called, and where it is; imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from murmura.core.plugins import Registry
+
+Command = Callable[..., object] | typer.Typer
+
+COMMANDS: Registry[Command] = Registry(
+    "command",
+    "murmura.commands",
+    {
+        "fit": "murmura.cli.fit:fit",
+        "evaluate": "murmura.cli.evaluate:evaluate",
+        "compare": "murmura.cli.compare:compare",
+        "search": "murmura.cli.search:search",
+        "blend": "murmura.cli.blend:blend",
+        "sweep": "murmura.cli.sweep:sweep",
+        "recommend": "murmura.cli.recommend:recommend",
+        "report": "murmura.cli.report:report",
+        "export": "murmura.cli.export:export",
+        "check-leaks": "murmura.cli.check_leaks:check_leaks",
+        "privacy": "murmura.cli.privacy:privacy_app",
+        "simulate": "murmura.cli.simulate:simulate",
+        "data": "murmura.cli.data:data_app",
+        "config": "murmura.cli.config:config_app",
+        "demo": "murmura.cli.demo:demo",
+        "doctor": "murmura.cli.doctor:doctor",
+        "serve": "murmura.server.commands.serve:serve",
+        "aggregate": "murmura.server.commands.aggregate:aggregate",
+        "invite": "murmura.server.commands.invite:invite_app",
+        "rounds": "murmura.server.commands.rounds:rounds_app",
+        "verify": "murmura.server.commands.verify:verify",
+        "silos": "murmura.cli.silos:silos_app",
+        "join": "murmura.device.commands.join:join",
+        "consent": "murmura.device.commands.consent:consent",
+        "ledger": "murmura.device.commands.ledger:ledger_app",
+        "log": "murmura.device.commands.log:log_app",
+        "leave": "murmura.device.commands.leave:leave",
+        "devices": "murmura.device.commands.devices:devices",
+        "reproduce": "murmura.cli.reproduce:reproduce_app",
+        "analyse": "murmura.cli.analyse:analyse_app",
+        "audit": "murmura.cli.audit:audit",
+        "groups": "murmura.cli.groups:groups_app",
+    },
+    "a function with the parameters of typer, or a typer.Typer",
+    lambda name, found: found if callable(found) or isinstance(found, typer.Typer) else None,
+)
