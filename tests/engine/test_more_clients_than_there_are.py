@@ -14,14 +14,14 @@ from murmura.core.errors import SettingError
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.report.sections.freshness import freshness_table
+from murmura.lab.analyses.freshness_section import freshness_table
+from murmura.lab.papers.experiments import Counts, costs
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.sweep import freshness, points
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import Loopback
 from murmura.studies.compare import compare, plan
-from murmura.studies.papers.experiments import Counts, costs
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from murmura.wire.description import FederationDescription

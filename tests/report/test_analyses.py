@@ -16,8 +16,8 @@ from murmura.report.sections.sweep import value_places
 from murmura.report.summary import summarise
 from murmura.runs.comparison import ComparisonFolder, read_runs
 from murmura.runs.sweep import Sweep
-from murmura.studies.analyses.exposure import bias, frequencies
 from murmura.studies.compare import compare, plan
+from murmura.studies.item_exposure import bias, frequencies
 from murmura.studies.sweep import plan_sweep, sweep
 from tests.studies.worlds import small_world
 

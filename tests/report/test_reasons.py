@@ -8,11 +8,11 @@ import pytest
 from murmura.core.errors import RunError
 from murmura.data.sources.registry import load
 from murmura.engine.run import Run
+from murmura.lab.analyses.fidelity import FIDELITY
+from murmura.lab.analyses.fidelity_section import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
+from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.report import build
 from murmura.report.build import analyses
-from murmura.report.sections.reasons import MOST, Bar, ExplainedItem, read_reasons, reasons_picture
-from murmura.studies.analyses.fidelity import FIDELITY
-from murmura.studies.analyses.preservation import PRESERVATION
 from murmura.studies.compare import compare, plan
 from murmura.studies.config import FitConfig, check_config
 from murmura.studies.single_run import fit_run

@@ -7,7 +7,7 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.algorithms.fpl.fpl import FPL
-from murmura.channel.secure_aggregation.sum_protocol import AbortedSumError
+from murmura.channel.sum_protocol import AbortedSumError
 from murmura.core.channel import MECHANISMS, SUM_PROTOCOLS, ChannelSettings
 from murmura.core.errors import SettingError
 from murmura.core.rng import Rng

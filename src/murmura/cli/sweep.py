@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.analyse import page, show, swept
 from murmura.cli.clusters import refuse_classifiers
 from murmura.cli.compare import collect, load_data
 from murmura.cli.console import say
 from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
+from murmura.lab.analyses.command import page, show, swept
 
 if TYPE_CHECKING:
     from murmura.runs.sweep import Sweep

@@ -20,7 +20,7 @@ from murmura.report.table import FORMATS, ReportTable
 from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.parts import printable
 from murmura.runs.sweep import SweepPoint, points
-from murmura.studies.analyses.exposure import Bias, Frequencies, bias, frequencies, with_disparity
+from murmura.studies.item_exposure import Bias, Frequencies, bias, frequencies, with_disparity
 
 LIST = "tables.txt"  # beside the tables: which of them a report wrote
 CROWD = 30  # models that still fit into one chart; a sweep with more has charts of its own

@@ -23,8 +23,8 @@ from murmura.runs.folders import open_folder
 from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.run import RunFolder
 from murmura.runs.search import SearchFolder
-from murmura.studies.analyses.entry_runs import EntryRun, comparison_runs
 from murmura.studies.config import data_of
+from murmura.studies.entry_runs import EntryRun, comparison_runs
 from murmura.studies.methods import method
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
 from murmura.runs.sweep import Sweep, SweepPoint, value_text
-from murmura.studies.analyses.exposure import MEAN_DISPARITY
+from murmura.studies.item_exposure import MEAN_DISPARITY
 
 DISCLOSED, BOTH, RECIPROCAL = "disclosed", "MB/client", "1/CCE"
 PLACE = "place"  # of a value along its axis

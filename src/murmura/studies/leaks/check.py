@@ -35,8 +35,8 @@ from murmura.runs.folders import open_folder
 from murmura.runs.reproduction import ReproductionFolder
 from murmura.runs.search import SearchFolder
 from murmura.runs.trials import Trial, side
-from murmura.studies.analyses.entry_runs import EntryRun
 from murmura.studies.config import located
+from murmura.studies.entry_runs import EntryRun
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method
 from murmura.studies.search.grid import TrialJob, run_job
