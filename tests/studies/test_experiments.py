@@ -13,10 +13,10 @@ from murmura.lab.papers.experiments import (
     Quick,
     Row,
     experiment,
-    experiment_folder,
     experiment_names,
     read_experiment,
 )
+from murmura.studies.config import experiment_folder
 from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
 from tests.studies.experiment_files import EXPERIMENT, small
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from murmura.cli.console import say, size, table
+from murmura.core.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from murmura.report.summary import ModelSummary, Results
+    from murmura.report.table import ReportTable
     from murmura.studies.compare import Comparison, EntryMeans
 
 READS = "the server reads"  # the heading of who can read what
@@ -173,3 +175,21 @@ def _show_orders(
     ]
     heads = [f"{key} {order}" for key in keys for order in ("real", "day")]
     table("real times, and whole days", ["model", *heads], rows)
+
+
+def show_table(found: ReportTable) -> None:
+    """A table of a report."""
+    rows = [[cell.text for cell in row] for row in found.rows]
+    table(found.title, [column.title for column in found.columns], rows)
+    for note in found.notes:
+        say(note)
+
+
+def write_report(folder: Path) -> None:
+    """Write the report of a folder, where the drawing part is installed."""
+    from murmura.report import build
+
+    try:
+        say(f"report: {build(folder)}")
+    except MissingExtraError as error:
+        say(f"no report: {error}")

@@ -11,10 +11,10 @@ import typer
 from murmura.cli import options
 from murmura.cli.clusters import refuse_classifiers
 from murmura.cli.compare import collect, load_data
+from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import say
 from murmura.cli.report import tell_tracker
 from murmura.core.errors import SettingError
-from murmura.lab.analyses.command import page, show, swept
 
 if TYPE_CHECKING:
     from murmura.runs.sweep import Sweep
@@ -78,17 +78,18 @@ def sweep(
     folder = options.new_folder(out, plan.prepared.data, "sweep", key)
     _run(plan, what, folder, team, as_json)
     say(f"run folder: {folder}")
-    page(folder)
+    write_report(folder)
     tell_tracker(told, folder)
 
 
 def _run(plan: Comparison, what: Sweep, folder: Path, workers: Workers, as_json: bool) -> None:
+    from murmura.report.sections.sweep import swept
     from murmura.studies.sweep import sweep as run
 
     collect(lambda bar: run(plan, what, folder, workers=workers, progress=bar), as_json)
     table = swept(folder)
     if table is not None and not as_json:
-        show(table)
+        show_table(table)
 
 
 def for_all(given: list[str], labels: list[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -307,3 +308,10 @@ def _lines(node: Any, path: Path_ = ()) -> dict[Path_, int]:
         here = (*path, str(name))
         found |= {here: begin.start_mark.line + 1, **_lines(value, here)}
     return found
+
+
+def experiment_folder(package: Path | None = None) -> Path:
+    """Where the files are: inside an installed package, or beside the sources."""
+    package = package or Path(str(resources.files("murmura")))
+    inside = package / "experiments"
+    return inside if inside.is_dir() else package.parents[1] / "experiments"

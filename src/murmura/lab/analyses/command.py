@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.console import say, table
-from murmura.core.errors import MissingExtraError, RunError, SettingError
+from murmura.cli.comparison_table import show_table, write_report
+from murmura.core.errors import RunError, SettingError
 
 if TYPE_CHECKING:
     from murmura.report.table import ReportTable
@@ -27,6 +27,8 @@ Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `mur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
+    from murmura.report.sections.sweep import swept
+
     _answer(folder, swept(folder), as_json, as_csv)
 
 
@@ -68,22 +70,6 @@ def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 
     comparison = ComparisonFolder.open(folder)
     _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
-
-
-def swept(folder: Path) -> ReportTable | None:
-    """The table of a sweep's folder."""
-    from murmura.report.sections.sweep import SweepCurves
-    from murmura.runs.comparison import ComparisonFolder
-    from murmura.runs.sweep import points
-    from murmura.studies.item_exposure import bias as bias_of
-    from murmura.studies.item_exposure import frequencies, with_disparity
-
-    comparison = ComparisonFolder.open(folder)
-    what = comparison.sweep
-    if what is None:
-        raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
-    shown = bias_of(comparison, frequencies(comparison)) if comparison.run.has("items.csv") else None
-    return SweepCurves(what, with_disparity(points(comparison), shown), comparison.cutoff).table()
 
 
 @analyse_app.command("tests")
@@ -150,23 +136,5 @@ def _answer(folder: Path, found: ReportTable | None, as_json: bool, as_csv: bool
 
         typer.echo(to_csv(found), nl=False)
         return
-    show(found)
-    page(folder)
-
-
-def show(found: ReportTable) -> None:
-    """A table of a report on the screen."""
-    rows = [[cell.text for cell in row] for row in found.rows]
-    table(found.title, [column.title for column in found.columns], rows)
-    for note in found.notes:
-        say(note)
-
-
-def page(folder: Path) -> None:
-    """Write the report of a folder, where the drawing part is installed."""
-    from murmura.report import build
-
-    try:
-        say(f"report: {build(folder)}")
-    except MissingExtraError as error:
-        say(f"no report: {error}")
+    show_table(found)
+    write_report(folder)

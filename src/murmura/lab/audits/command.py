@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import progress, say
 from murmura.cli.fit import from_flags
 from murmura.core.errors import SettingError
@@ -56,7 +57,6 @@ def audit(
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
     from murmura.engine.run import Run
-    from murmura.lab.analyses.command import page, show
     from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks
     from murmura.lab.audits.poisonings import PoisoningPlan
     from murmura.lab.audits.section import audit_section
@@ -93,11 +93,11 @@ def audit(
     else:
         section = audit_section(found, Compared(read_runs(place)))
         for table in section.tables if section else ():
-            show(table)
+            show_table(table)
     if several and not keeps_attacks(Run.open(place), attack):
         say("the folder keeps its audit with other attacks; delete its audit.json to keep this one.")
     say(f"run folder: {place}")
-    page(place)
+    write_report(place)
 
 
 def _fitted(

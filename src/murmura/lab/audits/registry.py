@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from murmura.lab.audits.attack import Attack
 
 ATTACKS: dict[str, str] = {
-    "fcf-items": "fcf:FcfItems",
+    "fcf-items": "fcf_updates:FcfItems",
     "fedsplit-items": "fedsplit.items:FedSplitItems",
     "fedsplit-learned": "fedsplit.learned_items:FedSplitLearned",
     "fedsplit-members": "fedsplit.items:FedSplitMembers",
     "fedsplit-ratings": "fedsplit.group_ratings:FedSplitRatings",
     "fedsplit-svd-ratings": "fedsplit.svd_ratings:FedSplitSvdRatings",
-    "fpl-signs": "fpl:FplSigns",
-    "fpl-absence": "fpl:FplAbsence",
-    "fpl-inversion": "fpl:FplInversion",
-    "fpl-residuals": "fpl:FplResiduals",
+    "fpl-signs": "fpl_updates:FplSigns",
+    "fpl-absence": "fpl_updates:FplAbsence",
+    "fpl-inversion": "fpl_updates:FplInversion",
+    "fpl-residuals": "fpl_updates:FplResiduals",
     "sum-participation": "sums.participation:SumParticipation",
     "sum-matched": "sums.matched:SumMatched",
     "sum-tracing": "sums.tracing:SumTracing",

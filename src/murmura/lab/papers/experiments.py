@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -23,7 +22,7 @@ from murmura.core.plugins import unknown_name
 from murmura.core.settings import Count, changed, settings
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.runs.sweep import entry_label
-from murmura.studies.config import Path_, checked, read_yaml
+from murmura.studies.config import Path_, checked, experiment_folder, read_yaml
 from murmura.studies.methods import method
 from murmura.studies.search.grid import learns_in_epochs
 from murmura.studies.search.tpe import Axes, Values, corners, has_range, space_of
@@ -193,13 +192,6 @@ def _shorter(axes: Mapping[str, Any], most: int) -> dict[str, Any]:
         key: values if isinstance(values, str) else values[-(most if place == 0 else 1) :]
         for place, (key, values) in enumerate(axes.items())
     }
-
-
-def experiment_folder(package: Path | None = None) -> Path:
-    """Where the files are: inside an installed package, or beside the sources."""
-    package = package or Path(str(resources.files("murmura")))
-    inside = package / "experiments"
-    return inside if inside.is_dir() else package.parents[1] / "experiments"
 
 
 def experiment_names(folder: Path | None = None) -> list[str]:

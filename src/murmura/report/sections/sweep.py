@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from murmura.core.errors import RunError
 from murmura.evaluation.metric_names import title
 from murmura.evaluation.pareto import pareto_front
 from murmura.report import drawing
 from murmura.report.drawing import Picture, canvas
 from murmura.report.page import Compared, Section
 from murmura.report.table import NAME, Column, ReportTable, decimals_for, estimate_cell, number, plain_table
+from murmura.runs.comparison import ComparisonFolder
 from murmura.runs.sweep import Sweep, SweepPoint, value_text
 from murmura.studies.item_exposure import MEAN_DISPARITY
 
@@ -47,6 +50,15 @@ def section(compared: Compared) -> Section | None:
     found = SweepCurves(what, compared.points, compared.folder.cutoff)
     pictures = found.accuracy(), found.coverage(), found.evenness(), found.costs(), found.reciprocal()
     return Section.of("sweep", f"Sweep over {what.key}", *pictures, found.table())
+
+
+def swept(folder: Path) -> ReportTable | None:
+    """The table of a sweep's folder."""
+    comparison = ComparisonFolder.open(folder)
+    what = comparison.sweep
+    if what is None:
+        raise RunError(f"{folder} must be the folder of a sweep, but is another; run `murmura sweep`.")
+    return SweepCurves(what, Compared(comparison).points, comparison.cutoff).table()
 
 
 def value_places(what: Sweep) -> dict[str, float]:
