@@ -20,7 +20,7 @@ from murmura.engine import unlearning
 from murmura.engine.federation import Federation
 from murmura.engine.plan import Plan
 from murmura.engine.unlearning import unlearned
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing import crowd
 

@@ -13,7 +13,7 @@ from murmura.algorithms import algorithm
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import FederationInfo
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from murmura.server.endpoints import AGGREGATOR, COORDINATOR
 from murmura.wire import wire
 from murmura.wire.log import LogHead

@@ -26,7 +26,7 @@ from murmura.core.rng import Rng
 from murmura.core.settings import as_dict
 from murmura.core.update import SparseRows, Update
 from murmura.engine.visit import visit
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from tests.http.device_world import (
     CHANNEL,
     COHORT,

@@ -17,7 +17,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import ServerState
 from murmura.core.rng import Words
 from murmura.core.update import Arrays
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 
 EARLIER, COMPLETE = "earlier ", "complete"  # of what the server keeps to itself
 

@@ -18,7 +18,7 @@ from murmura.core.arrays import Ints, Longs
 from murmura.core.contract import ServerState, Total
 from murmura.core.errors import FederationError, SettingError
 from murmura.core.rng import Words
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 
 
 def without(

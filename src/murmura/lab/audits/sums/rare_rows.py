@@ -13,7 +13,7 @@ import numpy as np
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import DataError
 from murmura.core.rng import Stream
-from murmura.kernels.cooccurrence.packing import PackedPairs
+from murmura.kernels.packing import PackedPairs
 from murmura.lab.audits.attack import ItemClaims
 from murmura.lab.audits.sums.observed import ObservedSums
 from murmura.lab.audits.sums.sum_attack import SumItemAttack, SumKnowledge, Tells

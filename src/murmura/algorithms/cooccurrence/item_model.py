@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.cooccurrence.model_settings import PairModelSettings, RankingSettings
+from murmura.algorithms.cooccurrence.next_items import item_scale, position
+from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.errors import DataError
 from murmura.core.features import ItemFeatures
-from murmura.kernels.cooccurrence.order import item_scale, position
-from murmura.kernels.cooccurrence.scoring import WeightBlend, recency
-from murmura.kernels.cooccurrence.settings import PairModelSettings, RankingSettings
-from murmura.kernels.cooccurrence.weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
+from murmura.kernels.item_weights import NearestItems, add_feature_cosines, ease_weights, nearest_items
 
 Tables = Mapping[str, NDArray[Any]]
 

@@ -11,15 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from murmura.core.arrays import Floats, Ints, Longs
-from murmura.core.kernel import VectorSlice
-from murmura.core.rng import Purpose
-from murmura.kernels.channel import add_fixed_point_rows
-from murmura.kernels.compiled import compiled
-from murmura.kernels.fpl.arithmetic import Disclosed, disclose
-from murmura.kernels.fpl.cohorts import shares_row
-from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
-from murmura.kernels.kgflex_layout import (
+from murmura.algorithms.kgflex.loop_arrays import (
     LEAST,
     ClientRows,
     FeatureRows,
@@ -28,6 +20,14 @@ from murmura.kernels.kgflex_layout import (
     Values,
     Workplace,
 )
+from murmura.core.arrays import Floats, Ints, Longs
+from murmura.core.kernel import VectorSlice
+from murmura.core.rng import Purpose
+from murmura.kernels.compiled import compiled
+from murmura.kernels.fixed_point import add_fixed_point_rows
+from murmura.kernels.fpl.arithmetic import Disclosed, disclose
+from murmura.kernels.fpl.cohorts import shares_row
+from murmura.kernels.fpl.triples import FlatPopulation, Index, can_compare, draw_triples, holds
 from murmura.kernels.random.draws import normal
 from murmura.kernels.random.philox import Word, draw_below, word_at
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from murmura.core.arrays import Ints, Longs, Singles
 from murmura.core.kernel import VectorSlice
-from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
+from murmura.kernels.fixed_point import add_fixed_point_rows
 from murmura.kernels.random.philox import Word, Words
 
 

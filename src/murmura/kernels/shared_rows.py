@@ -13,8 +13,8 @@ import numpy as np
 from murmura.core.arrays import Bytes, Floats, Ints, Longs
 from murmura.core.kernel import VectorSlice
 from murmura.core.rng import Purpose, Words
-from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
+from murmura.kernels.fixed_point import add_fixed_point_rows
 from murmura.kernels.random.draws import coin_at
 from murmura.kernels.random.philox import Word
 from murmura.kernels.sparse import Sparse

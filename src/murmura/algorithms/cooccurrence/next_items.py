@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from murmura.algorithms.cooccurrence.scoring import recency
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.rng import Purpose, Rng
-from murmura.kernels.cooccurrence.scoring import recency
 
 CUTS = tuple(range(4, 10))  # tenths of a history after which the next tenth is predicted
 

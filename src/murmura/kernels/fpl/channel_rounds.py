@@ -6,8 +6,8 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Ints, Longs
 from murmura.core.kernel import VectorSlice
-from murmura.kernels.channel import add_fixed_point_rows
 from murmura.kernels.compiled import compiled
+from murmura.kernels.fixed_point import add_fixed_point_rows
 from murmura.kernels.fpl.arithmetic import Disclosed, Sums, Values, Workspace, disclose, weigh, weight_at
 from murmura.kernels.fpl.cohorts import shared_items, visit_client
 from murmura.kernels.fpl.triples import FlatPopulation

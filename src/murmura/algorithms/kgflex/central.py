@@ -12,6 +12,16 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field
 
+from murmura.algorithms.kgflex.loop_arrays import (
+    LARGEST,
+    SPREAD,
+    ClientRows,
+    FeatureRows,
+    FeatureVisitRules,
+    GainRules,
+    Workplace,
+)
+from murmura.algorithms.kgflex.loops import choose_features, initial_views, score_users, visit_in_turn
 from murmura.baselines.base import Baseline, Pairs, RankingModel, popularity, require_rows
 from murmura.core.arrays import Floats, Ints
 from murmura.core.errors import SettingError
@@ -22,16 +32,6 @@ from murmura.core.rng import Purpose, Rng, Words, client_secrets, guest_secret, 
 from murmura.core.settings import Count, Positive, settings
 from murmura.kernels.factorisation.triple_sampling import UserItems
 from murmura.kernels.fpl.triples import FlatPopulation, can_compare, draw_triples
-from murmura.kernels.kgflex import choose_features, initial_views, score_users, visit_in_turn
-from murmura.kernels.kgflex_layout import (
-    LARGEST,
-    SPREAD,
-    ClientRows,
-    FeatureRows,
-    FeatureVisitRules,
-    GainRules,
-    Workplace,
-)
 from murmura.kernels.random.philox import permute
 from murmura.kernels.tfidf import require_features
 

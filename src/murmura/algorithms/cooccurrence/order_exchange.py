@@ -1,7 +1,7 @@
 """The exchanges of `order`: a sketch of what people have, then the regression of what they had next.
 
 Both are sums of real numbers, so they are clipped and rounded on their way; the mathematics is in
-`kernels.cooccurrence.order`.
+`algorithms.cooccurrence.next_items`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.cooccurrence.model_settings import PairModelSettings
+from murmura.algorithms.cooccurrence.next_items import basis, item_scale, next_items, predictor, sketch_rows
 from murmura.core.contract import FederationInfo, History, Phase, RoundContext, ServerState, Total
 from murmura.core.message import MessageSpec, TableSpec
 from murmura.core.update import SparseRows
-from murmura.kernels.cooccurrence.order import basis, item_scale, next_items, predictor, sketch_rows
-from murmura.kernels.cooccurrence.settings import PairModelSettings
 
 PHASES = ("sketch", "order")
 LARGEST = 4.0  # of one number in the sums of one person

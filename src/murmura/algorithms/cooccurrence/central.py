@@ -12,15 +12,15 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from murmura.algorithms.cooccurrence.item_model import PairModel, check_times, pair_weights, valued
+from murmura.algorithms.cooccurrence.model_settings import PairModelSettings, Share
+from murmura.algorithms.cooccurrence.next_items import basis, item_scale, next_items, predictor, sketch_rows
 from murmura.baselines.base import Baseline, RankingModel, require_rows
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.interactions import Interactions, latest_each
 from murmura.core.model import Arrays, Watch
 from murmura.core.progress import SILENT, Progress
 from murmura.core.settings import settings
-from murmura.kernels.cooccurrence.model import PairModel, check_times, pair_weights, valued
-from murmura.kernels.cooccurrence.order import basis, item_scale, next_items, predictor, sketch_rows
-from murmura.kernels.cooccurrence.settings import PairModelSettings, Share
 from murmura.kernels.sparse import Sparse, gram
 
 
