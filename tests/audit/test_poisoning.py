@@ -15,7 +15,7 @@ from murmura.core.interactions import Interactions
 from murmura.core.lies import Lie
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import audit_run, read_audits
 from murmura.lab.audits.poisoning.poisoning import Conspiracy, LiarsView, PoisoningAttack
 from murmura.lab.audits.poisoning.promotion import ForgedPromotion, Promotion

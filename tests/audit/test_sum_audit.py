@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from murmura.cli.app import app
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.lab.audits.audit import read_audits
 from murmura.lab.audits.registry import ATTACKS
 

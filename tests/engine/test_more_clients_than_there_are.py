@@ -16,12 +16,12 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
 from murmura.lab.analyses.freshness_section import freshness_table
 from murmura.lab.papers.experiments import Counts, costs
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.sweep import freshness, points
 from murmura.runtimes.inprocess import InProcess
 from murmura.server.coordinator.setup import FederationSetup, RoundTiming
 from murmura.server.loopback import Loopback
-from murmura.studies.compare import compare, plan
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.run import compare, plan
+from murmura.studies.sweep.folder import freshness, points
 from murmura.testing import crowd
 from murmura.testing.checks import assert_same_bits, assert_same_ledger
 from murmura.wire.description import FederationDescription

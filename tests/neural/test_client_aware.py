@@ -9,7 +9,7 @@ from murmura.lab.analyses.learning import read_learning
 from murmura.lab.papers.experiment_page import write
 from murmura.lab.papers.experiments import experiment
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
-from murmura.runs.comparison import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder
 from tests.data.digits import write_digits
 
 pytest.importorskip("torch")

@@ -22,7 +22,7 @@ from murmura.report import build
 from murmura.report.build import analyses
 from murmura.report.page import Section
 from murmura.report.table import ReportTable, TableCell
-from murmura.runs.comparison import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder
 from tests.report.classifiers import write_classifiers
 
 SLOW = (0.505, 0.605, 0.795, 0.905)  # the first client; the tenth is .09 below

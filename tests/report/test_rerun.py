@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from murmura.cli import options
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.report.command_lines import FILE, inline, rerun
-from murmura.runs.comparison import ComparisonFolder
+from murmura.studies.compare.folder import ComparisonFolder
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=12),

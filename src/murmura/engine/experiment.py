@@ -22,7 +22,7 @@ from murmura.core.split import Split
 from murmura.engine.learning_curve import CurveRecorder, record_answers
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.evaluation import DEFAULT_METRICS, Evaluation, evaluate
 from murmura.evaluation.classification import accuracies, confusion
 from murmura.evaluation.ratings import rating_errors

@@ -9,7 +9,7 @@ import numpy as np
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.interactions import Interactions
 from murmura.core.model import Model
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.evaluation.classification import local_accuracy
 from murmura.evaluation.learning_curve import LearningCurve
 

@@ -8,36 +8,36 @@ from pathlib import Path
 from murmura.core.plugins import Registry
 from murmura.report.drawing import require_report
 from murmura.report.page import Compared, Section, document, write_page
-from murmura.report.sections import facts, search
-from murmura.runs.comparison import ComparisonFolder, read_runs
-from murmura.runs.folders import open_folder
-from murmura.runs.parts import printable
-from murmura.runs.reproduction import ReproductionFolder
-from murmura.runs.search import SearchFolder
+from murmura.report.sections import facts
+from murmura.studies.compare.folder import ComparisonFolder, read_runs
+from murmura.studies.runs.folders import open_folder
+from murmura.studies.runs.parts import printable
+from murmura.studies.runs.reproduction import ReproductionFolder
+from murmura.studies.search import section as search
+from murmura.studies.search.folder import SearchFolder
 
 SectionOf = Callable[[Compared], Section | None]
-_OURS = "murmura.report.sections"
 # What a page of runs may have, in its order; a package registers more of them in this group.
 SECTIONS: Registry[SectionOf] = Registry(
     "report section",
     "murmura.sections",
     {
-        "results": f"{_OURS}.results:section",
-        "order": f"{_OURS}.order:section",
-        "sweep": "murmura.report.sections.sweep:section",
+        "results": "murmura.studies.compare.section:section",
+        "order": "murmura.report.sections.order:section",
+        "sweep": "murmura.studies.sweep.section:section",
         "freshness": "murmura.lab.analyses.freshness_section:section",
         "groups": "murmura.lab.groups.section:section",
         "learning": "murmura.lab.analyses.learning_section:section",
-        "metrics": f"{_OURS}.metrics:section",
-        "traffic": f"{_OURS}.traffic:section",
-        "training": f"{_OURS}.training:section",
-        "planes": f"{_OURS}.planes:section",
+        "metrics": "murmura.report.sections.metrics:section",
+        "traffic": "murmura.report.sections.traffic:section",
+        "training": "murmura.report.sections.training:section",
+        "planes": "murmura.report.sections.planes:section",
         "popularity": "murmura.lab.analyses.popularity_section:section",
         "categories": "murmura.lab.analyses.category_section:section",
         "reasons": "murmura.lab.analyses.fidelity_section:section",
         "features": "murmura.lab.analyses.preservation_section:section",
         "audits": "murmura.lab.audits.section:section",
-        "differences": f"{_OURS}.differences:section",
+        "differences": "murmura.report.sections.differences:section",
     },
     "a function that makes a section of what was compared, or None",
     lambda name, found: found if callable(found) else None,

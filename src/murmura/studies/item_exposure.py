@@ -24,11 +24,11 @@ from murmura.evaluation.categories import category_bias, disparity
 from murmura.evaluation.concentration import head_share, rank_correlation
 from murmura.evaluation.coverage import gini_index
 from murmura.evaluation.intervals import Interval, seed_interval
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import read_columns
-from murmura.runs.run import ITEM_ROWS, LISTS, RunFolder
-from murmura.runs.sweep import SweepPoint
+from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.config import named_data
+from murmura.studies.runs.finished_run import ITEM_ROWS, LISTS, RunFolder
+from murmura.studies.runs.parts import read_columns
+from murmura.studies.sweep.folder import SweepPoint
 
 PRINTED = "thesis_table_4_5.csv"
 MEAN_DISPARITY = "mean |BD|"

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from murmura.core.errors import SettingError
 from murmura.data.splits.day_order import Order
-from murmura.engine.run import Run
-from murmura.runs.comparison import ORDER
+from murmura.engine.run_folder import Run
+from murmura.studies.compare.folder import ORDER
 from murmura.studies.methods import method
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import ComparisonEntry
+    from murmura.studies.compare.run import ComparisonEntry
 
 
 def parse_orders(text: str) -> tuple[Order, ...]:

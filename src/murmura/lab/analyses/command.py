@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
-from murmura.cli.comparison_table import show_table, write_report
 from murmura.core.errors import RunError, SettingError
+from murmura.studies.compare.comparison_table import show_table, write_report
 
 if TYPE_CHECKING:
     from murmura.report.table import ReportTable
@@ -27,7 +27,7 @@ Folder = Annotated[Path, typer.Argument(help="A folder `murmura compare` or `mur
 @analyse_app.command("sweep")
 def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """Accuracy, coverage, communication and disclosure at every value of a sweep, and the Pareto front."""
-    from murmura.report.sections.sweep import swept
+    from murmura.studies.sweep.section import swept
 
     _answer(folder, swept(folder), as_json, as_csv)
 
@@ -36,7 +36,7 @@ def sweep(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fa
 def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How often items are updated in training and recommended, against their popularity."""
     from murmura.lab.analyses.popularity_section import frequency_table
-    from murmura.runs.comparison import ComparisonFolder
+    from murmura.studies.compare.folder import ComparisonFolder
     from murmura.studies.item_exposure import frequencies
 
     _answer(folder, frequency_table(frequencies(ComparisonFolder.open(folder))), as_json, as_csv)
@@ -46,7 +46,7 @@ def frequency(folder: Place, as_json: options.Json = False, as_csv: options.Csv 
 def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """The bias of training and lists towards categories of items, and the bias disparity."""
     from murmura.lab.analyses.category_section import bias_table
-    from murmura.runs.comparison import ComparisonFolder
+    from murmura.studies.compare.folder import ComparisonFolder
     from murmura.studies.item_exposure import bias as bias_of
     from murmura.studies.item_exposure import frequencies
 
@@ -64,9 +64,9 @@ def bias(folder: Place, as_json: options.Json = False, as_csv: options.Csv = Fal
 def freshness(folder: Place, as_json: options.Json = False, as_csv: options.Csv = False) -> None:
     """How fresh the clients' models were, and what they scored: for sweeps over the clients per round."""
     from murmura.lab.analyses.freshness_section import freshness_table
-    from murmura.runs.comparison import ComparisonFolder
-    from murmura.runs.sweep import freshness as freshness_of
-    from murmura.runs.sweep import points
+    from murmura.studies.compare.folder import ComparisonFolder
+    from murmura.studies.sweep.folder import freshness as freshness_of
+    from murmura.studies.sweep.folder import points
 
     comparison = ComparisonFolder.open(folder)
     _answer(folder, freshness_table(freshness_of(points(comparison)), comparison.cutoff), as_json, as_csv)
@@ -82,7 +82,7 @@ def named_pairs(
     """Test named models against each other, user by user: paired t-test and Wilcoxon, Holm-corrected."""
     from murmura.report.sections.differences import pair_table
     from murmura.report.summary import named_tests, summarise
-    from murmura.runs.comparison import read_runs
+    from murmura.studies.compare.folder import read_runs
 
     results = summarise(read_runs(folder))
     pairs = [_pair(one, [line.label for line in results.lines]) for one in pair]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from murmura.engine.experiment import REASONS as REASONS_FILE
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.lab.analyses.fidelity import FIDELITY, LENGTH, REASONS, Fidelity
 from murmura.report import drawing
 from murmura.report.page import Compared, Section
 from murmura.report.table import ReportTable, number, plain_table
-from murmura.runs.parts import read_columns
+from murmura.studies.runs.parts import read_columns
 
 EXPLAINED = 3  # models whose reasons are drawn
 MOST = 8  # bars of one person; what is left is one more

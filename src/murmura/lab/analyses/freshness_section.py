@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from murmura.evaluation.metric_names import title
 from murmura.report.drawing import Picture, canvas, curve_styles, logarithmic, note
 from murmura.report.page import Compared, Section
-from murmura.report.sections.sweep import number_at, plot_points
 from murmura.report.table import NAME, Column, ReportTable, TableCell, decimals_for, plain_table
-from murmura.runs.sweep import FRESHNESS, NORMALISED, SweepPoint, freshness
+from murmura.studies.sweep.folder import FRESHNESS, NORMALISED, SweepPoint, freshness
+from murmura.studies.sweep.section import number_at, plot_points
 
 
 def section(compared: Compared) -> Section | None:

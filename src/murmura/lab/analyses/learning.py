@@ -20,8 +20,8 @@ from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
 from murmura.evaluation.registry import TARGETS
 from murmura.evaluation.significance import compare_values, holm
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.run import RunFolder
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.runs.finished_run import RunFolder
 
 WEIGHTS = ("effective clients", "smallest weight", "largest weight", "capped")
 AGREEMENT = ("both right", "only the baseline right", "only this one right", "both wrong")

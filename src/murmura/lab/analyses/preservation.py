@@ -19,8 +19,8 @@ from murmura.core.contract import FederationInfo, History
 from murmura.core.errors import DataError
 from murmura.core.interactions import Interactions
 from murmura.core.rng import Purpose, Rng, client_secrets
-from murmura.runs.run import RunFolder
 from murmura.studies.entry_runs import EntryAnalysis, EntryRun
+from murmura.studies.runs.finished_run import RunFolder
 
 MOST = (5, 10, 50, 100, None)  # of her features the most informative so many; None: all
 QUARTILES = (25, 50, 75)

@@ -24,7 +24,7 @@ from murmura.core.locks import locked
 from murmura.core.progress import SILENT, Progress
 from murmura.engine.plan import federation_info
 from murmura.engine.protocol import PreparedData
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval, bootstrap_intervals
 from murmura.lab.audits.attack import Attack
 from murmura.lab.audits.attacked_training import AttackedTraining, AttackResult
@@ -34,10 +34,10 @@ from murmura.lab.audits.poisoning.poisoning import PoisoningAttack
 from murmura.lab.audits.poisonings import USUAL, Intervals, PoisoningFinding, PoisoningPlan, poison
 from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
-from murmura.runs.comparison import ComparisonFolder
 from murmura.runtimes.simulation import FederatedMethod, simulated
+from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.config import data_of, located, refuse_other_data
-from murmura.studies.single_run import prepare_run, read_config
+from murmura.studies.fit.run import prepare_run, read_config
 
 FILE = "audit.json"
 ENTRIES = "entries"  # in the file of a comparison: label -> what was found

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
-from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import progress, say
-from murmura.cli.fit import from_flags
 from murmura.core.errors import SettingError
+from murmura.studies.compare.comparison_table import show_table, write_report
+from murmura.studies.fit.command import from_flags
 
 if TYPE_CHECKING:
     from murmura.lab.audits.audit import Audit
@@ -56,12 +56,12 @@ def audit(
     be asked for by --attack: it trains once without and once with liars, and opens the test part. The folder
     keeps what was found (audit.json), never the messages; entries that were audited before are not repeated.
     """
-    from murmura.engine.run import Run
+    from murmura.engine.run_folder import Run
     from murmura.lab.audits.audit import audit_folder, audit_run, keeps_attacks
     from murmura.lab.audits.poisonings import PoisoningPlan
     from murmura.lab.audits.section import audit_section
     from murmura.report.page import Compared
-    from murmura.runs.comparison import read_runs
+    from murmura.studies.compare.folder import read_runs
 
     if (folder is None) == (not data):
         raise SettingError(
@@ -112,7 +112,7 @@ def _fitted(
 ) -> Path:
     """Fit the model first, in a folder of its own."""
     from murmura.lab.audits.audit import require_attackable
-    from murmura.studies.single_run import fit_run
+    from murmura.studies.fit.run import fit_run
 
     require_attackable(model)
     rules = protocol or ("fedsplit" if model.startswith("fedsplit") else "fpl")

@@ -12,7 +12,7 @@ from typing import Any
 
 from murmura.core.catalogue import Dataset
 from murmura.data.splits.random_holdout import CoveredRandomHoldout
-from murmura.studies.compare import compare, plan
+from murmura.studies.compare.run import compare, plan
 from murmura.studies.methods import defaults
 
 PROTOCOL = "fedsplit"

@@ -18,9 +18,9 @@ from murmura.core.arrays import Floats
 from murmura.core.errors import RunError
 from murmura.core.schedule import Schedule
 from murmura.evaluation.intervals import seed_interval
-from murmura.runs.comparison import ComparisonFolder, ModelRuns
-from murmura.runs.parts import read_columns
-from murmura.runs.run import RunFolder
+from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
+from murmura.studies.runs.finished_run import RunFolder
+from murmura.studies.runs.parts import read_columns
 
 FILE = "per_group.csv"
 ALONE, CENTRAL = "cnmf-groups", "cnmf"

@@ -49,8 +49,8 @@ from murmura.kernels.factorisation.nmf import best_rank
 from murmura.kernels.sparse import Sparse
 from murmura.runtimes.inprocess import InProcess
 from murmura.runtimes.simulation import FederatedMethod
-from murmura.studies.compare import ComparisonEntry, compare
-from murmura.studies.compare import plan as plan_comparison
+from murmura.studies.compare.run import ComparisonEntry, compare
+from murmura.studies.compare.run import plan as plan_comparison
 from murmura.studies.methods import whole_settings
 from murmura.studies.search.tpe import Range, distributions, open_study
 from murmura.studies.worker_pool import processes

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from murmura.core.files import write_whole
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.evaluation.intervals import Interval
 from murmura.lab.analyses.convergence_section import convergence_section
 from murmura.lab.audits.audit import read_audits
@@ -37,11 +37,11 @@ from murmura.report.build import analyses
 from murmura.report.drawing import require_report
 from murmura.report.page import Section, document
 from murmura.report.sections.facts import environment_table
-from murmura.report.sections.search import search_picture
 from murmura.report.table import ReportTable, to_csv
-from murmura.runs.comparison import read_runs
-from murmura.runs.parts import printable
+from murmura.studies.compare.folder import read_runs
 from murmura.studies.data_facts import DataFacts
+from murmura.studies.runs.parts import printable
+from murmura.studies.search.section import search_picture
 
 HEADER = ("experiment", "data", "row", "metric", "printed", "ours", "low", "high", "difference", "p", "verdict")
 

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from murmura.core.errors import RunError
 from murmura.core.version import __version__
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.lab.papers.experiments import Experiment, experiment
 from murmura.lab.papers.reproduce import ExperimentPlace
 

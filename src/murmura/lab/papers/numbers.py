@@ -27,13 +27,13 @@ from murmura.report.table import (
     number_cell,
     plain_table,
 )
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.parts import ordered
-from murmura.runs.reproduction import RowChoice
-from murmura.runs.sweep import points
-from murmura.runs.trials import Trial, best
+from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.data_facts import GROUPS, SIZES, TRAINING
 from murmura.studies.item_exposure import MEAN_DISPARITY, Bias, bias, frequencies
+from murmura.studies.runs.parts import ordered
+from murmura.studies.runs.reproduction import RowChoice
+from murmura.studies.runs.trials import Trial, best
+from murmura.studies.sweep.folder import points
 
 Word = Literal["reproduced", "better", "not reached", "printed number doubtful", "", "not run"]
 Better = Literal["higher", "lower", "zero", "same"]  # same: a fact, neither better nor worse

@@ -26,22 +26,22 @@ from murmura.core.errors import DataError, FederationError, MissingExtraError, R
 from murmura.core.locks import locked
 from murmura.core.settings import as_dict, changed
 from murmura.engine.protocol import PreparedData, protocol
-from murmura.engine.run import Run
+from murmura.engine.run_folder import Run
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.registry import DEFAULT_METRICS
 from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.experiments import Experiment, Row
-from murmura.runs.comparison import ComparisonFolder
-from murmura.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
-from murmura.runs.sweep import Sweep, entry_label, write_sweep
-from murmura.runs.trials import Trial, best, best_place, name_of, side
-from murmura.studies.compare import Comparison, ComparisonEntry, run_entries, usual_settings
+from murmura.studies.compare.folder import ComparisonFolder
+from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
 from murmura.studies.config import DataConfig
 from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
+from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice
+from murmura.studies.runs.trials import Trial, best, best_place, name_of, side
 from murmura.studies.search.grid import TrialJob, grid, run_job
 from murmura.studies.search.tpe import Axes, Group, Tpe, has_range, space_of
+from murmura.studies.sweep.folder import Sweep, entry_label, write_sweep
 from murmura.studies.worker_pool import Steps, Workers, held, processes, run_steps
 
 FitListener = Callable[

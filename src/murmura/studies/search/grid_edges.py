@@ -18,7 +18,7 @@ from murmura.studies.methods import method_class
 from murmura.studies.search.tpe import Range, space_of
 
 if TYPE_CHECKING:
-    from murmura.studies.compare import Comparison
+    from murmura.studies.compare.run import Comparison
 
 NEAR = 0.05  # of a range
 
