@@ -7,7 +7,7 @@ import pytest
 
 from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
-from murmura.algorithms.cooccurrence.releases import Release, ReleaseDifference
+from murmura.algorithms.cooccurrence.release_differences import Release, ReleaseDifference
 from murmura.algorithms.fpl.fpl import FPL
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings

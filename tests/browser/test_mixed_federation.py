@@ -13,7 +13,7 @@ import pytest
 
 from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
-from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import NAME, Journal
 from murmura.core.codec import encode_model
 from murmura.core.contract import History, RoundContext

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmura.channel.consent import (
+from murmura.channel.consent_draws import (
     ConsentChoices,
     StickyRecord,
     client_consent,

@@ -12,7 +12,7 @@ from murmura.algorithms import algorithm
 from murmura.core.errors import DataError
 from murmura.core.feature_codec import encode_features
 from murmura.runtimes.from_dataset import describe_items, training_rows
-from murmura.studies.config import named_data
+from murmura.studies.configuration import named_data
 from murmura.wire.description import FederationDescription
 from tests.cli.processes import murmura, ratings
 

@@ -22,7 +22,7 @@ from murmura.lab.groups.tuned_groups import Tuning, TuningRequest, tuned_table
 from murmura.lab.papers.experiments import experiment, experiment_names
 from murmura.lab.papers.reproduce import ExperimentPlace, reproduce
 from murmura.studies.compare.run import compare, plan
-from murmura.studies.config import DataConfig, FitConfig, check_config
+from murmura.studies.configuration import DataConfig, FitConfig, check_config
 from murmura.studies.export.run import evaluate_lists, export_run
 from murmura.studies.fit.run import evaluate_run, fit_run
 from murmura.studies.search.run import SearchConfig, evaluate_search, search_run

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.interactions import Interactions, Vocabulary
-from murmura.engine.learning_curve import ANSWERS, record_answers
+from murmura.engine.curve_file import ANSWERS, record_answers
 from murmura.engine.run_folder import Run
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.channel.consent import ConsentChoices
+from murmura.channel.consent_draws import ConsentChoices
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent

@@ -22,10 +22,10 @@ from tests.ports import free_ports
 PRELOADED = [
     "murmura.algorithms.fpl.presets",
     "murmura.cli.app",
-    "murmura.device.commands.joining",
+    "murmura.device.commands.taking_part",
     "murmura.server.coordinator.coordinator",
     "murmura.device.simulated",
-    "murmura.server.http.app",
+    "murmura.server.http.machine_app",
     "murmura.server.http.connections",
     "murmura.server.http.http_protocol",
     "murmura.server.http.serving",

@@ -22,7 +22,7 @@ import httpx
 import pytest
 
 from murmura.cli.console import CONSOLE
-from murmura.cli.serving import Others
+from murmura.cli.federation_options import Others
 from murmura.core.errors import SettingError
 from murmura.server.http.serving import LOOPBACK, ListenAddress, proxy_networks
 from murmura.wire import http_transport

@@ -10,7 +10,7 @@ import pytest
 from murmura.algorithms.fedsplit.fedsplit import FedSplit
 from murmura.core.errors import RunError
 from murmura.core.interactions import Interactions
-from murmura.kernels.factorisation.cnmf import CnmfSettings
+from murmura.kernels.factorisation.cnmf_steps import CnmfSettings
 from murmura.lab.groups.tuned_groups import (
     RANGES,
     Folds,

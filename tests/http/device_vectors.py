@@ -16,7 +16,7 @@ import numpy as np
 
 from murmura.algorithms import algorithm
 from murmura.channel.chain import chain
-from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import Journal, JournalEntry
 from murmura.channel.noise_terms import NoiseTerms
 from murmura.core.channel import ChannelSettings

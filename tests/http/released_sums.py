@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from murmura.core.channel import ChannelSettings
-from murmura.device.commands.joining import _Own
+from murmura.device.commands.taking_part import _Own
 from murmura.device.folder import DeviceFolder
 from murmura.engine.federated_model import FederatedModel
 from murmura.engine.fit import fit

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmura.algorithms.cooccurrence.releases import Release, ReleaseDifference
+from murmura.algorithms.cooccurrence.release_differences import Release, ReleaseDifference
 from murmura.core.contract import History
-from murmura.device.commands.joining import _Own
+from murmura.device.commands.taking_part import _Own
 from murmura.device.device import Device
 from murmura.device.folder import DeviceFolder
 from murmura.server.commands.rounds import _awaited
@@ -150,7 +150,7 @@ def test_a_coordinator_that_says_nothing_of_releases_has_none_to_renew(
     async def scenario() -> None:
         await settle(world, tmp_path / "0", 0)
         folder = DeviceFolder(tmp_path / "0")
-        monkeypatch.setattr("murmura.device.commands.joining.about", earlier)
+        monkeypatch.setattr("murmura.device.commands.taking_part.about", earlier)
         own = _Own(awake(world, folder), folder)
         assert (await own.renewed(5, lambda _: None)) is False
 

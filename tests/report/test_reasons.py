@@ -14,7 +14,7 @@ from murmura.lab.analyses.preservation import PRESERVATION
 from murmura.report import build
 from murmura.report.build import analyses
 from murmura.studies.compare.run import compare, plan
-from murmura.studies.config import FitConfig, check_config
+from murmura.studies.configuration import FitConfig, check_config
 from murmura.studies.fit.run import fit_run
 from tests.studies.test_fidelity import QUICK, write_world
 

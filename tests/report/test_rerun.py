@@ -87,7 +87,7 @@ def test_compare_gives_the_configuration_back() -> None:
 
 @pytest.mark.parametrize("label", ["a,b", "a=b", " a", "", "a\nb"])
 def test_a_label_no_flag_can_carry_goes_through_a_file(label: str, tmp_path: Path) -> None:
-    from murmura.studies.config import CompareConfig, load_config
+    from murmura.studies.configuration import CompareConfig, load_config
 
     models = {label: {"name": "mostpop"}}
     config = {

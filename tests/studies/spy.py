@@ -13,7 +13,7 @@ from murmura.core.split import Split
 from murmura.data.sources.registry import load
 from murmura.engine.protocol import protocol, whole_split
 from murmura.engine.run_folder import Run
-from murmura.studies.config import DataConfig
+from murmura.studies.configuration import DataConfig
 from murmura.studies.search.folder import CHOICE
 from murmura.studies.search.run import SearchConfig, search_run
 

@@ -16,7 +16,7 @@ from murmura.lab.papers.experiments import (
     experiment_names,
     read_experiment,
 )
-from murmura.studies.config import experiment_folder
+from murmura.studies.configuration import experiment_folder
 from murmura.studies.data_facts import SOURCE, TRAINING, WHOLE
 from tests.studies.experiment_files import EXPERIMENT, small
 

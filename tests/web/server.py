@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from murmura.server.endpoints import BINARY, EVENTS, Endpoint, HttpRequest
-from murmura.server.http.app import App
 from murmura.server.http.connections import ConnectionLimits
 from murmura.server.http.limits import BodyLimits, RequestLimits
+from murmura.server.http.machine_app import App
 from murmura.server.http.serving import ListenAddress, Server
 from murmura.wire.refusals import RefusedError
 

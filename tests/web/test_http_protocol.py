@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from murmura.server.endpoints import HttpRequest
-from murmura.server.http.app import App
 from murmura.server.http.http_protocol import CHUNK, PIECE, HttpProtocol, Service
+from murmura.server.http.machine_app import App
 from murmura.server.http.proxies import Proxies
 from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate

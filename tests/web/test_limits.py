@@ -11,9 +11,9 @@ import pytest
 from murmura.core.errors import DataError
 from murmura.server.dispatch import respond
 from murmura.server.endpoints import SMALL, Endpoint, HttpRequest
-from murmura.server.http.app import App
 from murmura.server.http.connections import listen
 from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, origin
+from murmura.server.http.machine_app import App
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import VERSION_HEADER
 from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, listening, nothing

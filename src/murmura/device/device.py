@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from murmura.channel.consent import StickyRecord, client_consent
+from murmura.channel.consent_draws import StickyRecord, client_consent
 from murmura.channel.journal import JournalEntry
 from murmura.channel.shares import SEED_BYTES, Entropy
 from murmura.core.consent import Permission

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.channel.consent import needed_times
+from murmura.channel.consent_draws import needed_times
 from murmura.core.arrays import Longs
 from murmura.core.consent import DisclosureMode, Permission
 from murmura.core.errors import DataError, MurmuraError

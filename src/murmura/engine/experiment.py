@@ -19,7 +19,7 @@ from murmura.core.model import Among, Model
 from murmura.core.progress import SILENT, Progress
 from murmura.core.ranked_lists import RankedLists
 from murmura.core.split import Split
-from murmura.engine.learning_curve import CurveRecorder, record_answers
+from murmura.engine.curve_file import CurveRecorder, record_answers
 from murmura.engine.protocol import Protocol
 from murmura.engine.reasons import term_reasons
 from murmura.engine.run_folder import Run

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.simulated import mechanism_terms
+from murmura.channel.simulated_protections import mechanism_terms
 from murmura.core.arrays import Bools, Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase

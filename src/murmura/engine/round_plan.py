@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from murmura.channel.chain import Chain, chain
 from murmura.channel.noise import simulated_noise
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.channel.simulated import mechanism_chain
+from murmura.channel.simulated_protections import mechanism_chain
 from murmura.core.channel import ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo
 from murmura.core.population import Population

@@ -17,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from murmura.channel.chain import Chain
-from murmura.channel.simulated import PROTOCOLS, sum_protocol
+from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
 from murmura.channel.sum_protocol import AbortedSumError, DropOuts
 from murmura.core.arrays import Ints, Longs
 from murmura.core.codec import decode, encode

@@ -19,7 +19,7 @@ from murmura.core.progress import SILENT, Progress
 from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run
 from murmura.studies.compare.folder import ComparisonFolder, read_runs
-from murmura.studies.config import data_of
+from murmura.studies.configuration import data_of
 from murmura.studies.methods import method
 from murmura.studies.runs.finished_run import RunFolder
 from murmura.studies.runs.parts import read_typed

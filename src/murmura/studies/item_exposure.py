@@ -25,7 +25,7 @@ from murmura.evaluation.concentration import head_share, rank_correlation
 from murmura.evaluation.coverage import gini_index
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.config import named_data
+from murmura.studies.configuration import named_data
 from murmura.studies.runs.finished_run import ITEM_ROWS, LISTS, RunFolder
 from murmura.studies.runs.parts import read_columns
 from murmura.studies.sweep.folder import SweepPoint

@@ -19,7 +19,7 @@ from murmura.engine.protocol import PreparedData
 from murmura.engine.run_folder import MODEL, Run
 from murmura.evaluation.metric_names import badness, is_cost
 from murmura.studies.compare.folder import run_name
-from murmura.studies.config import data_of
+from murmura.studies.configuration import data_of
 from murmura.studies.entry_runs import EntryRun, comparison_runs
 from murmura.studies.methods import method
 from murmura.studies.runs.finished_run import RunFolder

@@ -32,7 +32,7 @@ from murmura.testing.checks import (
     assert_same_ledger,
     same_update,
 )
-from murmura.testing.contract import (
+from murmura.testing.completeness import (
     check_model,
     declared,
     exchanges,
@@ -41,7 +41,7 @@ from murmura.testing.contract import (
     skip_unless,
 )
 from murmura.testing.data import checkerboard, rated_checkerboard
-from murmura.testing.training import KitTraining
+from murmura.testing.kit_training import KitTraining
 
 NO_KERNEL = "no compiled path: kernel() returns None"
 MODES = ("sticky", "block", "per-item-per-round", "per-triple")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from murmura.channel.chain import Chain, chain
 from murmura.channel.ring import Ring
 from murmura.channel.shares import expand, split
-from murmura.channel.simulated import PROTOCOLS, sum_protocol
+from murmura.channel.simulated_protections import PROTOCOLS, sum_protocol
 from murmura.channel.sum_protocol import AbortedSumError, DropOuts, SumProtocol
 from murmura.core.channel import SUM_PROTOCOLS, ChannelSettings
 from murmura.core.contract import FederationInfo, Phase

@@ -36,8 +36,13 @@ from murmura.algorithms.cooccurrence.order_exchange import (
     order_widths,
     ordered,
 )
-from murmura.algorithms.cooccurrence.releases import COMPLETE, Release, ReleaseDifference, carried_over
-from murmura.algorithms.cooccurrence.unlearning import without
+from murmura.algorithms.cooccurrence.release_differences import (
+    COMPLETE,
+    Release,
+    ReleaseDifference,
+    carried_over,
+)
+from murmura.algorithms.cooccurrence.subtraction import without
 from murmura.core.arrays import Bools, Floats, Longs, Singles
 from murmura.core.contract import (
     Algorithm,

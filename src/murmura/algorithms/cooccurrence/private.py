@@ -30,7 +30,7 @@ from murmura.algorithms.cooccurrence.low_rank import (
     triangle,
 )
 from murmura.algorithms.cooccurrence.model_settings import RankingSettings
-from murmura.algorithms.cooccurrence.releases import COMPLETE
+from murmura.algorithms.cooccurrence.release_differences import COMPLETE
 from murmura.algorithms.cooccurrence.scoring import WeightBlend, recency
 from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (

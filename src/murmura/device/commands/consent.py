@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import serving
+from murmura.cli import federation_options
 from murmura.cli.console import say
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def consent(
     pi: Annotated[
         float | None, typer.Option("--pi", min=0, max=1, help="The share of your likes you contribute.")
     ] = None,
-    epsilon: serving.Epsilon = None,
-    release_epsilon: serving.ReleaseEpsilon = None,
+    epsilon: federation_options.Epsilon = None,
+    release_epsilon: federation_options.ReleaseEpsilon = None,
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     allow: Annotated[list[str], typer.Option("--allow", help="Take a --never back.")] = [],  # noqa: B006
     accept: Annotated[

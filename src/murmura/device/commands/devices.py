@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 from murmura.cli.console import say, tell
 
 if TYPE_CHECKING:
@@ -34,20 +34,20 @@ def devices(
     settings: Grouped = [],  # noqa: B006
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
-    readable: serving.Readable = False,
+    readable: federation_options.Readable = False,
     invitations: Annotated[
         Path | None, typer.Option("--invitations", help="A file of invitations, one per device and line.")
     ] = None,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
     as_json: options.Json = False,
 ) -> None:
     """Run simulated devices until the federation is finished: their secrets come from (seed, number).
 
     Where the method is for groups, a device is a group: give the -S and --seed that `murmura serve` was given.
     """
-    serving.need("devices of a federation")
+    federation_options.need("devices of a federation")
     from murmura.algorithms import algorithm
     from murmura.core.consent import Permission
     from murmura.core.errors import SettingError
@@ -55,10 +55,10 @@ def devices(
     from murmura.device.simulated import SimulatedDevices, register_devices, run_devices
     from murmura.runtimes.from_dataset import groups_of, training_rows
 
-    invited = serving.federation(federation)
+    invited = federation_options.federation(federation)
     url = invited.url
     rows = training_rows(data, protocol, data_dir, reading)
-    others = serving.Others(authority, insecure, proxy)
+    others = federation_options.Others(authority, insecure, proxy)
     method = str(others.talk(lambda send: about(send, url))["method"])
     preset = algorithm(method)(**options.parse_settings(settings, [method])[method])
     groups = groups_of(rows, preset, seed)
@@ -104,7 +104,7 @@ def _admissions(path: Path | None, clients: range) -> Callable[[int], OwnAdmissi
         links = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
         raise SettingError(f"{path} must hold invitations, one a line, but cannot be read ({error}).") from None
-    found = [serving.federation(link).admission for link in links]
+    found = [federation_options.federation(link).admission for link in links]
     held = [one for one in found if one is not None]
     if len(held) < len(clients):
         raise SettingError(f"{path} must hold {len(clients)} invitations, but holds {len(held)}; create more.")

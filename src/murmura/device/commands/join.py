@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
@@ -42,22 +42,22 @@ def join(
     never: Annotated[list[str], typer.Option("--never", help="An item never to be shared.")] = [],  # noqa: B006
     no_statistics: Annotated[bool, typer.Option("--no-statistics", help="No sums about people.")] = False,
     minimum: Annotated[int, typer.Option("--minimum", min=1, help="No round with smaller sums.")] = 100,
-    epsilon: serving.Epsilon = None,
-    release_epsilon: serving.ReleaseEpsilon = None,
+    epsilon: federation_options.Epsilon = None,
+    release_epsilon: federation_options.ReleaseEpsilon = None,
     shortest_window: Annotated[
         float,
         typer.Option("--shortest-window", min=0, help="No federation with shorter release windows, in s."),
     ] = 3600.0,
-    readable: serving.Readable = False,
+    readable: federation_options.Readable = False,
     keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
-    fingerprint: serving.Fingerprint = "",
+    fingerprint: federation_options.Fingerprint = "",
     first_contact: Annotated[
         bool, typer.Option("--first-contact", help="Believe whoever answers at an address for the first time.")
     ] = False,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
     simulate: Simulate = "",
     as_json: options.Json = False,
 ) -> None:
@@ -65,24 +65,24 @@ def join(
 
     What you like stays here. The same command with the same --state goes on after an interruption.
     """
-    serving.need("joining a federation")
+    federation_options.need("joining a federation")
     from murmura.core.consent import Permission
-    from murmura.device.commands import joining
+    from murmura.device.commands import taking_part
     from murmura.device.folder import DeviceFolder
     from murmura.device.joining import JoinRequest
 
     if release_epsilon is not None and epsilon is None:
         say("--release-epsilon bounds each release alone; --epsilon bounds all of them together.")
-    invited, simulated = serving.federation(federation, fingerprint), _simulated(simulate)
-    joining.check_first_contact(invited, first_contact)
+    invited, simulated = federation_options.federation(federation, fingerprint), _simulated(simulate)
+    taking_part.check_first_contact(invited, first_contact)
 
     def request() -> JoinRequest:
-        own = joining.own_rows(data, user, household, data_dir, reading)
+        own = taking_part.own_rows(data, user, household, data_dir, reading)
         return JoinRequest(
             invited.url,
             own.items.labels[own.item],
             own.value,
-            joining.device_secret(simulated),
+            taking_part.device_secret(simulated),
             Permission(pi=pi, statistics=not no_statistics, epsilon=epsilon, release_epsilon=release_epsilon),
             minimum,
             readable,
@@ -99,12 +99,12 @@ def join(
         )
 
     def listen(event: dict[str, object]) -> None:
-        tell(event, joining.sentence(event), as_json)
+        tell(event, taking_part.sentence(event), as_json)
 
-    others = serving.Others(authority, insecure, proxy)
+    others = federation_options.Others(authority, insecure, proxy)
     with locked(state):
         folder = DeviceFolder(state)
-        others.talk(lambda send: joining.take_part(send, invited.url, folder, request, top, listen))
+        others.talk(lambda send: taking_part.take_part(send, invited.url, folder, request, top, listen))
 
 
 def _simulated(text: str) -> tuple[int, int] | None:

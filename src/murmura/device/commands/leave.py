@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import serving
+from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import locked
 
@@ -20,12 +20,12 @@ def leave(
     no_journal: Annotated[
         bool, typer.Option("--no-journal", help="Delete the journal and receipts too.")
     ] = False,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
 ) -> None:
     """Leave a federation: delete the device's state, keep its journal, say what cannot be recalled."""
-    serving.need("leaving a federation")
+    federation_options.need("leaving a federation")
     from murmura.device.folder import DeviceFolder
     from murmura.device.joining import leave as say_goodbye
 
@@ -36,7 +36,7 @@ def leave(
     with locked(state):
         if kept is not None:
             folder.export_evidence(kept)
-        why = serving.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))
+        why = federation_options.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))
     if why is not None:
         say(f"the coordinator could not be told ({why}); a place that nobody uses is free after some rounds.")
     say(f"deleted everything this device kept in {state}.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 
 log_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Check the public log of a federation.")
 
@@ -20,27 +20,27 @@ def log() -> None:
 @log_app.command("verify")
 def verify(
     federation: Annotated[str, typer.Argument(metavar="LINK|URL", help="An invitation, or an address.")],
-    fingerprint: serving.Fingerprint = "",
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    fingerprint: federation_options.Fingerprint = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
     as_json: options.Json = False,
 ) -> None:
     """Fetch a federation's whole log and check every entry, signature and link.
 
     With an invitation or a fingerprint it is the log of that federation; without, of whoever answers.
     """
-    serving.need("checking a log")
+    federation_options.need("checking a log")
     from murmura.device.log_check import CheckedLog, check_log
     from murmura.device.trust import fetch_terms
     from murmura.wire.transport import Transport
 
-    invited = serving.federation(federation, fingerprint)
+    invited = federation_options.federation(federation, fingerprint)
 
     async def checked(send: Transport) -> CheckedLog:
         return await check_log(send, invited.url, await fetch_terms(send, invited.url, invited.terms or None))
 
-    found = serving.Others(authority, insecure, proxy).talk(checked)
+    found = federation_options.Others(authority, insecure, proxy).talk(checked)
     if as_json:
         typer.echo(json.dumps(vars(found)))
         return

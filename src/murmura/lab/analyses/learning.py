@@ -14,8 +14,8 @@ import numpy as np
 
 from murmura.core.arrays import Bools, Floats, Longs
 from murmura.core.errors import RunError
+from murmura.engine.curve_file import ANSWERS, FILE
 from murmura.engine.experiment import CONFUSION
-from murmura.engine.learning_curve import ANSWERS, FILE
 from murmura.evaluation.intervals import Interval, seed_interval
 from murmura.evaluation.learning_curve import SHARES, LearningCurve, rounds_name
 from murmura.evaluation.registry import TARGETS

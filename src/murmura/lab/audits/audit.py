@@ -36,7 +36,7 @@ from murmura.lab.audits.registry import ATTACKS, attack, attacks_on
 from murmura.lab.audits.sums.canaries import CanaryAudit, CanaryScores
 from murmura.runtimes.simulation import FederatedMethod, simulated
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.config import data_of, located, refuse_other_data
+from murmura.studies.configuration import data_of, located, refuse_other_data
 from murmura.studies.fit.run import prepare_run, read_config
 
 FILE = "audit.json"

@@ -44,7 +44,13 @@ from murmura.core.settings import Count, as_dict, field_names, from_dict, settin
 from murmura.core.update import SentUpdate
 from murmura.engine.fit import fit
 from murmura.engine.plan import Plan
-from murmura.kernels.factorisation.cnmf import CnmfSettings, factorise, predict, random_factors, words_needed
+from murmura.kernels.factorisation.cnmf_steps import (
+    CnmfSettings,
+    factorise,
+    predict,
+    random_factors,
+    words_needed,
+)
 from murmura.kernels.factorisation.nmf import best_rank
 from murmura.kernels.sparse import Sparse
 from murmura.runtimes.inprocess import InProcess

@@ -34,7 +34,7 @@ from murmura.lab.audits.audit import audit_entries
 from murmura.lab.papers.experiments import Experiment, Row
 from murmura.studies.compare.folder import ComparisonFolder
 from murmura.studies.compare.run import Comparison, ComparisonEntry, run_entries, usual_settings
-from murmura.studies.config import DataConfig
+from murmura.studies.configuration import DataConfig
 from murmura.studies.data_facts import DataFacts, data_facts
 from murmura.studies.methods import method, whole_settings
 from murmura.studies.runs.reproduction import RUNS, SPENT, TRIALS, ChosenEntry, ReproductionFolder, RowChoice

@@ -34,7 +34,7 @@ def make_terms(
     reading: options.Reading = {},  # noqa: B006
 ) -> None:
     """Write what organisations agree on: the method, its settings, the items. Give all of them the folder."""
-    from murmura.runtimes.flower.terms import SiloTerms
+    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import describe_items
 
     preset = _preset(model, settings)
@@ -56,7 +56,7 @@ def join_silo(
 ) -> None:
     """Make a silo of an organisation's own rows; the secrets its people draw with are drawn here."""
     from murmura.runtimes.flower.people import own_people
-    from murmura.runtimes.flower.terms import SiloTerms
+    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import training_rows
 
     agreed = SiloTerms.read(terms)
@@ -81,7 +81,7 @@ def cut_data(
 ) -> None:
     """Cut a data set into silos, for a rehearsal: secrets follow from the seed, so it equals the simulation."""
     from murmura.runtimes.flower.people import cut_silos
-    from murmura.runtimes.flower.terms import SiloTerms
+    from murmura.runtimes.flower.silo_terms import SiloTerms
     from murmura.runtimes.from_dataset import describe_federation, groups_of, training_rows
 
     rows, preset = training_rows(data, protocol, data_dir, reading), _preset(model, settings)

@@ -27,10 +27,10 @@ from murmura.engine.checkpoint import load_checkpoint
 from murmura.engine.federation import Federation, server_step
 from murmura.engine.fit import run_rounds
 from murmura.engine.itinerary import Position
-from murmura.runtimes.flower.messages import SiloReply, SiloRequest, name_of
-from murmura.runtimes.flower.plan import SiloPlan
 from murmura.runtimes.flower.silo import FINISHED, SiloIntroduction
-from murmura.runtimes.flower.terms import SiloTerms
+from murmura.runtimes.flower.silo_messages import SiloReply, SiloRequest, name_of
+from murmura.runtimes.flower.silo_plan import SiloPlan
+from murmura.runtimes.flower.silo_terms import SiloTerms
 from murmura.wire.wire import pack_arrays
 
 MODEL = "model.npz"

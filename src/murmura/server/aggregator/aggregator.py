@@ -24,7 +24,7 @@ from murmura.channel.shares import SEED_BYTES
 from murmura.core.contract import FederationInfo, Phase
 from murmura.server.acceptance import AcceptedReports
 from murmura.server.admissions import AdmissionDesk
-from murmura.server.aggregator.agreement import Agreement
+from murmura.server.aggregator.agreed_terms import Agreement
 from murmura.server.aggregator.collection import CollectedRound
 from murmura.server.aggregator.released_counts import check_released, evidence_bytes
 from murmura.server.aggregator.witness import LogWitness

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from murmura.cli import serving
+from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import locked
 
@@ -36,35 +36,35 @@ def aggregate(
     accept_terms: Annotated[
         str, typer.Option("--accept-terms", help="Agree to other terms than before: their hash.")
     ] = "",
-    host: serving.Host = "127.0.0.1",
-    port: serving.Port = 8401,
-    tls_cert: serving.Certificate = None,
-    tls_key: serving.PrivateKey = None,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    behind_proxy: serving.BehindProxy = [],  # noqa: B006
-    rate: serving.RateLimit = 200.0,
+    host: federation_options.Host = "127.0.0.1",
+    port: federation_options.Port = 8401,
+    tls_cert: federation_options.Certificate = None,
+    tls_key: federation_options.PrivateKey = None,
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    behind_proxy: federation_options.BehindProxy = [],  # noqa: B006
+    rate: federation_options.RateLimit = 200.0,
 ) -> None:
     """Run an aggregator: it adds up shares, learns nothing from one, and releases one sum per round.
 
     A federation needs two, meant for two operators: one with role seed, one with role vector.
     """
-    key = serving.public_key("--coordinator-key", coordinator_key)
-    accepted = serving.public_key("--accept-terms", accept_terms)
-    place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    key = federation_options.public_key("--coordinator-key", coordinator_key)
+    accepted = federation_options.public_key("--accept-terms", accept_terms)
+    place = federation_options.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     from murmura.server.admitter import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
     from murmura.server.coordinator.aggregator_pair import fetch_identity
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import AGGREGATOR
-    from murmura.server.http.app import App
+    from murmura.server.http.machine_app import App
     from murmura.server.http.origins import PageOrigin
     from murmura.server.http.serving import serve
     from murmura.wire.refusals import RefusedError, UnreachableError
 
     coordinator = coordinator.rstrip("/")
     transport, allowed = (
-        serving.Others(authority, insecure).way_to(coordinator),
+        federation_options.Others(authority, insecure).way_to(coordinator),
         PageOrigin.of(page_origin or coordinator),
     )
     with locked(state):
@@ -93,6 +93,6 @@ def aggregate(
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET
 
-        limits = serving.request_limits(rate, rate)
-        app = App(aggregator, AGGREGATOR, limits, look_around, serving.TICK, allowed=allowed)
+        limits = federation_options.request_limits(rate, rate)
+        app = App(aggregator, AGGREGATOR, limits, look_around, federation_options.TICK, allowed=allowed)
         serve(app, place)

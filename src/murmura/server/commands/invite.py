@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 from murmura.cli.console import say, table
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def create(
         bool, typer.Option("--browser", help="Links to the page, for browsers as devices.")
     ] = False,
     qr: Picture = None,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
 ) -> None:
     """Sign one-use invitations and print their links. A link is a secret: give each to one person.
 
@@ -54,7 +54,7 @@ def create(
     from murmura.core.files import write_whole
 
     with _admitter(state) as admitter:
-        _find_federation(admitter, federation, serving.Others(authority, insecure, proxy))
+        _find_federation(admitter, federation, federation_options.Others(authority, insecure, proxy))
         signed = admitter.invite(n, label, days)
         links = [one.page() if browser else one.link() for one in signed]
     if out is None:
@@ -93,9 +93,9 @@ def show(state: State, as_json: options.Json = False) -> None:
 def revoke(
     state: State,
     numbers: Annotated[list[int], typer.Argument(help="Their numbers in `murmura invite list`.")],
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
 ) -> None:
     """Take invitations back: the aggregators count them no longer, and their places are free.
 
@@ -119,7 +119,7 @@ def revoke(
                 missed.append(str(error))
         return missed
 
-    missed = serving.Others(authority, insecure, proxy).talk(tell_all)
+    missed = federation_options.Others(authority, insecure, proxy).talk(tell_all)
     if missed:
         raise UnreachableError(
             f"{len(addresses)} machines must hear of a revocation, but {len(missed)} did not ({missed[0]}): "
@@ -138,7 +138,7 @@ def key(state: State) -> None:
 @contextmanager
 def _admitter(state: Path, new: bool = False) -> Iterator[Admitter]:
     """The admitter of a folder; only `invite key` makes a new one, as no federation knows its key yet."""
-    serving.need("inviting")
+    federation_options.need("inviting")
     from murmura.core.errors import SettingError
     from murmura.server.admitter import FILE, Admitter
     from murmura.server.database import ServerDatabase
@@ -155,7 +155,7 @@ def _admitter(state: Path, new: bool = False) -> Iterator[Admitter]:
         store.close()
 
 
-def _find_federation(admitter: Admitter, url: str, others: serving.Others) -> None:
+def _find_federation(admitter: Admitter, url: str, others: federation_options.Others) -> None:
     """The federation to invite to: known already, or fetched and pinned."""
     from murmura.core.errors import SettingError
     from murmura.device.trust import agreed_terms

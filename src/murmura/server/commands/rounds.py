@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 from murmura.cli.console import table
 
 rounds_app = typer.Typer(
@@ -23,15 +23,15 @@ Token = Annotated[
 
 @rounds_app.command("list")
 def list_rounds(
-    url: serving.Url,
+    url: federation_options.Url,
     token_file: Token,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
     as_json: options.Json = False,
 ) -> None:
     """Show where a federation stands and its last rounds."""
-    others = serving.Others(authority, insecure, proxy)
+    others = federation_options.Others(authority, insecure, proxy)
     status = _ask("GET", url, "/status", token_file, others)
     rounds = _ask("GET", url, "/rounds", token_file, others)["rounds"]
     if as_json:
@@ -89,13 +89,13 @@ def _add_order(what: str, meaning: str) -> None:
 
     @rounds_app.command(what, help=meaning)
     def order(
-        url: serving.Url,
+        url: federation_options.Url,
         token_file: Token,
-        authority: serving.Authority = None,
-        insecure: serving.Insecure = False,
-        proxy: serving.Proxy = "",
+        authority: federation_options.Authority = None,
+        insecure: federation_options.Insecure = False,
+        proxy: federation_options.Proxy = "",
     ) -> None:
-        others = serving.Others(authority, insecure, proxy)
+        others = federation_options.Others(authority, insecure, proxy)
         typer.echo(_ask("POST", url, f"/orders/{what}", token_file, others)["state"])
 
 
@@ -107,15 +107,15 @@ _add_order("stop", "End the federation for good; the open round is given up.")
 
 @rounds_app.command("rollback")
 def rollback(
-    url: serving.Url,
+    url: federation_options.Url,
     token_file: Token,
     done: Annotated[int, typer.Option("--to", min=1, help="Go back to the model after so many rounds.")],
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
 ) -> None:
     """Go back to one of the last models (`serve --keep`), while paused. Everybody sees it in the log."""
-    others = serving.Others(authority, insecure, proxy)
+    others = federation_options.Others(authority, insecure, proxy)
     status = _ask("POST", url, f"/rollback/{done}", token_file, others)
     done, model = status["rounds_done"], status["model"]
     typer.echo(f"back to the model after {done} rounds, {model}; `murmura rounds start` goes on")
@@ -123,21 +123,23 @@ def rollback(
 
 @rounds_app.command("remove")
 def remove(
-    url: serving.Url,
+    url: federation_options.Url,
     token_file: Token,
     place: Annotated[int, typer.Option("--place", min=0, help="The number of a device's place.")],
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
 ) -> None:
     """Free a device's place. It may take one again: to keep it out, revoke its invitation."""
-    others = serving.Others(authority, insecure, proxy)
+    others = federation_options.Others(authority, insecure, proxy)
     freed = _ask("DELETE", url, f"/devices/{place}", token_file, others)["removed"]
     typer.echo(f"place {freed} is free")
 
 
-def _ask(method: str, url: str, path: str, token_file: Path, others: serving.Others) -> dict[str, Any]:
-    serving.need("asking a coordinator")
+def _ask(
+    method: str, url: str, path: str, token_file: Path, others: federation_options.Others
+) -> dict[str, Any]:
+    federation_options.need("asking a coordinator")
     from murmura.core.errors import SettingError
     from murmura.wire.transport import ask, bearer
 

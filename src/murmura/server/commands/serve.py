@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
@@ -72,15 +72,15 @@ def serve(
     wait_for: Annotated[int, typer.Option("--wait-for", min=0, help="Devices before round 0.")] = 0,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="For tests of equal bits.")] = None,
     start: Annotated[bool, typer.Option("--start", help="Begin without `murmura rounds start`.")] = False,
-    host: serving.Host = "127.0.0.1",
-    port: serving.Port = 8400,
-    tls_cert: serving.Certificate = None,
-    tls_key: serving.PrivateKey = None,
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    behind_proxy: serving.BehindProxy = [],  # noqa: B006
-    rate: serving.RateLimit = 200.0,
-    registrations: serving.Registrations = 1.0,
+    host: federation_options.Host = "127.0.0.1",
+    port: federation_options.Port = 8400,
+    tls_cert: federation_options.Certificate = None,
+    tls_key: federation_options.PrivateKey = None,
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    behind_proxy: federation_options.BehindProxy = [],  # noqa: B006
+    rate: federation_options.RateLimit = 200.0,
+    registrations: federation_options.Registrations = 1.0,
 ) -> None:
     """Run the coordinator: it publishes rounds, and turns the sum of a round into the next model.
 
@@ -99,10 +99,13 @@ def serve(
         "readable" if readable else "secure-sum",
         minimum,
     )
-    place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
-    others, limits = serving.Others(authority, insecure), serving.request_limits(rate, registrations)
+    place = federation_options.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    others, limits = (
+        federation_options.Others(authority, insecure),
+        federation_options.request_limits(rate, registrations),
+    )
     with locked(state):
-        kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
+        kept_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
         if items is not None:
             described = describe_items(items, preset, clients, interactions, reading)
             known = Catalogue(described.items)
@@ -119,7 +122,7 @@ def serve(
             tuple(url.rstrip("/") for url in aggregator),
             wait_for,
             admission,
-            (serving.public_key("--admitter", admitter) or b"").hex(),
+            (federation_options.public_key("--admitter", admitter) or b"").hex(),
             expire,
             keep,
         )
@@ -132,7 +135,7 @@ def _coordinate(
     state: Path,
     place: Any,
     limits: Any,
-    others: serving.Others,
+    others: federation_options.Others,
     start: bool,
 ) -> None:
     """Serve until interrupted; `known` is what people call the items."""
@@ -142,8 +145,8 @@ def _coordinate(
     from murmura.server.coordinator.pace import CollectingPace
     from murmura.server.database import ServerDatabase
     from murmura.server.endpoints import COORDINATOR, UPLOADS
-    from murmura.server.http.app import App
-    from murmura.server.http.page import VisitorPage
+    from murmura.server.http.machine_app import App
+    from murmura.server.http.page_files import VisitorPage
     from murmura.server.http.serving import serve as listen
 
     _warn(setup)
@@ -185,11 +188,11 @@ def _coordinate(
 
     page = VisitorPage.of(item_titles(known), [url + UPLOADS for url in setup.aggregators])
     say("this installation has no page for browsers" if page is None else f"page for browsers at {place.url}")
-    app = App(coordinator, COORDINATOR, limits, move_on, serving.TICK, page)
+    app = App(coordinator, COORDINATOR, limits, move_on, federation_options.TICK, page)
     listen(app, place)
 
 
-def _compare(coordinator: Coordinator, others: serving.Others) -> None:
+def _compare(coordinator: Coordinator, others: federation_options.Others) -> None:
     """Refuse a folder that was restored from an older copy; who does not answer now is asked later."""
     from murmura.wire.refusals import RefusedError, UnreachableError
 

@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from murmura.cli import options, serving
+from murmura.cli import federation_options, options
 
 
 def verify(
     url: Annotated[
         str, typer.Argument(metavar="URL", help="The address of the page, or a browser's invitation.")
     ],
-    authority: serving.Authority = None,
-    insecure: serving.Insecure = False,
-    proxy: serving.Proxy = "",
+    authority: federation_options.Authority = None,
+    insecure: federation_options.Insecure = False,
+    proxy: federation_options.Proxy = "",
     as_json: options.Json = False,
 ) -> None:
     """Compare every file of a served page with that of this package, and the policy it comes with.
@@ -24,14 +24,16 @@ def verify(
     It says what is served to you now; exit code 1 where anything differs. An invitation (…#2.…) says which
     terms are right; without one, compare the printed ones with those you were told.
     """
-    serving.need("checking a page")
+    federation_options.need("checking a page")
     from murmura.server.http.verification import verify_page
     from murmura.wire.admission import Invitation
 
     at, _, fragment = url.partition("#")
     at = at.rstrip("/")
     pinned = Invitation.read(f"murmura+{at}#{fragment}").terms if fragment.startswith("2.") else None
-    checked = serving.Others(authority, insecure, proxy).talk(lambda send: verify_page(send, at, pinned))
+    checked = federation_options.Others(authority, insecure, proxy).talk(
+        lambda send: verify_page(send, at, pinned)
+    )
     terms, aggregators = checked.terms.hash.hex(), checked.aggregators
     if as_json:
         said = {"terms": terms, "invited": pinned is not None, "aggregators": aggregators}

@@ -19,10 +19,10 @@ import httptools
 
 from murmura.server import dispatch
 from murmura.server.http import replies
-from murmura.server.http.app import AdmittedRequest, App
 from murmura.server.http.connections import ConnectionLimits
 from murmura.server.http.events import EventStream
 from murmura.server.http.limits import BodyReader, origin
+from murmura.server.http.machine_app import AdmittedRequest, App
 from murmura.server.http.proxies import Proxies
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import HttpReply

@@ -19,9 +19,9 @@ from murmura.core.errors import SettingError
 from murmura.wire.addresses import is_loopback
 
 if TYPE_CHECKING:
-    from murmura.server.http.app import App
     from murmura.server.http.connections import ConnectionLimits
     from murmura.server.http.http_protocol import Service
+    from murmura.server.http.machine_app import App
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
 OTHER_FILES = 256  # that a server may have open beside its connections

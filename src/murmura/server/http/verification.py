@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from murmura.core.errors import SettingError
 from murmura.device.trust import fetch_terms
 from murmura.server.endpoints import UPLOADS
-from murmura.server.http.page import VisitorPage, built_files
+from murmura.server.http.page_files import VisitorPage, built_files
 from murmura.wire.refusals import RefusedError
 from murmura.wire.terms import FederationTerms
 from murmura.wire.transport import DOWNLOAD_BYTES, Transport

@@ -67,9 +67,9 @@ def compare(
     from murmura.engine.protocol_text import with_order
     from murmura.studies.compare.folder import BESIDE
     from murmura.studies.compare.run import plan as planned
-    from murmura.studies.config import CompareConfig
+    from murmura.studies.configuration import CompareConfig
     from murmura.studies.kept_models import kept
-    from murmura.studies.order import order_users, parse_orders
+    from murmura.studies.order_seen import order_users, parse_orders
     from murmura.studies.size_rule import left_in_place
     from murmura.tracking import tracker
 
@@ -118,7 +118,7 @@ def compare(
 
 def load_data(source: dict[str, Any], data_dir: Path | None) -> Dataset:
     """The data of a comparison; what there is to say about it is said."""
-    from murmura.studies.config import named_data
+    from murmura.studies.configuration import named_data
 
     dataset = named_data({"data": source}).load(data_dir)
     for note in dataset.notes:

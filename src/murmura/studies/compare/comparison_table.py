@@ -144,7 +144,7 @@ def _notes(results: Results, best: bool) -> list[str]:
 def _sentences(plan: Comparison, results: Results, both: bool) -> list[str]:
     """What a reader must know of the order of times, of settings, and of releases that leak."""
     from murmura.studies.exposure import exposure_sentence
-    from murmura.studies.order import order_sentence, order_users
+    from murmura.studies.order_seen import order_sentence, order_users
     from murmura.studies.search.grid_edges import kept_on_edges
     from murmura.studies.size_rule import rule_sentence
 

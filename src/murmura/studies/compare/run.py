@@ -31,7 +31,7 @@ from murmura.studies.methods import (
     name_and_settings,
     whole_settings,
 )
-from murmura.studies.order import order_users, record_order
+from murmura.studies.order_seen import order_users, record_order
 from murmura.studies.size_rule import Sizes, by_rule, source_of_settings
 from murmura.studies.sweep.folder import mean
 from murmura.studies.worker_pool import Workers

@@ -27,7 +27,7 @@ from murmura.report.table import (
 from murmura.studies.compare.folder import ComparisonFolder, ModelRuns
 from murmura.studies.compare.run import BELOW_MOSTPOP
 from murmura.studies.exposure import exposure_sentence
-from murmura.studies.order import order_sentence
+from murmura.studies.order_seen import order_sentence
 from murmura.studies.size_rule import rule_sentence
 
 SEEDS = Column("seeds", "finished seeds")

@@ -47,7 +47,7 @@ def evaluate(
         raise SettingError(f"--split is for --lists: how {run} is cut was decided when it was fitted.")
     cutoffs, named = options.parse_cutoffs(at), options.parse_metrics(metrics)
     if lists is not None:
-        from murmura.studies.config import DataConfig
+        from murmura.studies.configuration import DataConfig
         from murmura.studies.export.run import evaluate_lists
 
         if not data:

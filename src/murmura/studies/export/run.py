@@ -19,7 +19,7 @@ from murmura.engine.experiment import record_lists, record_scores, score_lists
 from murmura.engine.run_folder import Run, environment
 from murmura.evaluation.measure import check_cutoffs
 from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.config import DataConfig
+from murmura.studies.configuration import DataConfig
 from murmura.studies.leaks.check import Evidence
 from murmura.studies.runs.finished_run import LISTS
 

@@ -14,7 +14,7 @@ from murmura.cli.console import progress, say
 from murmura.report.command import tell_tracker
 
 if TYPE_CHECKING:
-    from murmura.studies.config import FitConfig
+    from murmura.studies.configuration import FitConfig
 
 
 @options.takes_reading
@@ -46,7 +46,7 @@ def fit(
     The same command with the same --out goes on where a killed federated training stopped.
     """
     from murmura.core.settings import changed
-    from murmura.studies.config import FitConfig
+    from murmura.studies.configuration import FitConfig
     from murmura.studies.fit.run import fit_run
     from murmura.tracking import tracker
 
@@ -69,7 +69,7 @@ def from_flags(
     model: str, source: dict[str, Any], data_dir: Path | None, protocol: str, settings: list[str], **more: int
 ) -> FitConfig:
     """The configuration of one model that flags describe."""
-    from murmura.studies.config import FitConfig, check_config
+    from murmura.studies.configuration import FitConfig, check_config
 
     chosen = {"name": model, **options.parse_settings(settings, [model])[model]}
     data = {**source, "dir": data_dir and str(data_dir)}

@@ -31,7 +31,7 @@ from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import FILE as OPENED
 from murmura.evaluation.significance import chance_of
 from murmura.studies.compare.folder import ComparisonFolder
-from murmura.studies.config import located
+from murmura.studies.configuration import located
 from murmura.studies.entry_runs import EntryRun
 from murmura.studies.leaks.isolated_process import Call, isolated
 from murmura.studies.methods import method

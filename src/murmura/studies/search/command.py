@@ -85,7 +85,7 @@ def search(
         raise SettingError(
             "search needs --model and at least one --grid KEY=V,V or --space KEY=LOW:HIGH, or --plan FILE."
         )
-    from murmura.studies.config import DataConfig
+    from murmura.studies.configuration import DataConfig
     from murmura.studies.search.run import SearchConfig, search_run
     from murmura.tracking import tracker
 

@@ -81,7 +81,7 @@ def kept_on_edges(plan: Comparison) -> str:
 @cache
 def _kept_grids() -> dict[str, Any]:
     """The grids behind the settings the package keeps: protocol -> data -> model -> axes."""
-    from murmura.studies.config import experiment_folder
+    from murmura.studies.configuration import experiment_folder
 
     values = yaml.safe_load((experiment_folder() / "defaults.yaml").read_text("utf-8"))
     return dict(values["grids"])

@@ -28,7 +28,7 @@ from murmura.engine.protocol import Selection
 from murmura.engine.run_folder import Run, environment
 from murmura.engine.sealed import refuse_opened
 from murmura.evaluation.registry import chosen_metrics
-from murmura.studies.config import DataConfig, data_of
+from murmura.studies.configuration import DataConfig, data_of
 from murmura.studies.methods import few_people, method
 from murmura.studies.runs.trials import Trial, best, measured, side
 from murmura.studies.search.folder import CHOICE, TRIALS, SearchFolder

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from murmura.core.arrays import Floats
-from murmura.kernels.factorisation.cnmf import CnmfRates, Factors, fit_users, predict
+from murmura.kernels.factorisation.cnmf_steps import CnmfRates, Factors, fit_users, predict
 from murmura.kernels.sparse import Sparse
 from murmura.lab.audits.attack import AdversaryKnowledge, ObservedUpdates, RatingAttack, RatingQuestion
 from murmura.lab.audits.fedsplit.group_updates import balanced, update_table

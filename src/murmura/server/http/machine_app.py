@@ -24,7 +24,7 @@ from murmura.server.http.events import EventStream
 from murmura.server.http.limits import BodyBudget, BodyReader, First, Places, RateLimiter, RequestLimits
 from murmura.server.http.openapi import describe
 from murmura.server.http.origins import PageOrigin
-from murmura.server.http.page import VisitorPage
+from murmura.server.http.page_files import VisitorPage
 from murmura.wire.transport import HttpReply
 
 M = TypeVar("M")

@@ -14,7 +14,7 @@ from murmura.core.population import Population
 from murmura.core.schedule import Schedule
 from murmura.core.update import Arrays
 from murmura.engine.round_plan import RoundPlan
-from murmura.runtimes.flower.terms import SiloTerms
+from murmura.runtimes.flower.silo_terms import SiloTerms
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from murmura.core.arrays import Ints
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
 from murmura.neural.negatives import UnseenItems
-from murmura.neural.training import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
+from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 SPREAD = 0.01  # standard deviation of a new embedding, as in the paper
 

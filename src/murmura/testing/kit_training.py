@@ -29,7 +29,7 @@ from murmura.engine.fit import fit
 from murmura.engine.plan import Plan, federation_info
 from murmura.runtimes.inprocess import InProcess
 from murmura.testing.checks import assert_same_bits, assert_same_ledger, frozen
-from murmura.testing.contract import check_step, exchanges, made, pure, require
+from murmura.testing.completeness import check_step, exchanges, made, pure, require
 from murmura.testing.data import crowd, labelled
 
 CHANNELS = (

@@ -22,7 +22,7 @@ from murmura.device.device import Device, VisitOutcome
 from murmura.device.download_cache import DownloadCache
 from murmura.device.folder import DeviceFolder
 from murmura.device.joining import JoinRequest, ManifestEvents, about, join, stay
-from murmura.device.ranking import explain, recommend
+from murmura.device.recommending import explain, recommend
 from murmura.device.storage import Identity
 from murmura.device.trust import newest_model
 from murmura.wire.addresses import host_of, is_loopback

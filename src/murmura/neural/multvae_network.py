@@ -20,7 +20,7 @@ from torch.nn import functional
 
 from murmura.core.progress import SILENT, Progress
 from murmura.neural.histories import Histories
-from murmura.neural.training import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
+from murmura.neural.training_loop import Arrays, BatchSchedule, Params, Watch, one_thread_generator, optimise
 
 BIAS = 0.001  # standard deviation of a new bias, as in the authors' code
 
