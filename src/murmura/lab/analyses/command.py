@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from murmura.cli import options
+from murmura.cli.comparison_table import show_table, write_report
 from murmura.core.errors import RunError, SettingError
-from murmura.studies.compare.comparison_table import show_table, write_report
 
 if TYPE_CHECKING:
     from murmura.report.table import ReportTable

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from murmura.cli import options
+from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import progress, say
 from murmura.core.errors import SettingError
-from murmura.studies.compare.comparison_table import show_table, write_report
 from murmura.studies.fit.command import from_flags
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import typer
 
 from murmura.cli import options
 from murmura.cli.clusters import refuse_classifiers
+from murmura.cli.comparison_table import show_table, write_report
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.report.command import tell_tracker
 from murmura.studies.compare.command import collect, load_data
-from murmura.studies.compare.comparison_table import show_table, write_report
 
 if TYPE_CHECKING:
     from murmura.studies.compare.run import Comparison
