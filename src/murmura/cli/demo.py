@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from murmura.cli import options
+from murmura.cli import comparison_table, options
 from murmura.cli.console import say
-from murmura.studies.compare import command, comparison_table
+from murmura.studies.compare import command
 
 DATA = "ml-latest-small-2016"
 FEDERATED = {"sfpl+": {"epochs": 1}, "pfpl+": {"epochs": 1}, "cfpl": {"rounds": 60}}  # few: it is a demo

@@ -51,8 +51,6 @@ RateLimit = Annotated[float, typer.Option("--rate", min=1, help="Requests a seco
 Registrations = Annotated[
     float, typer.Option("--registrations", min=0.001, help="New devices a second from one address.")
 ]
-BURST = 10  # seconds' worth of requests an address may save up
-NEW_DEVICES = 20  # that may come from one address at once
 TICK = 0.1  # seconds between two looks at whether a round can move on
 
 
@@ -107,31 +105,6 @@ def warn_insecure(insecure: bool) -> None:
     if insecure and not CONSOLE.insecure:
         CONSOLE.insecure = True
         say("warning: plain HTTP beyond this machine is allowed: everyone on the way can read it.", always=True)
-
-
-def address(
-    host: str,
-    port: int,
-    certificate: Path | None,
-    private_key: Path | None,
-    insecure: bool,
-    behind_proxy: list[str],
-) -> Any:
-    """Where to listen; refuses what cannot work."""
-    need("a server")
-    from murmura.server.http.serving import ListenAddress, proxy_networks
-
-    warn_insecure(insecure)
-    made = ListenAddress(host, port, certificate, private_key, insecure, proxy_networks(behind_proxy))
-    made.check()
-    return made
-
-
-def request_limits(rate: float, registrations: float) -> Any:
-    """What one address may ask for."""
-    from murmura.server.http.limits import RequestLimits
-
-    return RequestLimits(rate, BURST * rate, registrations, NEW_DEVICES * max(1.0, registrations))
 
 
 def public_key(flag: str, text: str) -> bytes | None:

@@ -11,6 +11,7 @@ import typer
 from murmura.cli import federation_options
 from murmura.cli.console import say
 from murmura.core.locks import locked
+from murmura.server.commands import listening
 
 QUIET = 1.0  # seconds between two looks at terms that were agreed
 
@@ -51,7 +52,7 @@ def aggregate(
     """
     key = federation_options.public_key("--coordinator-key", coordinator_key)
     accepted = federation_options.public_key("--accept-terms", accept_terms)
-    place = federation_options.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    place = listening.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     from murmura.server.admitter import FILE, Admitter
     from murmura.server.aggregator.aggregator import Aggregator
     from murmura.server.coordinator.aggregator_pair import fetch_identity
@@ -93,6 +94,6 @@ def aggregate(
                 say(f"`murmura invite create --state {state}` invites devices")
             return None if agreed is None else QUIET
 
-        limits = federation_options.request_limits(rate, rate)
+        limits = listening.request_limits(rate, rate)
         app = App(aggregator, AGGREGATOR, limits, look_around, federation_options.TICK, allowed=allowed)
         serve(app, place)

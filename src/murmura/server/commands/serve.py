@@ -15,6 +15,7 @@ from murmura.cli import federation_options, options
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
 from murmura.core.locks import locked
+from murmura.server.commands import listening
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
@@ -99,10 +100,10 @@ def serve(
         "readable" if readable else "secure-sum",
         minimum,
     )
-    place = federation_options.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
+    place = listening.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     others, limits = (
         federation_options.Others(authority, insecure),
-        federation_options.request_limits(rate, registrations),
+        listening.request_limits(rate, registrations),
     )
     with locked(state):
         kept_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))

@@ -86,7 +86,7 @@ class FederationSetup:
                 f"{self.preset.name}.{private[0]} was made from private data; leave it out."
             )
         each = [phase.name for phase in method.phases(info) if phase.combine == "each"]
-        if self.channel.channel == "none" or self.channel.simulated_protections:
+        if self.channel.channel == "none" or self.channel.simulated:
             raise SettingError(
                 "a real federation needs channel 'secure-sum', or 'readable' by name, in a ring of 24 or 32 "
                 f"bits, not '{self.channel.channel}' in {self.channel.ring}."
