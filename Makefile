@@ -8,7 +8,7 @@ ADD    := $(PIP) install -c constraints.txt
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 APART  := --ignore=tests/neural --ignore=tests/browser
 
-.PHONY: demo demo-web federation web quick test test-all test-neural test-web bench-web pictures test-cluster test-flower test-faults test-properties check lint types imports bench docs site clean
+.PHONY: demo demo-web federation web quick test test-all test-neural test-web bench-web pictures test-cluster test-flower test-faults test-properties check lint types bench docs site clean
 
 demo: $(VENV)/.demo
 	$(BIN)/murmura demo
@@ -72,7 +72,7 @@ test-faults: $(VENV)/.test
 test-properties: $(VENV)/.test
 	HYPOTHESIS_PROFILE=new $(PYTEST) $(APART) -m hypothesis
 
-check: lint types imports
+check: lint types
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -80,9 +80,6 @@ lint: $(VENV)/.test
 
 types: $(VENV)/.test
 	$(BIN)/mypy
-
-imports: $(VENV)/.test
-	$(BIN)/lint-imports
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks

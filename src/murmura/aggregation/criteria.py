@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from murmura.aggregation.criterion import ClientView, Criterion
+from murmura.aggregation.client_criterion import ClientView, Criterion
 from murmura.core.arrays import Longs
 from murmura.core.contract import FederationInfo, Samples
 from murmura.core.errors import DataError, SettingError

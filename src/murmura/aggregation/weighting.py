@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field
 
 from murmura.aggregation import criterion, scores
-from murmura.aggregation.criterion import Criterion
+from murmura.aggregation.client_criterion import Criterion
 from murmura.aggregation.priority import MOST
 from murmura.core.arrays import Floats
 from murmura.core.errors import SettingError
