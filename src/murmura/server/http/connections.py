@@ -1,7 +1,7 @@
 """Connections that cost others nothing: so many from one address, and each of them in time.
 
 A connection is counted when it is accepted, before anything of it is read. How long each part of it may take is
-watched by `web.http_protocol`.
+watched by `http.http_protocol`.
 """
 
 from __future__ import annotations

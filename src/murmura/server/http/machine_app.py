@@ -1,6 +1,6 @@
 """A machine on the web: a request finds its row in the endpoint table; and the loop that moves on.
 
-How much one address may ask for is limited (`web.limits`), and a body is checked by its first bytes before the
+How much one address may ask for is limited (`http.limits`), and a body is checked by its first bytes before the
 rest is read. There is no web framework between: what it would do for every request costs more than most rows.
 """
 
