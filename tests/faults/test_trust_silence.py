@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from murmura.web.limits import BodyLimits, RequestLimits
+from murmura.web.places import Places
 from murmura.web.serving import ListenAddress
 from tests.http.certificates import certificate
 from tests.http.network import people
@@ -45,6 +46,12 @@ LASTING = 5 * SOON  # what was not ended by then is not going to be
 BODIES = replace(PATIENT, most=4 * MEGABYTE, share=MEGABYTE)
 UPLOAD = bytes(MEGABYTE // 2)
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def unshed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a place keeps it."""
+    monkeypatch.setattr(Places, "_shed", lambda places: False)
 
 
 def bodies(limits: BodyLimits) -> RequestLimits:
@@ -160,6 +167,7 @@ def test_a_body_that_trickles_is_ended(window: float, seconds: float, path: str)
             trickles_on(enemy, b"x")
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nhost: x\r\n"])
 @pytest.mark.parametrize("checked", [True, False])
 def test_fifteen_hundred_half_open_connections_take_their_address_s_places(checked: bool, said: bytes) -> None:
@@ -174,6 +182,7 @@ def test_fifteen_hundred_half_open_connections_take_their_address_s_places(check
         patiently(lambda: asked(port, source=ENEMY) == 200)  # the places are given back
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("checked", [True, False])
 def test_who_connects_and_says_nothing_is_ended(checked: bool, tls: bool, tmp_path: Path) -> None:
@@ -209,7 +218,7 @@ def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pyt
     """Neither before a body nor behind one in chunks; without the check 8 MB are taken."""
     start = {
         "header": b"GET /healthz HTTP/1.1\r\nname: ",
-        "trailer": b"POST /open HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nname: ",
+        "trailer": b"POST /open HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nname: ",
     }[where]
     with toy(bodies(BODIES), ANY) as port:
         for checked in (True, False):
@@ -220,6 +229,7 @@ def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pyt
                 assert all(send(enemy, bytes(1 << 16).replace(b"\0", b"x")) for _ in range(128)) is not checked
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_eight_hundred_streams_of_events_take_their_address_s_places(checked: bool) -> None:
     limits = replace(PLENTY, streams=800, streams_each=64 if checked else 800)
@@ -235,6 +245,7 @@ def test_eight_hundred_streams_of_events_take_their_address_s_places(checked: bo
         patiently(lambda: asked(port, path="/events", source=ENEMY) == 200)
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_listener_who_does_not_read_is_ended(checked: bool) -> None:
     count = 0
@@ -255,6 +266,7 @@ def test_a_listener_who_does_not_read_is_ended(checked: bool) -> None:
             assert asked(port, path="/events") == 429
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_who_does_not_read_a_download_is_ended(checked: bool) -> None:
     limits = replace(ANY, most=1, stalled=SOON if checked else NEVER)

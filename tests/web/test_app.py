@@ -21,7 +21,8 @@ from murmura.web.app import App
 from murmura.web.connections import listen
 from murmura.web.events import EventStream
 from murmura.web.http_protocol import Service
-from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, RequestLimits
+from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
+from murmura.web.places import Places
 from murmura.web.serving import answering
 from tests.http.network import World, people
 from tests.web.server import ANY, PATIENCE, listening

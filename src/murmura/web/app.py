@@ -22,10 +22,11 @@ from murmura.runtimes.http.dispatch import Table
 from murmura.runtimes.http.endpoints import EVENTS, HTML, Endpoint, HttpRequest
 from murmura.runtimes.http.protocol.transport import HttpReply
 from murmura.web.events import EventStream
-from murmura.web.limits import BodyBudget, BodyReader, First, Places, RateLimiter, RequestLimits
+from murmura.web.limits import BodyBudget, BodyReader, First, RateLimiter, RequestLimits
 from murmura.web.openapi import describe
 from murmura.web.origins import PageOrigin
 from murmura.web.page import VisitorPage
+from murmura.web.places import Places
 
 M = TypeVar("M")
 Background = Callable[[], Awaitable[float | None]]  # how long it need not be called again, if it knows
@@ -102,10 +103,9 @@ class App(Generic[M]):
         return AdmittedRequest(endpoint, head, address, body)
 
     def answer(self, request: AdmittedRequest[M]) -> HttpReply | EventStream:
-        """What a machine answers to a whole request; a stream has a place for whoever asked."""
+        """What a machine answers to a whole request."""
         endpoint, head = request.endpoint, request.head
         if endpoint.name in self._bulletins:
-            self._bulletins[endpoint.name].enter(request.address)
             return self._bulletins[endpoint.name]
         if endpoint.call is None:
             return self._own_answer(endpoint, head)
