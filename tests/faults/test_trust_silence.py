@@ -23,6 +23,7 @@ from tests.http.processes import served, write_table
 from tests.web.server import (
     ANY,
     ENEMY,
+    HONEST,
     KEY,
     MEGABYTE,
     NEVER,
@@ -281,13 +282,28 @@ def test_who_does_not_read_a_download_is_ended(checked: bool) -> None:
         assert (received(enemy) < 64 * MEGABYTE) is checked
 
 
-def received(one: socket.socket) -> int:
-    """The bytes that still come."""
+@pytest.mark.parametrize("checked", [True, False])
+def test_replies_that_nobody_reads_take_bounded_memory(checked: bool) -> None:
+    """Each another one of 4 MB: whoever asked for most of them is ended, and others get theirs."""
+    limits = replace(ANY, unread=(16 if checked else 4096) * MEGABYTE)
+    with toy(connections=limits) as port, connected(port, 20) as enemies:
+        for one in enemies:
+            send(one, b"GET /own HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
+        with connected(port, source=HONEST) as (honest,):
+            send(honest, b"GET /own HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            assert received(honest) > 4 * MEGABYTE
+        got = [received(one, 4 * MEGABYTE) for one in enemies]
+        assert sum(size >= 4 * MEGABYTE for size in got) == (3 if checked else 20)
+
+
+def received(one: socket.socket, enough: int = 64 * MEGABYTE) -> int:
+    """The bytes that still come, until there are enough."""
     total = 0
     try:
         while part := one.recv(1 << 20):
             total += len(part)
-            if total >= 64 * MEGABYTE:
+            if total >= enough:
                 break
     except ConnectionError:
         pass

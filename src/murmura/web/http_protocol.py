@@ -102,7 +102,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._service.connections.add(self)
         opened = transport.get_extra_info("socket")
         if opened is not None:
-            transport.set_write_buffer_limits(PIECE)
+            transport.set_write_buffer_limits(1, 0)  # no piece before the one before is with the system
             self._service.accepted[opened.fileno()].speaker = self
         self._settle()
 
