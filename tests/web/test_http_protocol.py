@@ -254,7 +254,15 @@ def test_uploads_and_downloads_over_tls(tmp_path: Path) -> None:
             client.request("POST", path, KEY + bytes(MEGABYTE // 2))
             assert client.getresponse().read() == str(len(KEY) + MEGABYTE // 2).encode()
         client.request("GET", "/large")
-        assert len(client.getresponse().read()) == 64 * MEGABYTE
+        reply = client.getresponse()
+        assert len(reply.read()) == 64 * MEGABYTE
+        assert reply.headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_without_tls_nothing_is_said_of_it() -> None:
+    with toy() as port, connected(port) as (one,):
+        one.sendall(GET)
+        assert b"strict-transport-security" not in one.recv(4096)
 
 
 def test_a_stopped_server_ends_what_waits_and_what_listens() -> None:

@@ -28,6 +28,7 @@ OTHER_FILES = 256  # that a server may have open beside its connections
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
 LAST_REPLIES = 2.0  # seconds for what was asked before the server was told to end
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ONLY_TLS = {"strict-transport-security": "max-age=31536000"}  # browsers ask this host without TLS no more
 KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
@@ -118,6 +119,8 @@ class Server:
         proxies = Proxies(address.proxies)
         places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, proxies.has)
         self._tls = None if address.certificate is None else _tls(address)
+        if self._tls is not None:
+            app.always = {**app.always, **ONLY_TLS}
         self._socket = listen(address.host, address.port, places)
         self._service = Service(app, limits, proxies)
         self._loop: asyncio.AbstractEventLoop | None = None
