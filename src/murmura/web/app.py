@@ -158,8 +158,8 @@ def operator_page() -> HttpReply:
     """One HTML file without outside parts."""
     content = (files("murmura.web") / "status.html").read_bytes()
     policy = (
-        f"default-src 'none'; style-src {_hashed(content, b'style')}; script-src {_hashed(content, b'script')}; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src {_hashed(content, b'style')}; "
+        f"script-src {_hashed(content, b'script')}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {"content-security-policy": policy, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
     return HttpReply(200, content, {**headers, "content-type": HTML})
