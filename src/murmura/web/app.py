@@ -159,7 +159,8 @@ def operator_page() -> HttpReply:
     content = (files("murmura.web") / "status.html").read_bytes()
     policy = (
         f"default-src 'none'; style-src {_hashed(content, b'style')}; "
-        f"script-src {_hashed(content, b'script')}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"script-src {_hashed(content, b'script')}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     headers = {"content-security-policy": policy, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
     return HttpReply(200, content, {**headers, "content-type": HTML})

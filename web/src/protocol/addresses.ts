@@ -33,7 +33,7 @@ function reachesItself(host: string): boolean {
   return unnamed || isLoopback(host) || host.endsWith(".localhost") || /^::ffff:7f[0-9a-f]{2}:/.test(host);
 }
 
-/** Refuse what a server elsewhere names on this machine: whoever posts there talks to services of its own. */
+/** Refuse what a server elsewhere names on this machine: who posts there talks to services of its own. */
 export function checkElsewhere(url: string, named: readonly string[]): void {
   const near = reachesItself(hostOf(url)) ? undefined : named.find((one) => reachesItself(hostOf(one)));
   if (near !== undefined) {

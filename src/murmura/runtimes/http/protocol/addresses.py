@@ -32,7 +32,7 @@ def host_of(url: str) -> str:
 
 
 def check_elsewhere(url: str, *named: str) -> None:
-    """Refuse what a server elsewhere names on this machine: whoever posts there talks to services of its own."""
+    """Refuse what a server elsewhere names on this machine: who posts there talks to services of its own."""
     for one in () if reaches_itself(host_of(url)) else named:
         if reaches_itself(host_of(one)):
             raise RefusedError(
