@@ -237,6 +237,7 @@ def test_readable_over_tls_is_labelled_everywhere(tmp_path: Path) -> None:
         ).stderr  # fmt: skip
     finally:
         processes.stop()
+    assert "warning: everyone may join: one person with many devices can fill a sum." in processes.log("serve")
     assert (told["state"], told["label"]) == ("finished", "the server can read each update")
     assert "the server can read each update" in processes.log("serve")
     assert "the server can read each update" in listed

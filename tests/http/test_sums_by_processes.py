@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,13 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")
         outs = [here.processes.out(f"device-{client}") for client in range(ALONE)]
+        who = [here.processes.log(name).partition("agreed")[0] for name in ("coordinator", "seed", "vector")]
     assert (told["state"], told["rounds_done"]) == ("finished", 2)
+    for name in ("coordinator", "seed", "vector", "device-0"):  # names and sizes of files are nobody else's
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
+    assert "who admits: an aggregator's operator, who with this server's could fill a sum;" in who[0]
+    assert "who admits: this folder's owner, who with the coordinator's could fill a sum;" in who[1]
+    assert "this aggregator admits nobody" in who[2]
     preset = algorithm("fed-item-knn")(**SUMS, minimum_cohort=10)
     plan = Plan(
         preset.algorithm(),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,7 +23,8 @@ from murmura.web.app import App
 from murmura.web.connections import listen
 from murmura.web.events import EventStream
 from murmura.web.http_protocol import Service
-from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, RequestLimits
+from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
+from murmura.web.places import Places
 from murmura.web.serving import answering
 from tests.http.network import World, people
 from tests.web.server import ANY, PATIENCE, listening
@@ -273,7 +276,15 @@ async def test_metrics_are_prometheus_text(
 async def test_the_operators_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
     reply = await client.get("/operator")
     assert reply.status_code == 200
-    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    policy = dict(one.split(" ", 1) for one in reply.headers["content-security-policy"].split("; "))
+    assert {policy[name] for name in ("default-src", "base-uri", "form-action", "frame-ancestors")} == {
+        "'none'"
+    }
+    for name in ("style", "script"):
+        (inline,) = re.findall(f"<{name}>(.*?)</{name}>", reply.text, re.DOTALL)
+        hashed = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert policy[f"{name}-src"] == f"'sha256-{hashed}'"
+    assert not re.search(r" (style|on\w+)=", reply.text)  # which no hash allows
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", reply.text)
 
 

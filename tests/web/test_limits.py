@@ -15,7 +15,8 @@ from murmura.runtimes.http.protocol.refusals import RefusedError
 from murmura.runtimes.http.protocol.transport import VERSION_HEADER
 from murmura.web.app import App
 from murmura.web.connections import listen
-from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, origin
+from murmura.web.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, origin
+from murmura.web.places import Places
 from tests.web.server import KEY, PLENTY, TABLE, Machine, check_key, listening, nothing
 
 
@@ -30,18 +31,6 @@ def test_a_connection_sends_at_once_what_it_is_given() -> None:
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-def test_places_are_given_back() -> None:
-    places = Places(3, 2, exempt=lambda address: address == "proxy")
-    assert [places.enter("a") for _ in range(3)] == [True, True, False]
-    assert [places.enter(one) for one in ("b", "b")] == [True, False]  # three in all
-    places.leave("a")
-    places.leave("b")
-    assert [places.enter("proxy"), places.enter("proxy"), places.enter("a")] == [True, True, False]
-    for one in ("a", "proxy", "proxy"):
-        places.leave(one)
-    assert [places.enter("proxy") for _ in range(4)] == [True, True, True, False]  # no limit of its own
 
 
 def test_a_refusal_says_what_there_is_too_much_of() -> None:

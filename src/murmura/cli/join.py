@@ -10,7 +10,7 @@ import typer
 from murmura.cli import options, serving
 from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 
 Household = Annotated[bool, typer.Option("--household", help="Everyone in the file shares this device.")]
 KeepBack = Annotated[
@@ -102,7 +102,7 @@ def join(
         tell(event, joining.sentence(event), as_json)
 
     others = serving.Others(authority, insecure, proxy)
-    with locked(state):
+    with locked(state, OWN):
         folder = DeviceFolder(state)
         others.talk(lambda send: joining.take_part(send, invited.url, folder, request, top, listen))
 

@@ -14,7 +14,7 @@ import typer
 from murmura.cli import options, serving
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 
 if TYPE_CHECKING:
     from murmura.core.catalogue import Catalogue
@@ -101,7 +101,7 @@ def serve(
     )
     place = serving.address(host, port, tls_cert, tls_key, insecure, behind_proxy)
     others, limits = serving.Others(authority, insecure), serving.request_limits(rate, registrations)
-    with locked(state):
+    with locked(state, OWN):
         kept_seed = serving.load_or_create_seed(state, seed, system.randbits(64))
         if items is not None:
             described = describe_items(items, preset, clients, interactions, reading)
@@ -223,3 +223,7 @@ def _warn(setup: FederationSetup) -> None:
     if least < 100:
         say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
     say(f"privacy: {setup.noise.sentence()}.")
+    if setup.admitter:
+        say(f"who admits: the holder of the key {setup.admitter}")
+    elif setup.admission == "invited":
+        say("who admits: an aggregator's operator, who with this server's could fill a sum; or give --admitter")

@@ -118,7 +118,7 @@ class FederationTerms:
 
     def check(self) -> None:
         """Refuse terms under which one machine could read an update, whatever anybody has agreed to."""
-        pair = [one for one in (self.seed_aggregator, self.vector_aggregator) if one is not None]
+        pair = self.aggregators
         if len(pair) != (0 if self.readable else 2):
             raise RefusedError(
                 "malformed", "terms must name two aggregators for a secure sum and none for readable mode."
@@ -159,6 +159,11 @@ class FederationTerms:
             check()
         except MurmuraError as error:
             raise RefusedError("forged", str(error)) from None
+
+    @property
+    def aggregators(self) -> list[AggregatorAddress]:
+        """The seed and the vector aggregator; none in readable mode."""
+        return [one for one in (self.seed_aggregator, self.vector_aggregator) if one is not None]
 
     @property
     def readable(self) -> bool:
