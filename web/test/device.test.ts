@@ -21,7 +21,7 @@ test("a visitor looks, likes and gets a list, and nothing about her has left", a
   expect([list.map(({ item }) => item), personal]).toEqual([[1], true]); // of three on offer she has two
   expect((await device.popular(5)).personal).toBe(false);
   expect(federation.requests.every(({ method, body }) => method === "GET" && !body)).toBe(true);
-  expect([device.status().stage, device.status().bytesUp]).toEqual(["visitor", 0]);
+  expect([device.status().stage, (await device.ledger()).bytesUp]).toEqual(["visitor", 0]);
   await expect(device.visit()).rejects.toThrow(/must join/);
 });
 
@@ -226,7 +226,8 @@ test("leaving tells the coordinator and deletes everything", async () => {
   expect(await device.leave()).toBe(null);
   expect(federation.requests.at(-1)).toMatchObject({ method: "DELETE", url: "http://127.0.0.1:8000/devices/me" });
   expect(await storage.list("")).toEqual([]);
-  expect(device.status()).toMatchObject({ stage: "empty", likes: 0, bytesUp: 0 });
+  expect(device.status()).toMatchObject({ stage: "empty", likes: 0 });
+  expect(await device.ledger()).toMatchObject({ entries: [], traffic: [], bytesUp: 0 });
 });
 
 test("leaving in the middle of a round writes nothing anew", async () => {
