@@ -218,7 +218,7 @@ export const texts = {
   },
   measured: {
     matched: (odds: number, people: number) =>
-      `Somebody who knows half of your likes, and sees every sum of ${people} people, is shown two equally known titles, one of them yours: the right one is picked ${odds} times in 100, by guessing 50.`,
+      `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
     notMeasured: (people: number) =>
       `The odds are not measured for sums of ${people} people by this method with this noise.`,
     observed: (data: string) => `Measured on ${data}, where everyone shares everything.`,
