@@ -141,8 +141,10 @@ export async function pause(on: boolean): Promise<void> {
 
 export async function refresh(): Promise<void> {
   await guarded(async () => {
-    ledger.value = await theDevice().ledger();
-    meter.value = await readMeter(ledger.value.traffic);
+    const kept = await theDevice().ledger();
+    if (gone.value !== null) return; // to read what the meter counted would make its database anew
+    ledger.value = kept;
+    meter.value = await readMeter(kept.traffic);
   });
   await rank();
 }
@@ -162,6 +164,7 @@ export async function erase(): Promise<void> {
 function deleted(why: string): void {
   staying?.abort();
   gone.value = why;
+  status.value = null;
   ledger.value = meter.value = persona.value = ranking.value = null;
   likes.value = [];
   trouble.value = ""; // whatever was at work could no longer read or write
@@ -169,7 +172,10 @@ function deleted(why: string): void {
 
 /** Another tab has changed what is kept, or deleted it. */
 async function hear(said: "changed" | "deleted"): Promise<void> {
-  if (said === "deleted") return deleted("");
+  if (said === "deleted") {
+    deleted("");
+    return forgetPage(); // what was counted of this tab meanwhile
+  }
   if (gone.value !== null) return;
   await guarded(() => theDevice().reread());
   likes.value = theDevice().likes();

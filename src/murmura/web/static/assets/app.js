@@ -4613,7 +4613,7 @@ var texts = {
 		verifyHint: "With Murmura installed, this compares every file of this page with the published one:"
 	},
 	measured: {
-		matched: (odds, people) => `Somebody who knows half of your likes, and sees every sum of ${people} people, is shown two equally known titles, one of them yours: the right one is picked ${odds} times in 100, by guessing 50.`,
+		matched: (odds, people) => `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
 		notMeasured: (people) => `The odds are not measured for sums of ${people} people by this method with this noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
@@ -4780,7 +4780,8 @@ async function pause(on) {
 }
 async function refresh() {
 	await guarded(async () => {
-		ledger.value = await theDevice().ledger(), meter.value = await readMeter(ledger.value.traffic);
+		let kept = await theDevice().ledger();
+		gone.value === null && (ledger.value = kept, meter.value = await readMeter(kept.traffic));
 	}), await rank();
 }
 async function erase() {
@@ -4791,10 +4792,10 @@ async function erase() {
 	});
 }
 function deleted(why) {
-	staying?.abort(), gone.value = why, ledger.value = meter.value = persona.value = ranking.value = null, likes.value = [], trouble.value = "";
+	staying?.abort(), gone.value = why, status.value = null, ledger.value = meter.value = persona.value = ranking.value = null, likes.value = [], trouble.value = "";
 }
 async function hear(said) {
-	if (said === "deleted") return deleted("");
+	if (said === "deleted") return deleted(""), forgetPage();
 	gone.value === null && (await guarded(() => theDevice().reread()), likes.value = theDevice().likes(), stayOrStop(), await refresh());
 }
 function stayOrStop() {
