@@ -31,8 +31,8 @@ async function answer(request: Request, clientId: string): Promise<Response> {
     own = url.origin === self.location.origin && request.method === "GET";
   const path = url.pathname === "/index.html" ? "/" : url.pathname;
   if (own && !url.search && (path === "/" || path in KEPT)) {
-    const kept = await (await caches.open(CACHE)).match(path);
-    if (kept) return kept;
+    // a file of the page, the same for everyone; where everything was deleted neither cache nor count is made anew
+    return (await caches.match(path, { cacheName: CACHE })) ?? fetch(request);
   }
   const client = clientId ? await self.clients.get(clientId) : undefined;
   if (!isOperators(request, client?.url, self.location.origin)) {

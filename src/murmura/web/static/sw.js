@@ -90,10 +90,7 @@ self.addEventListener("fetch", (event) => {
 async function answer(request, clientId) {
 	const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
 	const path = url.pathname === "/index.html" ? "/" : url.pathname;
-	if (own && !url.search && (path === "/" || path in KEPT)) {
-		const kept = await (await caches.open(CACHE)).match(path);
-		if (kept) return kept;
-	}
+	if (own && !url.search && (path === "/" || path in KEPT)) return await caches.match(path, { cacheName: CACHE }) ?? fetch(request);
 	if (!isOperators(request, (clientId ? await self.clients.get(clientId) : void 0)?.url, self.location.origin)) {
 		await count(request);
 		if (request.method !== "GET" && await isPaused()) return Response.error();
