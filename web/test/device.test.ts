@@ -210,11 +210,8 @@ test("a list of somebody else leaves no trace: not in what is kept, not in the o
   expect((await device.recommend(5)).list).toEqual(own.list);
   expect((await device.visit()).kind).toBe("sent");
   expect((await device.ledger()).entries.map(({ items }) => items)).toEqual([[0, 3]]);
-  // also afterwards, when there is a trained state that is her own, the list is that of a newcomer
-  const fresh = await federation.device();
-  await fresh.look(LINK);
-  const items = ({ list }: { list: { item: number }[] }) => list.map(({ item }) => item);
-  expect(items(await device.recommend(5, { as }))).toEqual(items(await fresh.recommend(5, { as })));
+  // also afterwards, when there is a trained state that is her own
+  expect((await device.recommend(5, { as })).list).toEqual(made.list);
 });
 
 test.each([false, true])("sums without noise that everybody can read are joined by a tick alone: %s", async (exact) => {
