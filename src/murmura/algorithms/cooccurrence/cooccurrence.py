@@ -78,6 +78,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     name: ClassVar[str] = "cooccurrence"
     releases_counts: ClassVar[bool] = True
+    releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
 
