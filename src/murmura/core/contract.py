@@ -344,6 +344,13 @@ class Algorithm(ABC):
         """What the public model tells of its own training, for the table beside accuracy."""
         return {}
 
+    def exposed(self, server: ServerState, owner: Longs, item: Ints) -> int | None:
+        """Of how many people its sums tell something for certain to whoever knows their rarest item in them.
+
+        In simulations, where it is known who shared which item: (rows,) each. None: nothing is known of that.
+        """
+        return None
+
     def expected_counts(self, data: Interactions) -> Longs | None:
         """The counts a simulation's phase would make public without noise; None: it makes none."""
         return None
