@@ -118,10 +118,10 @@ class ChannelSettings:
 
     @property
     def server_reads(self) -> str:
-        """What the server gets to read of the devices, in two words."""
+        """What the server gets to read of the devices, in a few words."""
         if self.label:
             return "each update"
-        return "sums alone" if self.epsilon is None else "noisy sums"
+        return "sums without noise" if self.epsilon is None else "noisy sums"
 
     def summary(self) -> str:
         """One line for reports and ledgers."""
