@@ -29,8 +29,10 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     settings = [word for key, value in SUMS.items() for word in ("-S", f"{key}={value}")]
     timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
     begin = ("--wait-for", USERS, "--seed", SEED, "--start")
-    with served(tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin) as here:
-        own = ("--data", table, "--pi", SUMS["pi"], "--json")
+    with served(
+        tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin, "--exact"
+    ) as here:
+        own = ("--data", table, "--pi", SUMS["pi"], "--exact", "--json")
         for client, link in enumerate(here.invite(ALONE)):
             where = ("--state", tmp_path / f"device-{client}", "--simulate", f"{SEED}:{client}")
             words = ("--user", client, "--minimum", 10, "--top", TOP)

@@ -118,8 +118,8 @@ def _why_never(own: Identity) -> str:
             f"its sums are of at least {own.terms.minimum} devices and you want {own.minimum}; if that is "
             f"enough for you, leave and join with --minimum {own.terms.minimum}"
         )
-    if own.terms.readable and not own.readable:
-        return "the server can read each update; if you want that, leave and join with --readable"
+    for name, label in own.disallowed.items():
+        return f"{label}; if you want that, leave and join with --{name}"
     return ""
 
 

@@ -50,6 +50,7 @@ def serve(
     settings: options.Set = [],  # noqa: B006
     aggregator: Helpers = [],  # noqa: B006
     readable: Readable = False,
+    exact: serving.Exact = False,
     minimum: Minimum = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
@@ -122,6 +123,7 @@ def serve(
             (serving.public_key("--admitter", admitter) or b"").hex(),
             expire,
             keep,
+            exact,
         )
         _coordinate(setup, known, state, place, limits, others, start)
 
@@ -146,8 +148,9 @@ def _coordinate(
     from murmura.web.page import VisitorPage
     from murmura.web.serving import serve as listen
 
-    _warn(setup)
     transport = others.way_to(*setup.aggregators)
+    setup.itinerary()  # refuses what cannot be run before anything is said of it
+    _warn(setup)
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
     )
@@ -213,11 +216,9 @@ def _invite(terms: FederationTerms, url: str) -> None:
 
 
 def _warn(setup: FederationSetup) -> None:
-    from murmura.core.channel import READABLE
-
     least = setup.channel.minimum_cohort
-    if setup.channel.channel == "readable":
-        say(f"warning: readable mode: {READABLE}.", always=True)
+    for label in setup.labels.values():
+        say(f"warning: {label}.", always=True)
     if setup.admission == "open":
         say("warning: everyone may join: one person with many devices can fill a sum.", always=True)
     if least < 100:

@@ -13,7 +13,7 @@ with its whole history; nothing of that leaves.
 `parts` cuts the pairs: each part is asked of a public random 1/parts of the devices, for 1/parts of the bytes.
 
 An exact sum tells by itself: the row of an item with one owner is that owner's list. `least` keeps such items
-out, and the model says how many people a release below 5 exposes. Noise is the real answer.
+out; that does not protect the owners of an item with which another one always occurs. Noise is the real answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from murmura.algorithms.cooccurrence.order import PHASES, order_phases, order_sums, order_widths, ordered
 from murmura.algorithms.cooccurrence.releases import COMPLETE, Release, ReleaseDifference, carried_over
 from murmura.algorithms.cooccurrence.unlearning import without
-from murmura.core.arrays import Bools, Floats, Longs, Singles
+from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -50,15 +50,22 @@ from murmura.core.rng import Rng
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
-from murmura.kernels.cooccurrence.model import PairModel, check_times, pair_weights, valued
+from murmura.kernels.cooccurrence.model import (
+    PairModel,
+    check_times,
+    pair_weights,
+    rarest_rows,
+    telling,
+    valued,
+)
 from murmura.kernels.cooccurrence.packing import PackedPairs
 from murmura.kernels.cooccurrence.settings import PairModelSettings
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
-SAFE = 5  # below it a release says whom it exposes
-EXPOSED, RARE = "exposed people", "rare items"  # beside accuracy
+SAFE = 5  # below it a release says how many items have fewer owners
+RARE = "rare items"  # beside accuracy
 _PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
 
@@ -78,6 +85,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     name: ClassVar[str] = "cooccurrence"
     releases_counts: ClassVar[bool] = True
+    releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
 
@@ -299,15 +307,23 @@ class Cooccurrence(PairModelSettings, Algorithm):
         return np.stack([ranks.scores(mine.item, mine.time) for mine in each])
 
     def shown(self, model: Arrays) -> dict[str, float]:
-        """Below 5 owners an item tells on them: how many people's whole list the sums show, and such items."""
+        """How many items with fewer than five owners take part, where any may."""
         if self.least >= SAFE:
             return {}
         counts = model["counts"][:, 0]
-        rare = int(((counts >= self.least) & (counts < SAFE)).sum())
-        return {
-            EXPOSED: float(model["exposed"][0, 0]) if "exposed" in model else 0.0,
-            RARE: rare,
-        }
+        return {RARE: int(((counts >= self.least) & (counts < SAFE)).sum())}
+
+    def exposed(self, server: ServerState, owner: Longs, item: Ints) -> int | None:
+        """By the pairs: who knows an item with which another one always occurs knows that one too."""
+        if "pairs" not in server.private:
+            return None
+        counts = server.model["counts"][:, 0].astype(np.int64)
+        pairs = layout(counts, self.least)
+        tells = np.zeros(len(counts), np.bool_)
+        tells[pairs.items] = telling(pairs.unpack(server.private["pairs"]), pairs.counts)
+        there = np.flatnonzero(counts[item] >= max(1, self.least))
+        owner, item = owner[there], item[there]
+        return int(tells[item[rarest_rows(owner, item, counts)]].sum())
 
     def kernel(self) -> Kernel | None:
         """All clients at once; real numbers go through the plain loop."""

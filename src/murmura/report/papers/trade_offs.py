@@ -11,8 +11,8 @@ from murmura.report.page import rendered
 from murmura.studies.trade_offs import NOT_MEASURED, MethodRow, TradeOffs, printed, read_trade_offs
 
 PAGE, PICTURE = "trade-offs.md", "trade-offs.svg"
-COLOURS = {"each update": "#d55e00", "sums alone": "#0072b2", "noisy sums": "#009e73"}
-MARKERS = {"each update": "s", "sums alone": "o", "noisy sums": "D"}
+COLOURS = {"each update": "#d55e00", "sums without noise": "#0072b2", "noisy sums": "#009e73"}
+MARKERS = {"each update": "s", "sums without noise": "o", "noisy sums": "D"}
 
 
 def write_trade_offs(results: Path) -> tuple[Path, Path, list[str]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from murmura.core.channel import READABLE
-
 if TYPE_CHECKING:
     from murmura.runtimes.http.coordinator.rounds import RoundRunner
 
@@ -20,7 +18,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "state": "finished" if runner.finished else runner.state,
         "method": runner.setup.preset.name,
         "mode": channel.channel,
-        "label": READABLE if channel.channel == "readable" else "",
+        "label": "; ".join(runner.setup.labels.values()),
         "minimum": channel.minimum_cohort,
         "rounds_done": runner.now.position.done,
         "rounds_in_all": runner.itinerary.rounds,

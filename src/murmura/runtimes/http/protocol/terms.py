@@ -20,7 +20,7 @@ from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
@@ -30,11 +30,19 @@ from murmura.runtimes.http.protocol.refusals import RefusedError, printable
 from murmura.runtimes.http.protocol.transport import DOWNLOAD_BYTES
 
 LARGEST = 1 << 16  # bytes of terms
+LABELS = {"readable": READABLE, "exact": EXACT}
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
 Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
 PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
+
+
+def labels_of(channel: str, algorithm: Algorithm, noise: NoiseTerms) -> dict[str, str]:
+    """What operator and device must each allow by an option of this name, as a clause that says why."""
+    released = algorithm.releases_counts or algorithm.releases_pairs
+    holds = {"readable": channel == "readable", "exact": released and not noise}
+    return {name: label for name, label in LABELS.items() if holds[name]}
 
 
 @dataclass(frozen=True)
@@ -169,6 +177,11 @@ class FederationTerms:
     def readable(self) -> bool:
         """Whether the server can read each update."""
         return self.channel.get("channel") == "readable"
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """What each device's owner must have allowed."""
+        return labels_of(str(self.channel.get("channel")), self.algorithm(), self.noise)
 
     @property
     def minimum(self) -> int:
