@@ -16,6 +16,7 @@ from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 
 BLOCK = 512  # rows of a table that are made at once
+TEST_ROUNDING = float(np.finfo(np.float64).eps)  # of one operation in the test of `cut_negative`
 
 
 class NearestItems(NamedTuple):
@@ -58,7 +59,7 @@ def cut_negative(G: Floats, own: Floats) -> int:
     from scipy.linalg import eigh, lapack
 
     n, diagonal = len(G), np.arange(len(G))
-    tolerance = (n + 2) * np.finfo(np.float64).eps * float(own.sum())
+    tolerance = (n + 2) * TEST_ROUNDING * max(1.0, float(own.sum()))
     with threadpool_limits(1, "blas"):
         G[diagonal, diagonal] = own + tolerance
         _, failed = lapack.dpotrf(G.T, lower=0, clean=0, overwrite_a=1)  # the other half keeps G
