@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
 from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
@@ -17,7 +17,7 @@ from murmura.baselines.pooled import PooledEase, PooledItemKnn, PooledOrder
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
-from murmura.core.contract import Algorithm
+from murmura.core.contract import Algorithm, ServerState, Total
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
@@ -283,3 +283,18 @@ def test_no_phase_but_the_first_is_declared_before_the_counts() -> None:
     later = plan.after({"counts": np.asarray(data().item_counts, np.uint32)[:, None]})
     assert later.info.counts is not None
     assert method.phases(later.info)[1].sends.tables[0].rows > 0
+
+
+def test_pairs_of_half_of_the_people_need_no_larger_reg_and_nobody_is_blamed() -> None:
+    """Ten were counted; the five who have both items send pairs: scaled to all they stand for ten."""
+    method, zeros = Cooccurrence(ease=1.0, least=1, reg=1.0), np.zeros((2, 1), np.uint32)
+    counts = SparseRows(np.arange(2, dtype=np.int32), np.full((2, 1), 5, np.uint32))
+    server = method.server_step(
+        "counts", ServerState({"counts": zeros}), Total(Update({"counts": counts}), 10)
+    )[0]
+    words = layout(np.array([5, 5]), 1).pack(np.arange(2, dtype=np.int32)) * np.uint32(5)
+    pairs = SparseRows(np.zeros(1, np.int32), words[:, None])
+    server = method.server_step("pairs", server, Total(Update({"pairs": pairs}), 5))[0]
+    assert server.model["ease"][0, 1] > 0.5
+    assert np.isfinite(server.model["ease"]).all()
+    assert method.breach(server) == ""

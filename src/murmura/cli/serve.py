@@ -172,7 +172,7 @@ def _coordinate(
             _invite(rounds.terms, place.url)
         if not pace.due(rounds.live):
             return
-        before = rounds.counters.abandoned
+        before, cut = rounds.counters.abandoned, rounds.counters.cut
         try:
             await rounds.advance(transport)
             trouble = rounds.trouble
@@ -185,6 +185,8 @@ def _coordinate(
             say(f"not agreed on terms yet: {trouble}", always=True)
         if rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
+        if rounds.counters.cut > cut:
+            say(coordinator.history(1)[0]["reason"], always=True)
 
     page = VisitorPage.of(item_titles(known), [url + UPLOADS for url in setup.aggregators])
     say("this installation has no page for browsers" if page is None else f"page for browsers at {place.url}")

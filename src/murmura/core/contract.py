@@ -380,6 +380,10 @@ class Algorithm(ABC):
         """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
         return ""
 
+    def breach(self, server: ServerState) -> str:
+        """What the last step found that no honest devices can have added, and cut, in one sentence; or ""."""
+        return ""
+
     def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:
         """The server as if some had never taken part: `gone` is the sum of what they sent, by phase.
 

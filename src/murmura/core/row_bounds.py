@@ -67,6 +67,18 @@ class RowBounds:
         bounds = self.at(index)
         return bounds * count if self.of == "device" else bounds
 
+    def nearest(self, values: Longs, index: Ints, count: int, ring: int) -> Longs:
+        """(rows, width) a sum of so many devices, each number cut to the nearest one that is possible.
+
+        Numbers have `ring` bits: what is nearer to 0 from below has become negative. Packed counters, which a
+        bound of the sum is for, stay as they are.
+        """
+        if self.of == "sum":
+            return values
+        most = self.in_sum(index, count)[:, None]
+        near = np.where(2.0**ring - values < values - most, 0, most)
+        return np.where(values > most, near, values)
+
     def largest_sum(self, cohort: int) -> int:
         """The largest number a sum of so many devices can have."""
         return self.largest * cohort if self.of == "device" else self.largest

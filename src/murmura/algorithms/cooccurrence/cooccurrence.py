@@ -44,9 +44,10 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
+from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.rng import Rng
+from murmura.core.rng import Rng, Words
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
@@ -60,11 +61,17 @@ from murmura.kernels.cooccurrence.model import (
 )
 from murmura.kernels.cooccurrence.packing import PackedPairs
 from murmura.kernels.cooccurrence.settings import PairModelSettings
+from murmura.kernels.cooccurrence.weights import cut_negative
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
 SAFE = 5  # below it a release says how many items have fewer owners
+COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
+BREACHES = {
+    COUNTERS: "counters were above the count of their rarer item",
+    DIRECTIONS: "directions were negative",
+}
 RARE = "rare items"  # beside accuracy
 _PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
@@ -248,14 +255,19 @@ class Cooccurrence(PairModelSettings, Algorithm):
         counts = server.model["counts"][:, 0].astype(np.int64)
         pairs, private = layout(counts, self.least), dict(server.private)
         if "pairs" in received.update.tables:
-            sums = private.get("pairs", np.zeros(pairs.words, np.uint32)).copy()
+            sums: Words = np.asarray(private.get("pairs", np.zeros(pairs.words)), np.uint32).copy()
             sums[self.words_of(pairs, phase)] = received.update.tables["pairs"].values[:, 0]
+            if cut := pairs.cut(sums):
+                private[COUNTERS] = private.get(COUNTERS, np.zeros(1, np.int64)) + cut
             scale = private.get("scale", np.ones(self.parts)).copy()
             scale[number] = float(private["people"][0]) / received.count
             private |= {"pairs": sums, "scale": scale}
         if number < self.parts - 1:
             return ServerState(server.model, private)
-        return ServerState({**server.model, **self._solve(counts, private)}, private)
+        made, directions = self._solve(counts, private)
+        if directions:
+            private[DIRECTIONS] = np.array([directions])
+        return ServerState({**server.model, **made}, private)
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
         known = self.summed_counts(received, len(server.model["counts"]))
@@ -271,29 +283,56 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Exact: sums without them, and the weights that these give."""
         counts, private = without(self.least, server, gone, self.parts + len(order_widths(self)) > 1)
         model = {"counts": counts[:, None].astype(np.uint32), **self._no_weights(counts)}
-        return ServerState({**model, **self._solve(counts, private)}, private)
+        return ServerState({**model, **self._solve(counts, private)[0]}, private)
+
+    def breach(self, server: ServerState) -> str:
+        """What was cut of the sum of pairs."""
+        cut = {name: int(server.private[name][0]) for name in BREACHES if name in server.private}
+        found = [f"{cut[name]} of its {BREACHES[name]}" for name in cut]
+        if not found:
+            return ""
+        return (
+            "the sum of pairs must be one that whole lists of items add up to, but "
+            f"{' and '.join(found)}: one device broke the rules"
+        )
 
     def release_difference(self, server: ServerState) -> str:
         """People, items and pairs then and now, and what that may tell of one person."""
         before = Release.before(server)
         return "" if before is None else ReleaseDifference(before, Release.of(server), self.least).sentence()
 
-    def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
-        """The weights between the items that take part, by ascending number."""
-        items = self.weighed(counts)
-        if len(items) < 2:
-            return {}
-        pairs = layout(counts, self.least)
+    def _table(self, counts: Longs, private: Arrays) -> Floats:
+        """How often two of the items that take part occur together, by ascending number."""
+        items, pairs = self.weighed(counts), layout(counts, self.least)
         ends = np.array([pairs.words * (part + 1) // self.parts for part in range(self.parts)])
         G: Floats = np.zeros((len(items), len(items)))
         if "pairs" in private:
             place = np.searchsorted(items, pairs.items).astype(np.int32)
             pairs.unpack_into(G, private["pairs"], place, ends, private["scale"])
+        return G
+
+    def _solve(self, counts: Longs, private: Arrays) -> tuple[dict[str, NDArray[np.generic]], int]:
+        """The weights between the items that take part, by ascending number; and how many directions were cut.
+
+        The pairs that were sent are off the diagonal of a sum of x x', on which nobody's counts are above all
+        counts: with these, in the same scale, the table has no negative direction if nobody lied.
+        """
+        items = self.weighed(counts)
+        if len(items) < 2:
+            return {}, 0
+        G, own, cut = self._table(counts, private), counts[items].astype(np.float64), 0
+        if self.ease and self.parts == 1 and "pairs" in private:
+            cut = cut_negative(G, own * private["scale"][0])
         features = None
         if self.features:
             labels = ("",) * (int(private["feature"].max(initial=-1)) + 1)
             features = ItemFeatures(labels, private["start"], private["feature"])
-        return pair_weights(self, G, counts, features)
+        try:
+            return pair_weights(self, G, counts, features), cut
+        except SettingError:  # pairs of some people stand for those of all: nobody need have lied
+            G = self._table(counts, private)
+            cut_negative(G, own + self.reg / 2)
+            return pair_weights(self, G, counts, features), cut
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Nothing to fit: the weights meet any history, also one without times."""

@@ -26,9 +26,9 @@ from murmura.runtimes.http.acceptance import AcceptedReports
 from murmura.runtimes.http.admissions import AdmissionDesk
 from murmura.runtimes.http.aggregator.agreement import Agreement
 from murmura.runtimes.http.aggregator.collection import CollectedRound
-from murmura.runtimes.http.aggregator.released_counts import check_released, evidence_bytes
+from murmura.runtimes.http.aggregator.released_counts import REPORTS, check_released, evidence_bytes
 from murmura.runtimes.http.aggregator.witness import LogWitness
-from murmura.runtimes.http.database import ServerDatabase
+from murmura.runtimes.http.database import ServerDatabase, put_fact
 from murmura.runtimes.http.protocol import wire
 from murmura.runtimes.http.protocol.keys import SealingKey, ServerKey, check_signature
 from murmura.runtimes.http.protocol.log import unpack_entries
@@ -333,7 +333,8 @@ class Aggregator:
         admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
         final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
         counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
-        self._store.write([final, *counted], durable=True)
+        reports = put_fact(REPORTS + o.phase.name, len(listed).to_bytes(8, "little"))
+        self._store.write([final, *counted, *([reports] if followed else [])], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 

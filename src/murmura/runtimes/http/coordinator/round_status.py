@@ -28,6 +28,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
         "renews": runner.store.releases.replaced(runner.now.position),
         "difference": runner.store.releases.difference,
+        "breach": runner.store.breach,
         "suspected": len(runner.search.suspects),
         "drift": runner.drift.alarm,
         "open": None,
