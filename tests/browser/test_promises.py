@@ -52,7 +52,7 @@ KEPT = """() => new Promise((done, fail) => {
 
 
 def pill(page: Page) -> str:
-    return page.locator("[data-pill]").inner_text()
+    return str(page.locator("[data-pill]").inner_text())
 
 
 def looks(federation: BrowserFederation) -> int:

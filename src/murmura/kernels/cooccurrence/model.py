@@ -62,7 +62,8 @@ def telling(G: Floats, counts: Longs) -> Bools:
 
     G is of whole numbers and has zeros on its diagonal.
     """
-    return (counts > 0) & (G.max(axis=1, initial=0) >= counts)
+    told: Bools = (counts > 0) & (G.max(axis=1, initial=0) >= counts)
+    return told
 
 
 def rarest_rows(owner: Longs, item: Ints, counts: Longs) -> Longs:
