@@ -52,7 +52,7 @@ KEPT = """() => new Promise((done, fail) => {
 
 
 def pill(page: Page) -> str:
-    return page.locator("[data-pill]").inner_text()
+    return str(page.locator("[data-pill]").inner_text())
 
 
 def looks(federation: BrowserFederation) -> int:
@@ -158,12 +158,12 @@ def test_a_list_of_somebody_else_stands_beside_the_own_likes_and_nothing_of_it_l
     own, kept = personal_list(page), json.loads(page.evaluate(KEPT))
     go(page, "start")
     page.click('button:has-text("as if you liked Night")')
-    page.wait_for_selector("[data-persona]")
-    other = page.locator('[data-list="personal"] h2').all_inner_texts()
+    other = personal_list(page)
     assert other
-    assert [one.strip() for one in other] != own
+    assert other != own
     likes = [one for one in json.loads(page.evaluate(KEPT)) if isinstance(one, list)]
     assert likes == [one for one in kept if isinstance(one, list)]
+    assert page.locator("[data-persona]").count() == 1
     go(page, "start")
     assert page.locator("aside .card").first.locator(".chips li").count() == len(liked)
     choose_share(page, "Everything")
@@ -195,7 +195,7 @@ def test_a_slow_preview_does_not_overwrite_a_newer_one(page: Page, federation: B
     page.click('.stops button:has-text("Everything")')
     page.wait_for_selector("[data-leaves]")
     newer = page.locator("[data-leaves]").inner_text()
-    assert newer.startswith("At most 5 of your 5 titles")
+    assert "5 of your 5" in newer
     page.evaluate("window.release()")
     page.wait_for_timeout(500)
     assert page.locator("[data-leaves]").inner_text() == newer
