@@ -91,14 +91,14 @@ def test_a_pause_holds_for_a_hundred_looks_after_a_reload_in_one_tab_and_in_two(
             open_page(tab, federation.coordinator.url)
         tabs[-1].evaluate(A_HUNDRED_LOOKS)
         assert only_public(federation), [*federation.coordinator.seen, *federation.seed.seen]
-        assert [pill(tab).startswith("Paused: nothing leaves (before: ") for tab in tabs] == [True] * len(tabs)
+        assert {pill(tab) for tab in tabs} == {"Paused: nothing leaves"}
         tabs.append(page.context.new_page())
     tabs.pop().close()
     refused = "fetch('/tickets', {method: 'POST', body: 'likes'}).then(() => 'left', () => 'stopped')"
     assert page.evaluate(refused) == "stopped"  # by the worker, whatever code of the page asks
     assert only_public(federation)
     federation.forget()
-    tabs[1].click('header button:has-text("Resume sharing")')
+    tabs[1].click('header button:has-text("Resume")')
     page.wait_for_selector('header button:has-text("Pause")')
     until(page, lambda: looks(federation) > 10)
     leave(page)
@@ -118,6 +118,9 @@ def test_a_pause_in_one_tab_is_a_pause_in_the_other(page: Page, federation: Brow
     assert uploads(page) == uploads(other)
     own, meter = counted(page)
     assert own == meter == sent
+    for width in (390, 320):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.evaluate("document.querySelector('header').scrollWidth") <= width
     leave(page)
 
 
@@ -158,12 +161,12 @@ def test_a_list_of_somebody_else_stands_beside_the_own_likes_and_nothing_of_it_l
     own, kept = personal_list(page), json.loads(page.evaluate(KEPT))
     go(page, "start")
     page.click('button:has-text("as if you liked Night")')
-    page.wait_for_selector("[data-persona]")
-    other = page.locator('[data-list="personal"] h2').all_inner_texts()
+    other = personal_list(page)
     assert other
-    assert [one.strip() for one in other] != own
+    assert other != own
     likes = [one for one in json.loads(page.evaluate(KEPT)) if isinstance(one, list)]
     assert likes == [one for one in kept if isinstance(one, list)]
+    assert page.locator("[data-persona]").count() == 1
     go(page, "start")
     assert page.locator("aside .card").first.locator(".chips li").count() == len(liked)
     choose_share(page, "Everything")
@@ -195,7 +198,7 @@ def test_a_slow_preview_does_not_overwrite_a_newer_one(page: Page, federation: B
     page.click('.stops button:has-text("Everything")')
     page.wait_for_selector("[data-leaves]")
     newer = page.locator("[data-leaves]").inner_text()
-    assert newer.startswith("At most 5 of your 5 titles")
+    assert "5 of your 5" in newer
     page.evaluate("window.release()")
     page.wait_for_timeout(500)
     assert page.locator("[data-leaves]").inner_text() == newer

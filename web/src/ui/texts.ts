@@ -14,13 +14,12 @@ export const texts = {
     nothing: "Nothing has left this browser",
     unknown: "What has left is not known yet",
     deleted: "Everything here is deleted",
-    asked: (bytes: string) => `Requests, none with your likes (${bytes}): see`,
-    uploads: (n: number, bytes: string) => `${uploadsText(n)}, ${bytes}: see`,
-    pausedAfter: (n: number, bytes: string) => `Paused: nothing leaves (before: ${uploadsText(n)}, ${bytes})`,
+    asked: (bytes: string) => `No upload yet (${bytes}): see`,
+    uploads: (n: number, bytes: string) => `${n === 1 ? "1 upload" : `${n} uploads`}, ${bytes}: see`,
     undeclared: "A request left that this page did not declare",
   },
   pause: "Pause",
-  resume: "Resume sharing",
+  resume: "Resume",
   paused: "Paused: nothing leaves",
   online: "The network is there",
   offline: "No network: your list still works, nothing is shared",
@@ -220,7 +219,7 @@ export const texts = {
     matched: (odds: number, people: number) =>
       `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
     notMeasured: (people: number) =>
-      `The odds are not measured for sums of ${people} people by this method with this noise.`,
+      `The odds are not measured for sums of ${people} people with this method and noise.`,
     observed: (data: string) => `Measured on ${data}, where everyone shares everything.`,
     otherShare: "Not measured at this share. At everything:",
     everyone: (hits: string, data: string) => `${hits} of 100 titles shown would be right, measured on ${data}.`,
@@ -245,10 +244,6 @@ export const texts = {
 
 function likesText(n: number): string {
   return n === 1 ? "1 like" : `${n} likes`;
-}
-
-function uploadsText(n: number): string {
-  return n === 1 ? "1 upload" : `${n} uploads`;
 }
 
 /** Bytes for people. */

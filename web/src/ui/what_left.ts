@@ -20,11 +20,9 @@ export function pillText({ ledger, deleted, paused, undeclared }: PageState): st
   const said = texts.pill;
   if (deleted) return said.deleted;
   if (undeclared) return said.undeclared;
-  if (!ledger) return paused ? texts.paused : said.unknown;
-  const uploads = ledger.entries.length,
-    asked = requestsAboutHer(ledger).length,
-    bytes = bytesText(ledger.bytesUp);
-  if (paused) return uploads ? said.pausedAfter(uploads, bytes) : texts.paused;
-  if (uploads) return said.uploads(uploads, bytes);
-  return asked ? said.asked(bytes) : said.nothing;
+  if (paused) return texts.paused;
+  if (!ledger) return said.unknown;
+  const bytes = bytesText(ledger.bytesUp);
+  if (ledger.entries.length) return said.uploads(ledger.entries.length, bytes);
+  return requestsAboutHer(ledger).length ? said.asked(bytes) : said.nothing;
 }

@@ -4419,13 +4419,12 @@ var texts = {
 		nothing: "Nothing has left this browser",
 		unknown: "What has left is not known yet",
 		deleted: "Everything here is deleted",
-		asked: (bytes) => `Requests, none with your likes (${bytes}): see`,
-		uploads: (n, bytes) => `${uploadsText(n)}, ${bytes}: see`,
-		pausedAfter: (n, bytes) => `Paused: nothing leaves (before: ${uploadsText(n)}, ${bytes})`,
+		asked: (bytes) => `No upload yet (${bytes}): see`,
+		uploads: (n, bytes) => `${n === 1 ? "1 upload" : `${n} uploads`}, ${bytes}: see`,
 		undeclared: "A request left that this page did not declare"
 	},
 	pause: "Pause",
-	resume: "Resume sharing",
+	resume: "Resume",
 	paused: "Paused: nothing leaves",
 	online: "The network is there",
 	offline: "No network: your list still works, nothing is shared",
@@ -4614,7 +4613,7 @@ var texts = {
 	},
 	measured: {
 		matched: (odds, people) => `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
-		notMeasured: (people) => `The odds are not measured for sums of ${people} people by this method with this noise.`,
+		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
@@ -4635,9 +4634,6 @@ var texts = {
 };
 function likesText(n) {
 	return n === 1 ? "1 like" : `${n} likes`;
-}
-function uploadsText(n) {
-	return n === 1 ? "1 upload" : `${n} uploads`;
 }
 function bytesText(bytes) {
 	return bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
@@ -4711,9 +4707,10 @@ function pillText({ ledger, deleted, paused, undeclared }) {
 	let said = texts.pill;
 	if (deleted) return said.deleted;
 	if (undeclared) return said.undeclared;
-	if (!ledger) return paused ? texts.paused : said.unknown;
-	let uploads = ledger.entries.length, asked = requestsAboutHer(ledger).length, bytes = bytesText(ledger.bytesUp);
-	return paused ? uploads ? said.pausedAfter(uploads, bytes) : texts.paused : uploads ? said.uploads(uploads, bytes) : asked ? said.asked(bytes) : said.nothing;
+	if (paused) return texts.paused;
+	if (!ledger) return said.unknown;
+	let bytes = bytesText(ledger.bytesUp);
+	return ledger.entries.length ? said.uploads(ledger.entries.length, bytes) : requestsAboutHer(ledger).length ? said.asked(bytes) : said.nothing;
 }
 // src/ui/state.ts
 var SCREENS = [
