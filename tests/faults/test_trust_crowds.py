@@ -6,6 +6,7 @@ Each attack also meets the same server without shedding (`web.places`), and sile
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import socket
 import subprocess
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,21 +27,31 @@ from tests.web.server import HONEST, asked, patiently
 ADDRESSES, EACH = 32, 128
 SOON = 1.0  # seconds in which everybody else is answered
 LONG = "/assets/app.js"
-UNSHED = "from murmura.web.places import Places; Places._shed = lambda places: False; "
+PATIENT = """
+import functools
+from murmura.web import connections, places
+made = connections.ConnectionLimits
+connections.ConnectionLimits = functools.partial(made, handshake=1e6, header=1e6, idle=1e6, stalled=1e6)
+"""  # no connection ends by itself
+UNSHED = "places.Places._shed = lambda places: False\n"
 ASKS = b"GET %s HTTP/1.1\r\nhost: x\r\n\r\n"
 SAID = {
     "idle": ASKS % b"/healthz",
     "trickling": b"GET /healthz HTTP/1.1\r\nname: ",
     "not reading": ASKS % LONG.encode(),
 }
-pytestmark = [pytest.mark.slow, pytest.mark.process]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="asks Linux who had the processor"),
+]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["sheds", "victim"])
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[int, bool]]:
-    """The port of a coordinator, and whether it sheds."""
+) -> Iterator[tuple[int, int, bool]]:
+    """The port of a coordinator, its process, and whether it sheds."""
     folder = tmp_path_factory.mktemp("crowds")
     table, (port,) = write_table(people(), folder / "likes.csv"), free_ports(1)
     words = [
@@ -55,13 +67,13 @@ def server(
         port,
     ]
     words += ["--admission", "open", "-S", "clients=12", "--rate", 100_000]
-    start = [sys.executable, "-c", ("" if request.param else UNSHED) + MURMURA[-1]]
+    start = [sys.executable, "-c", PATIENT + ("" if request.param else UNSHED) + MURMURA[-1]]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([*start, *map(str, words)], stderr=log)
     try:
         patiently(lambda: process.poll() is not None or asked(port) == 200)
         assert process.poll() is None, (folder / "log").read_text()
-        yield port, request.param
+        yield port, process.pid, request.param
         assert "Traceback" not in (folder / "log").read_text()
     finally:
         process.terminate()
@@ -95,9 +107,15 @@ def has_come(one: socket.socket) -> bool:
     return False
 
 
+def waited(pid: int) -> float:
+    """Seconds for which a process could have gone on, but others had the processor (Linux)."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
 @pytest.mark.parametrize("kind", SAID)
-def test_everybody_else_is_answered_within_a_second(server: tuple[int, bool], kind: str) -> None:
-    port, sheds = server
+def test_everybody_else_is_answered_within_a_second(server: tuple[int, int, bool], kind: str) -> None:
+    """Of the machine's own time: what other processes take of it is not the server's."""
+    port, pid, sheds = server
     assert ConnectionLimits().most == ADDRESSES * EACH
     patiently(lambda: asked(port) == 200)  # those of the test before have gone
     with crowd(port, SAID[kind]) as enemies:
@@ -110,7 +128,7 @@ def test_everybody_else_is_answered_within_a_second(server: tuple[int, bool], ki
                 for one in enemies:
                     with contextlib.suppress(OSError):
                         one.send(b"x")
-            began = time.monotonic()
-            found = asked(port, source=f"127.0.0.{1 + honest % 4}")
-            assert found == (200 if sheds else 0)
-            assert time.monotonic() - began < SOON
+            began, others = time.monotonic(), waited(pid) + waited(os.getpid())
+            assert asked(port, source=f"127.0.0.{1 + honest % 4}") == (200 if sheds else 0)
+            took = time.monotonic() - began - (waited(pid) + waited(os.getpid()) - others)
+            assert took < SOON or not sheds
