@@ -62,7 +62,8 @@ def telling(G: Floats, counts: Longs) -> Bools:
 
     G is of whole numbers and has zeros on its diagonal.
     """
-    return (counts > 0) & (G.max(axis=1, initial=0) >= counts)
+    most: Floats = G.max(axis=1, initial=0)
+    return (counts > 0) & (most >= counts)
 
 
 def rarest_rows(owner: Longs, item: Ints, counts: Longs) -> Longs:
