@@ -64,6 +64,9 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     publishes = found.plan.algorithm.publishes(found.plan.info)
     assert published == encode_model(found.model, publishes, found.plan.info.listed)
     events = [[json.loads(line) for line in out.splitlines()] for out in outs]
+    for told_here in events:
+        assert told_here[0]["event"] == "joined"
+        assert told_here[0]["privacy"].startswith("everybody can read sums without noise; no noise is added")
     shown = [one["items"] for told_here in events for one in told_here if one["event"] == "recommended"]
     lists = found.recommend(np.arange(ALONE, dtype=np.int32), TOP).item
     assert shown == [data.items.labels[items].tolist() for items in lists]

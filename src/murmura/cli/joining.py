@@ -87,7 +87,7 @@ async def take_part(
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
         new = folder.identity()
         pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
-        pinned["privacy"] = new.terms.noise.sentence()
+        pinned["privacy"] = "; ".join([*new.terms.labels.values(), new.terms.noise.sentence()])
         tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
     identity = folder.identity()
     if identity.url != url:

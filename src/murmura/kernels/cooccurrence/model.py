@@ -62,8 +62,8 @@ def telling(G: Floats, counts: Longs) -> Bools:
 
     G is of whole numbers and has zeros on its diagonal.
     """
-    told: Bools = (counts > 0) & (G.max(axis=1, initial=0) >= counts)
-    return told
+    most: Floats = G.max(axis=1, initial=0)
+    return (counts > 0) & (most >= counts)
 
 
 def rarest_rows(owner: Longs, item: Ints, counts: Longs) -> Longs:
