@@ -118,7 +118,7 @@ def run(words: list[str], log: Path, fate: Fate, tally: Path) -> None:
     said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     for stream in (1, 2):
         os.dup2(said, stream)
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = (open(at, "w", buffering=1, closefd=False) for at in (1, 2))  # noqa: SIM115
     time.time = moved_clock(log.parent / CLOCK)
     install_rate_clock(log.parent / RATE_CLOCK)
     install(fate, tally)

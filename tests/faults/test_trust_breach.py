@@ -185,11 +185,8 @@ def test_a_release_survives_a_device_that_adds_what_is_not_possible(
             assert status["breach"] == " ".join(spoken.values())
             assert f"murmura_sums_cut_total {len(said)}" in (await asked(place, "/metrics")).decode()
             check_model(place, lies)
-            coordinator = place.machines.by_name["coordinator"]
-            assert coordinator.process is not None
-            coordinator.process.terminate()  # what it has said is in its log by then
-            coordinator.process.join()
-            assert all(text in coordinator.log.read_text(encoding="utf-8") for text in spoken.values())
+            printed = place.machines.by_name["coordinator"].log.read_text(encoding="utf-8").splitlines()
+            assert all(any(text in line for line in printed) for text in spoken.values())
 
     asyncio.run(scenario())
 

@@ -1,8 +1,8 @@
 """The bounds of exact whole numbers: how large a row may be, from one device or in the sum of a cohort.
 
 Counts and packed counters cross the channel untouched, so nothing cuts what is too large: it is refused, before
-it leaves a device and again in the sum. A bound is public and part of the declaration; a mark of 10**5 of them
-holds their SHA-256.
+it leaves a device and again in the sum; a sum that cannot be asked for again is cut instead. A bound is public
+and part of the declaration; a mark of 10**5 of them holds their SHA-256.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Exchange 1, `counts`: how often each item occurs among what people share. Everyone learns it.
 Exchange 2, `pairs`: how often two items occur together, of those that occur at least `least` times, in packed
 counters (`kernels.cooccurrence.packing`): whole numbers that cross the channel untouched. Only who was counted
-may send, only items that were counted, so no counter outgrows its place; the server refuses a sum that has one
-above its bound.
+may send, only items that were counted, so no counter outgrows its place. What a device that lies has put
+above its bound the server cuts, and directions that no people's pairs have: the release goes on, with a note.
 
 The server makes weights between items of the sums, EASE or Item-kNN, as from pooled data: the sum of all
 uploads is the pooled matrix. Recency, the discount of popularity and the blend are worked out on the device,
