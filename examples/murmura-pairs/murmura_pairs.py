@@ -23,6 +23,7 @@ class Pairs(Algorithm):
     """score of j = sum over own i of pairs(i, j) / sqrt(pairs(i, i) pairs(j, j)), with a damping term."""
 
     name: ClassVar[str] = "pairs"
+    releases_pairs: ClassVar[bool] = True  # so that it is served with --exact only
 
     damping: float = 1.0
 

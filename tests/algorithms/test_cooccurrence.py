@@ -1,14 +1,17 @@
 """Models of exact sums: the federated lists are those of pooled data, and what cannot be is refused."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from murmura.algorithms.cooccurrence.central import PooledEase, PooledItemKnn, PooledOrder
-from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence
-from murmura.algorithms.cooccurrence.item_model import exposed
+from murmura.algorithms.cooccurrence.cooccurrence import Cooccurrence, layout
+from murmura.algorithms.cooccurrence.item_model import sole_owners
+from murmura.algorithms.cooccurrence.private import PrivateCooccurrence
 from murmura.algorithms.cooccurrence.scoring import recency
 from murmura.baselines.base import RankingModel
 from murmura.baselines.ease import Ease
@@ -16,6 +19,7 @@ from murmura.baselines.neighbours import ItemKnn
 from murmura.core.arrays import Ints
 from murmura.core.channel import ChannelSettings
 from murmura.core.consent import Consent
+from murmura.core.contract import Algorithm, ServerState, Total
 from murmura.core.errors import DataError, FederationError, SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.interactions import Interactions
@@ -37,7 +41,7 @@ def data() -> Interactions:
 
 
 def trained(
-    method: Cooccurrence,
+    method: Algorithm,
     train: Interactions,
     pi: float = 1.0,
     path: str = "auto",
@@ -159,19 +163,52 @@ def test_an_item_too_rare_for_pairs_is_known_by_its_features(least: int, setting
     assert (federated.model["ease"][rare ^ 1, rare] > 0).all()
 
 
-def test_whom_a_release_exposes_is_counted() -> None:
+def test_people_who_are_the_only_owner_of_an_item_are_counted() -> None:
     """Items 0 and 1 have one owner, item 2 another; 3 has two."""
     G = np.array([[0, 1, 0, 1], [1, 0, 0, 1], [0, 0, 0, 1], [1, 1, 1, 0]], np.float64)
-    assert exposed(G, np.array([1, 1, 1, 2])) == 2
+    assert sole_owners(G, np.array([1, 1, 1, 2])) == 2
 
 
-def test_below_five_owners_the_model_says_so() -> None:
+def told_for_certain(train: Interactions, least: int) -> set[int]:
+    """The plain way: people whose rarest item in the pairs has only owners who all have another one too."""
+    owners = {item: set(train.user[train.item == item].tolist()) for item in range(train.n_items)}
+    there = {item: whose for item, whose in owners.items() if len(whose) >= least}
+    found = set()
+    for person in range(train.n_users):
+        own = sorted((len(whose), item) for item, whose in there.items() if person in whose)
+        if own and any(there[own[0][1]] <= whose for item, whose in there.items() if item != own[0][1]):
+            found.add(person)
+    return found
+
+
+def companions() -> Interactions:
+    """The people of `data`, six of whom have two more items that nobody else has."""
     train = data()
-    told = trained(Cooccurrence(knn=1.0, least=1), train).cost()
-    owners = {int(train.user[train.item == item][0]) for item in np.flatnonzero(train.item_counts == 1)}
-    assert told["exposed people"] == len(owners)
-    assert told["rare items"] == int(((train.item_counts > 0) & (train.item_counts < 5)).sum())
-    assert "exposed people" not in trained(Cooccurrence(knn=1.0, least=5), train).cost()
+    user, item = np.append(train.user, [0, 1, 2, 3, 4, 5] * 2), np.append(train.item, [60] * 6 + [61] * 6)
+    return Interactions.of(user, item)
+
+
+@pytest.mark.parametrize("least", [1, 2, 3, 5])
+@pytest.mark.parametrize("made", [data, companions])
+def test_exposed_people_are_those_of_whom_a_known_rare_item_tells_another_one(
+    made: Callable[[], Interactions], least: int
+) -> None:
+    train = replace(made(), time=None)
+    told = trained(Cooccurrence(knn=1.0, least=least), train).cost()
+    assert told["exposed people"] == len(told_for_certain(train, least))
+    if made is companions:
+        assert told["exposed people"] >= 6
+    if least < 5:
+        assert told["rare items"] == int(((train.item_counts >= least) & (train.item_counts < 5)).sum())
+
+
+def test_a_model_that_is_kept_still_says_whom_it_exposes(tmp_path: Path) -> None:
+    train = companions()
+    found = trained(Cooccurrence(knn=1.0), train)
+    found.save(tmp_path / "model")
+    again = FederatedModel.load(tmp_path / "model", train, Cooccurrence(knn=1.0))
+    assert again.cost() == found.cost()
+    assert "exposed people" not in trained(PrivateCooccurrence(eigenvectors=0), train).cost()
 
 
 def test_times_are_needed_where_they_count() -> None:
@@ -246,3 +283,18 @@ def test_no_phase_but_the_first_is_declared_before_the_counts() -> None:
     later = plan.after({"counts": np.asarray(data().item_counts, np.uint32)[:, None]})
     assert later.info.counts is not None
     assert method.phases(later.info)[1].sends.tables[0].rows > 0
+
+
+def test_pairs_of_half_of_the_people_need_no_larger_reg_and_nobody_is_blamed() -> None:
+    """Ten were counted; the five who have both items send pairs: scaled to all they stand for ten."""
+    method, zeros = Cooccurrence(ease=1.0, least=1, reg=1.0), np.zeros((2, 1), np.uint32)
+    counts = SparseRows(np.arange(2, dtype=np.int32), np.full((2, 1), 5, np.uint32))
+    server = method.server_step(
+        "counts", ServerState({"counts": zeros}), Total(Update({"counts": counts}), 10)
+    )[0]
+    words = layout(np.array([5, 5]), 1).pack(np.arange(2, dtype=np.int32)) * np.uint32(5)
+    pairs = SparseRows(np.zeros(1, np.int32), words[:, None])
+    server = method.server_step("pairs", server, Total(Update({"pairs": pairs}), 5))[0]
+    assert server.model["ease"][0, 1] > 0.5
+    assert np.isfinite(server.model["ease"]).all()
+    assert method.breach(server) == ""

@@ -118,6 +118,7 @@ def test_whoever_knows_everything_scores_one_and_whoever_asserts_nothing_has_no_
     silent = judge(ItemClaims(truth.astype(float), np.zeros_like(truth)), people, popularity, info.listed)
     assert np.isnan(silent.per_client["certain precision"]).all()
     assert (silent.per_client["certain recall"] == 0).all()
+    assert (silent.per_client["exposed people"] == 0).all()
 
 
 def test_claims_about_too_few_clients_are_refused() -> None:

@@ -314,6 +314,28 @@ def test_an_item_with_one_owner_is_its_owners_list() -> None:
     )
 
 
+@pytest.mark.parametrize("least", [2, 5])
+def test_the_audit_finds_whom_their_rarest_item_tells_on_and_not_by_definition_nobody(least: int) -> None:
+    """As many as the plain way finds: her rarest item has only owners who all have another one too."""
+    crowd = synth(users=80, items=40, interactions=700, seed=4).interactions
+    user, item = np.append(crowd.user, [0, 1, 2, 3, 4, 5] * 2), np.append(crowd.item, [60] * 6 + [61] * 6)
+    data = Interactions.of(user, item)
+    ready = simulated("fed-item-knn", {"minimum_cohort": 1, "least": least, "recency": 0})
+    (found, *_) = audit(ready, data, 0, ["co-rare-rows"]).findings
+    owners = {one: set(data.user[data.item == one].tolist()) for one in range(data.n_items)}
+    there = {one: whose for one, whose in owners.items() if len(whose) >= least}
+    people = {u: sorted((len(w), one) for one, w in there.items() if u in w) for u in range(data.n_users)}
+    told = [
+        any(there[own[0][1]] <= whose for one, whose in there.items() if one != own[0][1])
+        for own in people.values()
+        if len(own) > 1
+    ]
+    assert sum(told) >= 6
+    assert found.victims == len(told)
+    assert found.values["exposed people"].mean == pytest.approx(sum(told) / len(told))
+    assert trained(ready, data)[2].cost()["exposed people"] == sum(told)
+
+
 def test_noise_hides_a_lone_upload() -> None:
     data = synth(users=300, items=100, interactions=6000, seed=1).interactions
     given = {"minimum_cohort": 1, "epsilon": 1.0, "hopeless": True, "recency": 0}

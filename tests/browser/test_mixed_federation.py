@@ -88,9 +88,10 @@ def trained(folder: Path, method: str, play: Play[T], **settings: Any) -> Traine
         "--seed",
         SEED,
         "--start",
+        "--exact",
     )
     with served(folder, "--like", table, "--model", method, *own, *timing) as here:
-        nine = ("--data", table, "--n", USERS - 1, "--seed", SEED, "--pi", PI)
+        nine = ("--data", table, "--n", USERS - 1, "--seed", SEED, "--pi", PI, "--exact")
         here.processes.start("fleet", "devices", here.url, *nine, "--invitations", here.invite_file(USERS - 1))
         while told(here, "/status")["devices"] < USERS - 1:
             assert here.processes.running["fleet"].poll() is None, here.processes.log("fleet")

@@ -1,4 +1,4 @@
-"""A release with items of few owners: the table and the report say that it leaks, with the measured number."""
+"""A release without noise: the table and the report say how many people it tells on."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from murmura.report import build
 from murmura.studies.exposure import exposure_sentence
 from tests.cli.processes import murmura
 
-LEAKS = "The release of fed-item-knn leaks: "
+NO_NOISE = "The release of fed-item-knn has no noise: who knows the rarest item in it of "
 
 
 def table(folder: Path) -> Path:
@@ -22,37 +22,37 @@ def table(folder: Path) -> Path:
     return folder / "few.csv"
 
 
-def test_below_five_owners_the_table_and_the_report_say_that_a_release_leaks(tmp_path: Path) -> None:
+def test_below_five_owners_the_table_and_the_report_say_whom_a_release_tells_on(tmp_path: Path) -> None:
     """Her own items are her oldest, so they are in the training part: six owners, seven items."""
     flags = ("--protocol", "fpl", "--models", "mostpop,fed-item-knn", "-S", "fed-item-knn.minimum_cohort=10")
     words = ("compare", "--data", str(table(tmp_path)), *flags, "--out", "c")
     done = murmura(*words, "-S", "fed-item-knn.least=1", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    said = LEAKS + "6 people are the only owner of an item that takes part, whose row in the sums"
-    assert said in " ".join(done.stderr.split())
-    assert "items with fewer than 5 owners that take part: 7; least=5 keeps them out" in " ".join(
-        done.stderr.split()
+    said = (
+        NO_NOISE
+        + "any of 6 people learns another one for certain (items with fewer than 5 owners take part: 7)."
     )
+    assert said in " ".join(done.stderr.split())
     assert said in build(tmp_path / "c").read_text()
 
 
-def test_with_five_owners_nothing_is_said(tmp_path: Path) -> None:
+def test_where_nobody_is_told_on_nothing_is_said(tmp_path: Path) -> None:
     flags = ("--protocol", "fpl", "--models", "mostpop,fed-item-knn", "-S", "fed-item-knn.minimum_cohort=10")
     done = murmura("compare", "--data", str(table(tmp_path)), *flags, "--out", "c", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "leaks" not in done.stderr
-    assert LEAKS not in build(tmp_path / "c").read_text()
+    assert "has no noise" not in done.stderr
+    assert NO_NOISE not in build(tmp_path / "c").read_text()
 
 
-def test_who_leaks_is_said_of_each_model() -> None:
+def test_whom_a_release_tells_on_is_said_of_each_model() -> None:
     costs: dict[str, dict[str, float | None]] = {
         "a": {"exposed people": 1.0, "rare items": 3.0},
         "b": {"kB up/client": 3.0},
         "c": {"exposed people": 0.0, "rare items": 0.0},
-        "d": {"exposed people": 102.5, "rare items": 1134.0},
+        "d": {"exposed people": 102.5},
     }
     told = exposure_sentence(costs)
-    assert "The release of a leaks: 1 person is the only owner" in told
-    assert "The release of d leaks: 102.5 people are the only owner" in told
-    assert "take part: 1,134; least=5" in told
-    assert told.count("leaks") == 2
+    assert "The release of a has no noise: who knows the rarest item in it of 1 person learns" in told
+    assert "certain (items with fewer than 5 owners take part: 3)." in told
+    assert told.endswith("the rarest item in it of any of 102.5 people learns another one for certain.")
+    assert told.count("has no noise") == 2

@@ -84,7 +84,7 @@ def test_the_lock_of_a_removed_file_is_none(
     if not checked:
         monkeypatch.setattr(locks, "_is_at", lambda handle, path: True)
     with locked(tmp_path):
-        monkeypatch.setattr(locks, "_open", lambda path: late.pop() if late else really(path))
+        monkeypatch.setattr(locks, "_open", lambda path, mode: late.pop() if late else really(path, mode))
         try:
             with locked(tmp_path):
                 two = True

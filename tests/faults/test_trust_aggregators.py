@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 
 from murmura.channel import signing
+from murmura.device import trust
 from murmura.device.device import Device
 from murmura.device.trust import fetch_terms
 from murmura.server import endpoints
 from murmura.server.dispatch import respond
 from murmura.server.loopback import COORDINATOR, SEED
+from murmura.wire.addresses import check_elsewhere, reaches_itself
 from murmura.wire.admission import Invitation
 from murmura.wire.keys import SealingKey, ServerKey
 from murmura.wire.refusals import RefusedError
@@ -169,12 +171,71 @@ def test_a_device_without_that_check_gives_its_history_away(tmp_path: Path, said
     asyncio.run(scenario())
 
 
-def moved(world: World) -> None:
-    """After everybody has joined, the coordinator goes on with a seed aggregator of its own."""
+OWN = "http://localhost"  # where a device has services of its own
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_coordinator_elsewhere_sends_no_device_to_its_own_machine(
+    checked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(tmp_path, people())
+    if not checked:
+        monkeypatch.setattr(trust, "check_elsewhere", lambda url, *named: None)
+
+    async def scenario() -> None:
+        victim, *_ = await world.everyone()
+        moved(world, OWN)
+        await world.turn()
+        if checked:
+            with pytest.raises(
+                RefusedError, match=f"must be elsewhere, but one is at {OWN}, which is this machine"
+            ):
+                await fetch_terms(world.network, COORDINATOR)
+            return
+        victim.identity = replace(victim.identity, terms=await fetch_terms(world.network, COORDINATOR))
+        assert (await victim.visit()).kind == "sent"
+        assert [url for url, _ in uploads(world.network)] == [f"{OWN}/reports", "http://vector/reports"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        *(
+            (one, True)
+            for one in (
+                "127.0.0.1",
+                "127.1",
+                "2130706433",
+                "0x7f.1",
+                "0",
+                "0.0.0.0",
+                "localhost",
+                "a.localhost",
+            )
+        ),
+        *((one, True) for one in ("::1", "::", "::ffff:127.0.0.1", "::ffff:0.0.0.0")),
+        *(
+            (one, False)
+            for one in ("127.0.0.1.example", "localhost.example", "192.0.2.1", "2001:db8::1", "seed")
+        ),
+    ],
+)
+def test_what_a_device_would_reach_on_its_own_machine(host: str, own: bool) -> None:
+    assert reaches_itself(host) is own
+    address = f"http://[{host}]" if ":" in host else f"http://{host}"
+    check_elsewhere("http://127.0.0.1:8400", address)  # for whom this machine is where the coordinator is
+    if not own:
+        check_elsewhere("https://films.example", address)
+
+
+def moved(world: World, url: str = "http://elsewhere") -> None:
+    """The coordinator goes on with a seed aggregator of its own."""
     evil = world.aggregators["seed"]
     evil.key = evil.agreement._key = ServerKey(signing.new_key())
-    world.network.machines["http://elsewhere"] = world.network.machines[SEED]
-    setup = replace(world.servers.setup, aggregators=("http://elsewhere", "http://vector"))
+    world.network.machines[url] = world.network.machines[SEED]
+    setup = replace(world.servers.setup, aggregators=(url, "http://vector"))
     rounds = world.coordinator.rounds
     rounds.setup = rounds.keeper._setup = setup
     rounds.keeper.confirmed = False

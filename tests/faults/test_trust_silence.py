@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from murmura.server.http.connection_places import Places
 from murmura.server.http.limits import BodyLimits, RequestLimits
 from murmura.server.http.serving import ListenAddress
 from tests.http.certificates import certificate
@@ -22,6 +23,7 @@ from tests.http.processes import served, write_table
 from tests.web.server import (
     ANY,
     ENEMY,
+    HONEST,
     KEY,
     MEGABYTE,
     NEVER,
@@ -45,6 +47,12 @@ LASTING = 5 * SOON  # what was not ended by then is not going to be
 BODIES = replace(PATIENT, most=4 * MEGABYTE, share=MEGABYTE)
 UPLOAD = bytes(MEGABYTE // 2)
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def unshed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has a place keeps it."""
+    monkeypatch.setattr(Places, "_shed", lambda places: False)
 
 
 def bodies(limits: BodyLimits) -> RequestLimits:
@@ -160,6 +168,7 @@ def test_a_body_that_trickles_is_ended(window: float, seconds: float, path: str)
             trickles_on(enemy, b"x")
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTTP/1.1\r\nhost: x\r\n"])
 @pytest.mark.parametrize("checked", [True, False])
 def test_fifteen_hundred_half_open_connections_take_their_address_s_places(checked: bool, said: bytes) -> None:
@@ -174,6 +183,7 @@ def test_fifteen_hundred_half_open_connections_take_their_address_s_places(check
         patiently(lambda: asked(port, source=ENEMY) == 200)  # the places are given back
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("tls", [False, True])
 @pytest.mark.parametrize("checked", [True, False])
 def test_who_connects_and_says_nothing_is_ended(checked: bool, tls: bool, tmp_path: Path) -> None:
@@ -209,7 +219,7 @@ def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pyt
     """Neither before a body nor behind one in chunks; without the check 8 MB are taken."""
     start = {
         "header": b"GET /healthz HTTP/1.1\r\nname: ",
-        "trailer": b"POST /open HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nname: ",
+        "trailer": b"POST /open HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nname: ",
     }[where]
     with toy(bodies(BODIES), ANY) as port:
         for checked in (True, False):
@@ -220,6 +230,7 @@ def test_a_header_without_end_is_not_held_in_memory(where: str, monkeypatch: pyt
                 assert all(send(enemy, bytes(1 << 16).replace(b"\0", b"x")) for _ in range(128)) is not checked
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_eight_hundred_streams_of_events_take_their_address_s_places(checked: bool) -> None:
     limits = replace(PLENTY, streams=800, streams_each=64 if checked else 800)
@@ -235,6 +246,7 @@ def test_eight_hundred_streams_of_events_take_their_address_s_places(checked: bo
         patiently(lambda: asked(port, path="/events", source=ENEMY) == 200)
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_listener_who_does_not_read_is_ended(checked: bool) -> None:
     count = 0
@@ -255,6 +267,7 @@ def test_a_listener_who_does_not_read_is_ended(checked: bool) -> None:
             assert asked(port, path="/events") == 429
 
 
+@pytest.mark.usefixtures("unshed")
 @pytest.mark.parametrize("checked", [True, False])
 def test_who_does_not_read_a_download_is_ended(checked: bool) -> None:
     limits = replace(ANY, most=1, stalled=SOON if checked else NEVER)
@@ -269,13 +282,28 @@ def test_who_does_not_read_a_download_is_ended(checked: bool) -> None:
         assert (received(enemy) < 64 * MEGABYTE) is checked
 
 
-def received(one: socket.socket) -> int:
-    """The bytes that still come."""
+@pytest.mark.parametrize("checked", [True, False])
+def test_replies_that_nobody_reads_take_bounded_memory(checked: bool) -> None:
+    """Each another one of 4 MB: whoever asked for most of them is ended, and others get theirs."""
+    limits = replace(ANY, unread=(16 if checked else 4096) * MEGABYTE)
+    with toy(connections=limits) as port, connected(port, 20) as enemies:
+        for one in enemies:
+            send(one, b"GET /own HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert one.recv(12) == b"HTTP/1.1 200"
+        with connected(port, source=HONEST) as (honest,):
+            send(honest, b"GET /own HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+            assert received(honest) > 4 * MEGABYTE
+        got = [received(one, 4 * MEGABYTE) for one in enemies]
+        assert sum(size >= 4 * MEGABYTE for size in got) == (3 if checked else 20)
+
+
+def received(one: socket.socket, enough: int = 64 * MEGABYTE) -> int:
+    """The bytes that still come, until there are enough."""
     total = 0
     try:
         while part := one.recv(1 << 20):
             total += len(part)
-            if total >= 64 * MEGABYTE:
+            if total >= enough:
                 break
     except ConnectionError:
         pass

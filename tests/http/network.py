@@ -95,6 +95,7 @@ class World:
             SEEDED,
             (SEED, VECTOR) if self.channel.channel == "secure-sum" else (),
             self.info.clients,
+            exact=True,
         )
         admitter = ServerKey(entropy(2)(32))
         self.setup = replace(self.setup, admitter=admitter.public.hex())
@@ -126,6 +127,7 @@ class World:
             admission,
             minimum=1,
             readable=True,
+            exact=True,
         )
         storage = InMemoryStorage(allowed or Permission())
         cache = DownloadCache(COORDINATOR, self.network, terms)

@@ -30,6 +30,7 @@ async def settle(world: World, folder: Path, client: int = 0, **wishes: object) 
         client_secrets(SEEDED, world.info.clients)[client],
         Permission(),
         minimum=1,
+        exact=True,
         slot=client,
         fingerprint=terms.hash,
         admission=world.servers.admission(client),

@@ -80,6 +80,22 @@ def test_serve_refuses_what_cannot_work(
     assert sentence in message
 
 
+@pytest.mark.parametrize(
+    ("model", "remedy"), [("fed-ease", "set -S epsilon=4"), ("fed-item-knn", "serve another method")]
+)
+def test_serve_refuses_sums_without_noise_unless_that_is_said(
+    model: str, remedy: str, table: Path, tmp_path: Path
+) -> None:
+    pair = ("--aggregator", "http://127.0.0.1:1", "--aggregator", "http://127.0.0.1:2")
+    given = ("--like", table, "--model", model, "--minimum", 10, *pair)
+    assert refused("serve", "--state", tmp_path / "s", *given) == (
+        2,
+        f"{model} must have noise in its sums, but epsilon is not given and everybody can read sums without "
+        f"noise; {remedy}, or say --exact to serve it all the same.",
+    )
+    assert not (tmp_path / "s" / "operator.token").exists()
+
+
 def test_serve_refuses_settings_that_hold_something_private(table: Path, tmp_path: Path) -> None:
     given = ("--like", table, "--model", "fedsplit", "--readable", "-S", "tuned={a: {factors: 2}}")
     code, message = refused("serve", "--state", tmp_path / "s", *given)
@@ -237,6 +253,7 @@ def test_readable_over_tls_is_labelled_everywhere(tmp_path: Path) -> None:
         ).stderr  # fmt: skip
     finally:
         processes.stop()
+    assert "warning: everyone may join: one person with many devices can fill a sum." in processes.log("serve")
     assert (told["state"], told["label"]) == ("finished", "the server can read each update")
     assert "the server can read each update" in processes.log("serve")
     assert "the server can read each update" in listed

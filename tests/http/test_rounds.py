@@ -285,6 +285,37 @@ def test_readable_rounds_need_the_device_to_agree(tmp_path: Path) -> None:
     assert "the server can read each update" in asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("method", ["fed-ease", "fed-item-knn", "fed-mostpop"])
+def test_sums_without_noise_are_served_only_where_operator_and_device_allow_them(
+    method: str, tmp_path: Path
+) -> None:
+    few = ChannelSettings(channel="secure-sum", minimum_cohort=10)
+    least: dict[str, object] = {} if method == "fed-mostpop" else {"least": 2}
+    world = World(tmp_path, people(), method, least, few)
+    with pytest.raises(SettingError, match=r"everybody can read sums without noise; .* say --exact to"):
+        replace(world.setup, exact=False).itinerary()
+
+    async def scenario() -> list[str]:
+        devices = await world.everyone()
+        await world.turn()
+        devices[0].identity = replace(devices[0].identity, exact=False)
+        return [(await device.visit()).why for device in devices[:2]]
+
+    assert asyncio.run(scenario()) == [
+        "everybody can read sums without noise, and this device does not allow that",
+        "",
+    ]
+    assert world.coordinator.about()["label"] == "everybody can read sums without noise"
+
+
+def test_noise_and_rounds_of_gradients_need_no_such_permission(tmp_path: Path) -> None:
+    noisy = ChannelSettings(channel="secure-sum", minimum_cohort=10, epsilon=4.0, hopeless=True)
+    private = World(tmp_path / "noisy", people(), "fed-ease", {"epsilon": 4.0, "hopeless": True}, noisy)
+    for world in (private, World(tmp_path / "plain", people(), settings=TRAINING)):
+        assert world.setup.labels == {}
+        replace(world.setup, exact=False).itinerary()
+
+
 def test_a_one_client_schedule_is_refused_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="at least the minimum cohort of 10, but there are 1;"):
         World(tmp_path, people(), "sfpl")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,10 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     settings = [word for key, value in SUMS.items() for word in ("-S", f"{key}={value}")]
     timing = ("--round-seconds", 600, "--hold", 0, "--spread", 0)
     begin = ("--wait-for", USERS, "--seed", SEED, "--start")
-    with served(tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin) as here:
-        own = ("--data", table, "--pi", SUMS["pi"], "--json")
+    with served(
+        tmp_path, "--like", table, "--model", "fed-item-knn", *settings, *timing, *begin, "--exact"
+    ) as here:
+        own = ("--data", table, "--pi", SUMS["pi"], "--exact", "--json")
         for client, link in enumerate(here.invite(ALONE)):
             where = ("--state", tmp_path / f"device-{client}", "--simulate", f"{SEED}:{client}")
             words = ("--user", client, "--minimum", 10, "--top", TOP)
@@ -41,7 +44,13 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
         told = json.loads(get(f"{here.url}/federation"))
         published = get(f"{here.url}/m/{told['model']}")
         outs = [here.processes.out(f"device-{client}") for client in range(ALONE)]
+        who = [here.processes.log(name).partition("agreed")[0] for name in ("coordinator", "seed", "vector")]
     assert (told["state"], told["rounds_done"]) == ("finished", 2)
+    for name in ("coordinator", "seed", "vector", "device-0"):  # names and sizes of files are nobody else's
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
+    assert "who admits: an aggregator's operator, who with this server's could fill a sum;" in who[0]
+    assert "who admits: this folder's owner, who with the coordinator's could fill a sum;" in who[1]
+    assert "this aggregator admits nobody" in who[2]
     preset = algorithm("fed-item-knn")(**SUMS, minimum_cohort=10)
     plan = Plan(
         preset.algorithm(),
@@ -55,6 +64,9 @@ def test_processes_give_the_model_and_the_lists_of_the_simulation(tmp_path: Path
     publishes = found.plan.algorithm.publishes(found.plan.info)
     assert published == encode_model(found.model, publishes, found.plan.info.listed)
     events = [[json.loads(line) for line in out.splitlines()] for out in outs]
+    for told_here in events:
+        assert told_here[0]["event"] == "joined"
+        assert told_here[0]["privacy"].startswith("everybody can read sums without noise; no noise is added")
     shown = [one["items"] for told_here in events for one in told_here if one["event"] == "recommended"]
     lists = found.recommend(np.arange(ALONE, dtype=np.int32), TOP).item
     assert shown == [data.items.labels[items].tolist() for items in lists]

@@ -46,7 +46,7 @@ def test_the_mark_and_the_column(tmp_path: Path) -> None:
     assert {label: row["the server reads"] for label, row in found.items()} == {
         "popular": "all data",
         "ease": "all data",
-        "summed": "sums alone",
+        "summed": "sums without noise",
         "level": "each update",
         "poor": "each update",
         "old": "",

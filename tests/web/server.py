@@ -35,11 +35,17 @@ class Machine:
 
     uploads: int = 0
     registered: int = 0
+    answers: int = 0
     news: Callable[[], str] = field(default=lambda: "paused")
 
     def upload(self, body: bytes) -> bytes:
         self.uploads += 1
         return str(len(body)).encode()
+
+    def own(self) -> bytes:
+        """Another answer each time."""
+        self.answers += 1
+        return self.answers.to_bytes(4, "big") * MEGABYTE
 
     def register(self) -> dict[str, int]:
         self.registered += 1
@@ -68,6 +74,7 @@ TABLE: tuple[Endpoint[Machine], ...] = (
         largest=MEGABYTE,
         prelude=(len(KEY), check_key),
     ),
+    Endpoint("own", "GET", "/own", "", lambda m, r: m.own(), BINARY),
     Endpoint("large", "GET", "/large", "", lambda m, r: bytes(64 * MEGABYTE), BINARY),
     Endpoint("events", "GET", "/events", "", lambda m, r: m.news(), EVENTS),
 )

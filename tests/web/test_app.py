@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,10 +17,11 @@ import pytest
 
 from murmura.server import endpoints
 from murmura.server.dispatch import respond
+from murmura.server.http.connection_places import Places
 from murmura.server.http.connections import listen
 from murmura.server.http.events import EventStream
 from murmura.server.http.http_protocol import Service
-from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, RequestLimits
+from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, RequestLimits
 from murmura.server.http.machine_app import App
 from murmura.server.http.serving import answering
 from murmura.wire.admission import join_proof
@@ -273,7 +276,15 @@ async def test_metrics_are_prometheus_text(
 async def test_the_operators_page_loads_nothing_from_elsewhere(client: httpx.AsyncClient) -> None:
     reply = await client.get("/operator")
     assert reply.status_code == 200
-    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    policy = dict(one.split(" ", 1) for one in reply.headers["content-security-policy"].split("; "))
+    assert {policy[name] for name in ("default-src", "base-uri", "form-action", "frame-ancestors")} == {
+        "'none'"
+    }
+    for name in ("style", "script"):
+        (inline,) = re.findall(f"<{name}>(.*?)</{name}>", reply.text, re.DOTALL)
+        hashed = base64.b64encode(hashlib.sha256(inline.encode()).digest()).decode()
+        assert policy[f"{name}-src"] == f"'sha256-{hashed}'"
+    assert not re.search(r" (style|on\w+)=", reply.text)  # which no hash allows
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", reply.text)
 
 

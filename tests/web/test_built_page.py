@@ -62,7 +62,13 @@ def test_the_page_names_no_other_host() -> None:
 
 def measured() -> list[tuple[str, float]]:
     told = json.loads((WEB / "src/ui/measured.json").read_text(encoding="utf-8"))
-    return [(one["source"], one["value"]) for part in ("observer", "everyone") for one in told[part]]
+    audit = "audit-sums.csv; data=ml-1m; method={method}; cohort={cohort}; epsilon={noise}; "
+    audit += "attack=sum-matched; pm-AUC"
+    lists = "sums.csv; data=ml-1m; order=day; model={method}{share}; P@10"
+    odds = [(audit.format(**one, noise=one["epsilon"] or "none"), one["value"]) for one in told["observer"]]
+    shares = ["" if one["pi"] == 1 else f" pi={one['pi']}" for one in told["everyone"]]
+    hits = [(lists.format(**one, share=share), one["value"]) for one, share in zip(told["everyone"], shares)]
+    return [*odds, *hits]
 
 
 @pytest.mark.parametrize(("source", "value"), measured(), ids=lambda one: str(one))

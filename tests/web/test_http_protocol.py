@@ -159,9 +159,22 @@ def test_an_upload_is_whole_however_it_comes(size: int, step: int) -> None:
         (b"GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n", 200, True),
         (b"GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n", 404, True),
         (b"CONNECT x:80 HTTP/1.1\r\nhost: x\r\n\r\n", 404, True),
-        (b"POST /open HTTP/1.1\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd", 400, True),
-        (b"POST /open HTTP/1.1\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\nabcd", 400, True),
-        (b"POST /open HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", 200, False),
+        (b"POST /open HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd", 400, True),
+        (
+            b"POST /open HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\nabcd",
+            400,
+            True,
+        ),
+        (
+            b"POST /open HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            200,
+            False,
+        ),
+        (b"GET /healthz HTTP/1.1\r\n\r\n", 400, True),
+        (b"GET /healthz HTTP/1.1\r\nhost: x\r\nHost: y\r\n\r\n", 400, True),
+        (b"GET /healthz HTTP/1.0\r\nhost: x\r\nhost: x\r\n\r\n", 400, True),
+        (b"POST /open HTTP/1.1\r\nhost: x\r\ncontent-length: " + b"9" * 5000 + b"\r\n\r\n", 400, True),
+        (b"POST /open HTTP/1.1\r\nhost: x\r\ncontent-length: " + b"0" * 5000 + b"\r\n\r\n", 413, True),
         (b"no HTTP at all\r\n\r\n", 400, True),
         (b"\x16\x03\x01\x02\x00", 400, True),
     ],
@@ -180,7 +193,7 @@ def test_what_follows_a_reply(request_: bytes, status: int, ends: bool) -> None:
 
 def test_who_waits_to_be_told_is_told_to_send() -> None:
     def act(protocol: HttpProtocol, transport: Written, machine: Machine) -> None:
-        start = b"POST /open HTTP/1.1\r\nexpect: 100-continue\r\ncontent-length: "
+        start = b"POST /open HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: "
         said(protocol, start + b"3\r\n\r\n")
         assert transport.pieces == [b"HTTP/1.1 100 Continue\r\n\r\n"]
         said(protocol, b"abc" + start + b"9999999\r\n\r\n")
@@ -202,11 +215,11 @@ def test_what_comes_behind_a_body_is_no_header() -> None:
     async def run() -> None:
         protocol = HttpProtocol(Service(App(Machine(), table, PLENTY, nothing, 0.01), ANY))
         protocol.connection_made(Written())
-        start = b"POST /open HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+        start = b"POST /open HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
         said(protocol, start + b"authorization: Bearer x\r\n\r\n")
 
     asyncio.run(run())
-    assert told == [{"transfer-encoding": "chunked"}]
+    assert told == [{"host": "x", "transfer-encoding": "chunked"}]
 
 
 def test_a_fault_of_the_program_ends_one_connection_only(caplog: pytest.LogCaptureFixture) -> None:
@@ -241,7 +254,15 @@ def test_uploads_and_downloads_over_tls(tmp_path: Path) -> None:
             client.request("POST", path, KEY + bytes(MEGABYTE // 2))
             assert client.getresponse().read() == str(len(KEY) + MEGABYTE // 2).encode()
         client.request("GET", "/large")
-        assert len(client.getresponse().read()) == 64 * MEGABYTE
+        reply = client.getresponse()
+        assert len(reply.read()) == 64 * MEGABYTE
+        assert reply.headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_without_tls_nothing_is_said_of_it() -> None:
+    with toy() as port, connected(port) as (one,):
+        one.sendall(GET)
+        assert b"strict-transport-security" not in one.recv(4096)
 
 
 def test_a_stopped_server_ends_what_waits_and_what_listens() -> None:

@@ -11,8 +11,9 @@ import pytest
 from murmura.core.errors import DataError
 from murmura.server.dispatch import respond
 from murmura.server.endpoints import SMALL, Endpoint, HttpRequest
+from murmura.server.http.connection_places import Places
 from murmura.server.http.connections import listen
-from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, Places, RateLimiter, origin
+from murmura.server.http.limits import BodyBudget, BodyLimits, BodyReader, RateLimiter, origin
 from murmura.server.http.machine_app import App
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import VERSION_HEADER
@@ -30,18 +31,6 @@ def test_a_connection_sends_at_once_what_it_is_given() -> None:
         accepted, _ = listener.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-
-
-def test_places_are_given_back() -> None:
-    places = Places(3, 2, exempt=lambda address: address == "proxy")
-    assert [places.enter("a") for _ in range(3)] == [True, True, False]
-    assert [places.enter(one) for one in ("b", "b")] == [True, False]  # three in all
-    places.leave("a")
-    places.leave("b")
-    assert [places.enter("proxy"), places.enter("proxy"), places.enter("a")] == [True, True, False]
-    for one in ("a", "proxy", "proxy"):
-        places.leave(one)
-    assert [places.enter("proxy") for _ in range(4)] == [True, True, True, False]  # no limit of its own
 
 
 def test_a_refusal_says_what_there_is_too_much_of() -> None:

@@ -73,6 +73,9 @@ async def test_files_come_with_a_policy_that_names_every_address(client: httpx.A
     ):
         assert said in reply.headers["content-security-policy"]
     assert "unsafe" not in reply.headers["content-security-policy"]
+    other = await client.get("/", headers={"host": "other.example"})
+    assert connects(other)[0] == "other.example" + spoken_paths()[0]
+    assert "host" in other.headers["vary"]  # what a cache must not show under another name
     worker = await client.get(WORKER)
     assert connects(worker) == ["'self'", *UPLOADS]  # it fetches the page itself, too
 
@@ -105,6 +108,7 @@ async def test_files_are_packed_tagged_and_kept(client: httpx.AsyncClient) -> No
     tag = {"if-none-match": plain.headers["etag"], "accept-encoding": "identity"}
     assert (await client.get("/assets/app.js", headers=tag)).status_code == 304
     assert plain.headers["cache-control"] == "no-cache"
+    assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding, host"
     assert (await client.get("/assets/other.js")).status_code == 404
     assert (await client.post("/")).status_code in (404, 405)
 

@@ -80,7 +80,7 @@ await device.setLikes(
   }),
 );
 await device.allow({ train: true, statistics: true, pi: Number(pi) });
-await device.join({ minimum: Number(minimum) });
+await device.join({ minimum: Number(minimum), exact: true });
 await device.stay(new AbortController().signal, (outcome) => tell({ event: "visit", ...outcome }));
 await device.look(link);
 const { labels } = device.catalogue();

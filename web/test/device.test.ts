@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
-import { toHex } from "../src/bytes.ts";
+import { toHex, utf8 } from "../src/bytes.ts";
+import { sha256Hex } from "../src/crypto/hashing.ts";
 import { freshMemory } from "../src/device/memory.ts";
 import { MemoryStorage } from "../src/device/storage.ts";
 import { UnreachableError } from "../src/refusals.ts";
@@ -21,7 +22,7 @@ test("a visitor looks, likes and gets a list, and nothing about her has left", a
   expect([list.map(({ item }) => item), personal]).toEqual([[1], true]); // of three on offer she has two
   expect((await device.popular(5)).personal).toBe(false);
   expect(federation.requests.every(({ method, body }) => method === "GET" && !body)).toBe(true);
-  expect([device.status().stage, device.status().bytesUp]).toEqual(["visitor", 0]);
+  expect([device.status().stage, (await device.ledger()).bytesUp]).toEqual(["visitor", 0]);
   await expect(device.visit()).rejects.toThrow(/must join/);
 });
 
@@ -198,6 +199,44 @@ test("noise that is asked for and not added keeps the device out", async () => {
   expect((await device.visit()).why).toMatch(/no noise is added/);
 });
 
+test("a list of somebody else leaves no trace: not in what is kept, not in the own list, not in an upload", async () => {
+  const storage = new MemoryStorage();
+  const device = await member(EVERYTHING, storage);
+  const [kept, own] = [await storage.list(""), await device.recommend(5)];
+  const as = [{ item: 1, time: null, value: 1 }];
+  const made = await device.recommend(5, { as });
+  expect(made.list.map(({ item }) => item).sort()).toEqual([0, 3]); // on offer without what the other has
+  expect([await storage.list(""), device.likes()]).toEqual([kept, LIKES]);
+  expect((await device.recommend(5)).list).toEqual(own.list);
+  expect((await device.visit()).kind).toBe("sent");
+  expect((await device.ledger()).entries.map(({ items }) => items)).toEqual([[0, 3]]);
+  // also afterwards, when there is a trained state that is her own
+  expect((await device.recommend(5, { as })).list).toEqual(made.list);
+});
+
+test.each([false, true])("sums without noise that everybody can read are joined by a tick alone: %s", async (exact) => {
+  const settings = '{"core_items":0,"discount":0.0,"eigenvectors":0,"recency":0.0}';
+  const { terms } = await federation.renewed((now) =>
+    now.replace('"method":"cfpl"', '"method":"fed-mostpop"').replace(/"settings":\{[^}]*\}/, `"settings":${settings}`),
+  );
+  federation.meddle = (request, reply) => {
+    if (/\/round$/.test(request.url))
+      return { status: 503, body: utf8('{"error":"paused","message":"no."}'), etag: "" };
+    return /\/terms$/.test(request.url) ? { ...reply, body: terms } : reply;
+  };
+  const hash = Buffer.from(await sha256Hex(terms.slice(192)), "hex").toString("base64url");
+  const device = await federation.device();
+  const facts = await device.look(LINK.replace(/#2\.[\w-]{43}/, `#2.${hash}`));
+  expect([facts.exact, facts.exactAllowed]).toEqual([true, false]);
+  if (exact) await device.join({ exact });
+  else await expect(device.join()).rejects.toThrow(/must have noise, but have none in this federation; allow it/);
+  expect([device.status().stage, device.status().federation!.exactAllowed]).toEqual([
+    exact ? "member" : "visitor",
+    exact,
+  ]);
+  expect(federation.bytes(ABOUT_HER) > 0).toBe(exact);
+});
+
 test("a ledger that was changed lets nothing more leave", async () => {
   const storage = new MemoryStorage();
   const device = await member(EVERYTHING, storage);
@@ -226,7 +265,8 @@ test("leaving tells the coordinator and deletes everything", async () => {
   expect(await device.leave()).toBe(null);
   expect(federation.requests.at(-1)).toMatchObject({ method: "DELETE", url: "http://127.0.0.1:8000/devices/me" });
   expect(await storage.list("")).toEqual([]);
-  expect(device.status()).toMatchObject({ stage: "empty", likes: 0, bytesUp: 0 });
+  expect(device.status()).toMatchObject({ stage: "empty", likes: 0 });
+  expect(await device.ledger()).toMatchObject({ entries: [], traffic: [], bytesUp: 0 });
 });
 
 test("leaving in the middle of a round writes nothing anew", async () => {

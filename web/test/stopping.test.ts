@@ -1,10 +1,12 @@
 /** What no longer leaves: after a pause, after consent is taken back, after everything is deleted. */
 
+import "fake-indexeddb/auto";
 import { beforeEach, expect, test } from "vitest";
 import { sha256Hex } from "../src/crypto/hashing.ts";
 import { fromHex, utf8 } from "../src/bytes.ts";
 import { Records } from "../src/device/records.ts";
-import { MemoryStorage } from "../src/device/storage.ts";
+import { IndexedDbStorage, MemoryStorage } from "../src/device/storage.ts";
+import { declared } from "../src/device/traffic.ts";
 import type { VisitOutcome } from "../src/device/types.ts";
 import type { HttpReply } from "../src/protocol/transport.ts";
 import { UnreachableError } from "../src/refusals.ts";
@@ -14,6 +16,7 @@ import { EVERYTHING, GoldenFederation, good, LINK } from "./golden_federation.ts
 let federation: GoldenFederation;
 beforeEach(async () => void (federation = await GoldenFederation.open()));
 
+const OPEN = { never: [], epsilon: null }; // what nobody has decided
 const asked = (path: RegExp) => federation.requests.filter(({ url }) => path.test(url)).length;
 const refusal = (status: number, error: string): HttpReply => ({
   status,
@@ -95,6 +98,86 @@ test("a pause between the look at the round and the ticket asks for none", async
   };
   expect(await staying(device, pause)).toEqual([expect.stringMatching(/^declined: .*paused/)]);
   expect(asked(/tickets|reports/)).toBe(0);
+});
+
+test.each([1, 2])("a pause holds after a reload: a hundred looks in %d tabs make no request", async (tabs) => {
+  const storage = new MemoryStorage();
+  await (await federation.member(EVERYTHING, storage)).allow({ paused: true });
+  const opened = await Promise.all(Array.from({ length: tabs }, () => federation.device(storage)));
+  const before = federation.requests.length;
+  for (let look = 0; look < 100; look++) {
+    for (const tab of opened) expect((await tab.visit()).kind).toBe("idle");
+  }
+  expect(federation.requests.length).toBe(before);
+  expect(opened.map((tab) => tab.permission())).toEqual(opened.map(() => ({ ...EVERYTHING, paused: true, ...OPEN })));
+  await opened.at(-1)!.allow({ paused: false });
+  expect([(await opened[0]!.visit()).kind, asked(/reports/)]).toEqual(["sent", 2]);
+});
+
+test.each([
+  ["the look and the ticket", /\/round$/, 0, 0],
+  ["the ticket and the first share", /tickets/, 1, 0],
+  ["the two shares", /one.example/, 1, 1],
+])("a pause in another tab between %s lets nothing more leave", async (_, path, tickets, reports) => {
+  const storage = new MemoryStorage();
+  const device = await federation.member(EVERYTHING, storage);
+  const other = await federation.device(storage);
+  federation.meddle = async (request, reply) => {
+    if (path.test(request.url)) await other.allow({ paused: true });
+    return reply;
+  };
+  expect((await device.visit()).why).toMatch(/paused/);
+  expect([asked(/tickets/), asked(/reports/)]).toEqual([tickets, reports]);
+});
+
+test("a share on its way is stopped by the tab that hears of another one's pause", async () => {
+  const storage = new MemoryStorage();
+  const device = await federation.member(EVERYTHING, storage);
+  const other = await federation.device(storage);
+  let stopped = false;
+  federation.meddle = async (request, reply) => {
+    if (!/one.example/.test(request.url)) return reply;
+    request.signal!.addEventListener("abort", () => (stopped = true));
+    await other.allow({ paused: true });
+    await device.reread();
+    throw new UnreachableError("it was stopped.");
+  };
+  expect((await device.visit()).why).toMatch(/paused/);
+  expect([stopped, asked(/reports/), device.permission().paused]).toEqual([true, 1, true]);
+});
+
+test("what tells of her is not even written down during a pause; what is public is fetched", async () => {
+  const storage = new MemoryStorage();
+  const sent: string[] = [];
+  const send = declared(
+    async ({ method }) => {
+      sent.push(method);
+      return { status: 200, body: utf8(""), etag: "" };
+    },
+    storage,
+    () => 0,
+  );
+  await storage.write({ permission: { paused: true } });
+  for (const method of ["POST", "DELETE"] as const) {
+    await expect(send({ method, url: "https://a.example/b", purpose: "ticket" })).rejects.toThrow(/paused/);
+  }
+  expect(await storage.list("traffic/")).toEqual([]);
+  await send({ method: "GET", url: "https://a.example/m/1", purpose: "model" });
+  await storage.write({ permission: { paused: false } });
+  await send({ method: "POST", url: "https://a.example/b", purpose: "ticket", body: utf8("a") });
+  expect([sent, (await storage.list("traffic/")).length]).toEqual([["GET", "POST"], 2]);
+});
+
+test("two tabs that send at once have a line each", async () => {
+  const storage = await IndexedDbStorage.open("two tabs");
+  const send = declared(
+    async () => ({ status: 200, body: utf8(""), etag: "" }),
+    storage,
+    () => 0,
+  );
+  const request = { method: "POST", url: "https://a.example/b", purpose: "ticket" } as const;
+  await Promise.all(["a", "b", "c"].map((body) => send({ ...request, body: utf8(body) })));
+  expect((await storage.list<{ id: number }>("traffic/")).map(({ id }) => id)).toEqual([1, 2, 3]);
 });
 
 test("a ticket that got no answer is not asked for again once consent is taken back", async () => {

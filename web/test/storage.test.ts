@@ -20,6 +20,21 @@ test.each(kinds)("%s keeps values, lists them by name and deletes", async (_, op
   await storage.erase();
 });
 
+test.each(kinds)("%s changes several values at once, or none where it is refused", async (_, open) => {
+  const storage = await open();
+  await storage.write({ one: 1, two: 2 });
+  const made = await storage.change(["one", "none"], ([one, none]) => ({ one: none, two: (one as number) + 10 }));
+  expect([made, await storage.read("one"), await storage.read("two")]).toEqual([{ two: 11 }, undefined, 11]);
+  const refuse = () => {
+    throw new Error("no");
+  };
+  await expect(storage.change(["two"], refuse)).rejects.toThrow("no");
+  const counts = Array.from({ length: 20 }, () => storage.change(["n"], ([n]) => ({ n: ((n as number) ?? 0) + 1 })));
+  await Promise.all(counts);
+  expect([await storage.read("two"), await storage.read("n")]).toEqual([11, 20]);
+  await storage.erase();
+});
+
 test("IndexedDB keeps across openings and is gone when erased", async () => {
   const storage = await IndexedDbStorage.open("kept");
   await storage.write({ likes: [1] });

@@ -7,6 +7,7 @@ import { unpackArrays } from "../src/message/arrays.ts";
 import { applyChanges, decodeModel, decodeUpdate } from "../src/message/codec.ts";
 import { message, table } from "../src/message/declaration.ts";
 import { checkAdmission, invitationLink, joinProof, ownAdmission, readInvitation } from "../src/protocol/admission.ts";
+import { checkElsewhere } from "../src/protocol/addresses.ts";
 import { readCounts, readDescription } from "../src/protocol/description.ts";
 import { LogHead, unpackEntries, unpackHashes } from "../src/protocol/log.ts";
 import { SignedManifest } from "../src/protocol/manifest.ts";
@@ -50,6 +51,19 @@ test("terms of another fingerprint are refused", async () => {
   await expect(fetchTerms(published(hex(good.terms.signed)), "http://c", new Uint8Array(32))).rejects.toThrow(
     /must be the one of the invitation/,
   );
+});
+
+test("a federation elsewhere names no aggregator on this machine", () => {
+  const own = ["127.0.0.1:22", "127.1", "2130706433", "0x7f.1", "0", "localhost", "LOCALHOST.", "a.localhost"];
+  const own6 = ["[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:0.0.0.0]"];
+  for (const host of [...own, ...own6]) {
+    const named = ["https://seed.example", `http://${host}/x`];
+    expect(() => checkElsewhere("https://films.example", named)).toThrow(/elsewhere must be elsewhere, but one is at/);
+    checkElsewhere("http://localhost:8400", named);
+  }
+  for (const host of ["127.0.0.1.example", "localhost.example", "192.0.2.1", "[2001:db8::1]"]) {
+    checkElsewhere("https://films.example", [`https://${host}`]);
+  }
 });
 
 test("the manifest is signed by all and in a log that grows", async () => {

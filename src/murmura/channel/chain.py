@@ -120,26 +120,41 @@ class Chain:
         return self.ring.device(whole, sent)
 
     def server(self, total: Words, round: int) -> Total:
-        """What the server learns from the sum of the vectors of a round."""
+        """What the server learns from the sum of the vectors of a round; refuses what is not possible."""
+        received, breach = self.possible(total, round)
+        if breach:
+            raise FederationError(f"{breach}; discard the round.")
+        return received
+
+    def possible(self, total: Words, round: int, devices: int | None = None) -> tuple[Total, str]:
+        """The sum, cut to what honest devices can add, and the first bound it broke; "" of an honest sum.
+
+        `devices` are how many it is of, where that is known; else the sum's own count is believed. What noise
+        and rounding can make is never cut, but for a probability below 2^-64. Packed counters stay as they are:
+        only their method can take them apart.
+        """
         numbers = self.ring.server(total)
         numbers[self.exact] = total[self.exact]  # never negative: they have the whole ring
-        count = int(numbers[0])
-        if not 1 <= count <= self.cohort:
-            raise FederationError(
-                f"a sum must be of 1 to {self.cohort} devices, but counts {count}; discard the round."
-            )
-        if (np.abs(numbers) > count * self.limits + _FARTHEST * self.sigma).any():
-            raise FederationError(
-                f"a sum of {count} devices must keep their bounds, but does not: one broke them; "
-                "discard the round."
-            )
+        counted, said = int(numbers[0]), list[str]()
+        count = min(max(counted, 1), self.cohort) if devices is None else devices
+        if not 1 <= counted <= self.cohort:
+            said.append(f"a sum must be of 1 to {self.cohort} devices, but counts {counted}")
+        elif counted != count:
+            said.append(f"a sum of {count} reports must count as many devices, but counts {counted}")
+        most = count * self.limits + _FARTHEST * self.sigma
+        if (beyond := np.abs(numbers[1:]) > most[1:]).any():
+            said.append(f"a sum of {count} devices must keep their bounds, but does not: one broke them")
+            there = np.flatnonzero(beyond) + 1
+            numbers[there] = np.sign(numbers[there]) * most[there].astype(np.int64)
         vector: Floats = numbers.astype(np.float64)
         for stage in reversed(self.stages):
             vector = stage.server(vector)
-        self._check_length(vector[~self.exact][1:], count)
+        said += self._shorten(vector, count)
         summed = self.layout.server(vector, count, round)
-        self.layout.sends.check_sum(summed.update, count)
-        return replace(summed, noise=self.noise_in_sum)
+        said += (found := self.layout.sends.beyond(summed.update, count))
+        if found:
+            summed = replace(summed, update=self.layout.sends.nearest(summed.update, count, self.ring.bits))
+        return replace(summed, noise=self.noise_in_sum), said[0] if said else ""
 
     @cached_property
     def noise_in_sum(self) -> float:
@@ -172,13 +187,16 @@ class Chain:
         spread = np.sqrt((each**2).sum()) + each.max(initial=0.0) * np.sqrt(128 * np.log(2.0))
         return float(np.sqrt(2.0) * spread)
 
-    def _check_length(self, values: Floats, count: int) -> None:
-        length, most = float(np.sqrt((values**2).sum())), self.longest(count)
-        if length > most * (1 + _ARITHMETIC):
-            raise FederationError(
-                f"a sum of {count} devices must be at most {most:.6g} long, but is {length:.6g}: one broke its "
-                "clip; discard the round."
-            )
+    def _shorten(self, vector: Floats, count: int) -> list[str]:
+        """Cut the vector of a sum, in place, to what so many devices can make it long; what is to be said."""
+        there = ~self.exact
+        there[0] = False
+        length, most = float(np.sqrt((vector[there] ** 2).sum())), self.longest(count)
+        if length <= most * (1 + _ARITHMETIC):
+            return []
+        vector[there] *= np.floor(most / length / _ARITHMETIC) * _ARITHMETIC  # the same on every processor
+        bound = f"a sum of {count} devices must be at most {most:.6g} long"
+        return [f"{bound}, but is {length:.6g}: one broke its clip"]
 
 
 def chain(

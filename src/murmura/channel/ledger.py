@@ -16,6 +16,7 @@ from murmura.core.population import Population
 from murmura.core.tally import Tally
 
 FEATURES = "features disclosed"
+EXPOSED = "exposed people"  # of whom whoever knows their rarest item in exact sums learns another one
 POINTS = {"least": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "most": 1.0}
 
 
@@ -54,6 +55,7 @@ class Ledger:
     features: Floats | None = None  # (clients,) the fraction of their features of items that ever left
     reveals: Mapping[str, str] = field(default_factory=dict)  # what else was sent, and what that tells
     privacy: Mapping[str, Any] = field(default_factory=dict)  # what noise bounds, for whom; {}: nothing does
+    exposed: int | None = None  # people; None: no sums of pairs without noise were released
     final_bytes: int = 0  # what all clients download after the last round, to rank with the model it led to
 
     def summary(self) -> dict[str, Any]:
@@ -63,7 +65,8 @@ class Ledger:
         reveals = {"reveals": dict(self.reveals)} if self.reveals else {}
         own = {"clients": len(self.disclosed), **self.totals, "final_bytes_down": self.final_bytes}
         privacy = {"privacy": dict(self.privacy)} if self.privacy else {}
-        return {**own, **disclosed, **self.papers, "channel": self.channel, **privacy, **reveals}
+        exposed = {} if self.exposed is None else {EXPOSED: self.exposed}
+        return {**own, **disclosed, **exposed, **self.papers, "channel": self.channel, **privacy, **reveals}
 
     def rows(self) -> list[dict[str, Any]]:
         """The lines as plain values, for a table."""
@@ -91,6 +94,7 @@ class Ledger:
             **({"epsilon": float(self.privacy["epsilon"])} if self.privacy else {}),
             "disclosed": spread(self.disclosed)["mean"],
             **({} if self.features is None else {FEATURES: spread(self.features)["mean"]}),
+            **({} if self.exposed is None else {EXPOSED: float(self.exposed)}),
             "kB up/client": self.totals["bytes_up"] / 1000 / clients,
             "kB down/client": down / 1000 / clients,
         }

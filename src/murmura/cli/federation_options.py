@@ -26,6 +26,9 @@ Fingerprint = Annotated[
 Readable = Annotated[
     bool, typer.Option("--readable", help="Allow rounds in which the server can read each update.")
 ]
+Exact = Annotated[
+    bool, typer.Option("--exact", help="Allow sums without noise, which everybody can read in the model.")
+]
 Epsilon = Annotated[
     float | None,
     typer.Option("--epsilon", min=0, help="Noise must bound what all your uploads reveal to this; then stop."),

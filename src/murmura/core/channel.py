@@ -15,6 +15,7 @@ from murmura.core.update import Arrays
 
 Bound = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 READABLE = "the server can read each update"  # the label of everything that is not a secure sum
+EXACT = "everybody can read sums without noise"  # of a method that makes counts public, without epsilon
 SUM_PROTOCOLS = ("shares", "masks", "ckks")  # in simulations alone; `lab.protections` has them
 MECHANISMS = ("laplace", "local-gaussian")  # that add noise, in simulations alone
 
@@ -117,10 +118,10 @@ class ChannelSettings:
 
     @property
     def server_reads(self) -> str:
-        """What the server gets to read of the devices, in two words."""
+        """What the server gets to read of the devices, in a few words."""
         if self.label:
             return "each update"
-        return "sums alone" if self.epsilon is None else "noisy sums"
+        return "sums without noise" if self.epsilon is None else "noisy sums"
 
     def summary(self) -> str:
         """One line for reports and ledgers."""

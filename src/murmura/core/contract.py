@@ -227,6 +227,7 @@ class Algorithm(ABC):
     uses_features: ClassVar[bool] = False  # whether its clients need to know the features of the items
     holds: ClassVar[Literal["history", "samples"]] = "history"  # what a client of it holds
     releases_counts: ClassVar[bool] = False  # whether a phase of it makes the counts of items public
+    releases_pairs: ClassVar[bool] = False  # whether everybody can work out counts of pairs from its model
     bears_noise: ClassVar[bool] = False  # whether it can do with sums that noise was added to
 
     @property
@@ -343,6 +344,13 @@ class Algorithm(ABC):
         """What the public model tells of its own training, for the table beside accuracy."""
         return {}
 
+    def exposed(self, server: ServerState, owner: Longs, item: Ints) -> int | None:
+        """Of how many people its sums tell something for certain to whoever knows their rarest item in them.
+
+        In simulations, where it is known who shared which item: (rows,) each. None: nothing is known of that.
+        """
+        return None
+
     def expected_counts(self, data: Interactions) -> Longs | None:
         """The counts a simulation's phase would make public without noise; None: it makes none."""
         return None
@@ -370,6 +378,10 @@ class Algorithm(ABC):
 
     def release_difference(self, server: ServerState) -> str:
         """What the sums of a second release tell beyond those of the first, for people; "" of a first one."""
+        return ""
+
+    def breach(self, server: ServerState) -> str:
+        """What the last step found that no honest devices can have added, and cut, in one sentence; or ""."""
         return ""
 
     def server_unlearn(self, server: ServerState, gone: Mapping[str, Total]) -> ServerState:

@@ -18,17 +18,18 @@ from pathlib import Path
 from murmura.core.errors import RunError
 
 NAME = ".murmura.lock"
+OWN = 0o700  # of a folder whose names and sizes are its owner's alone
 LONGEST = 200  # bytes of the text that says who
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, mode: int = 0o777) -> Iterator[None]:
     """Have the folder for oneself; refuses one that another command, or this one, is at work in.
 
-    The folder is made where there is none, and removed where nothing was put into it.
+    The folder is made with `mode` where there is none, and removed where nothing was put into it.
     """
     made = [folder, *(path for path in folder.parents if not path.exists())]
-    handle = _held(folder)
+    handle = _held(folder, mode)
     try:
         with suppress(OSError):  # on a full disk nobody can read who it is; the lock holds all the same
             os.ftruncate(handle, 0)
@@ -46,11 +47,11 @@ def is_empty(folder: Path) -> bool:
     return all(path.name == NAME for path in folder.iterdir())
 
 
-def _held(folder: Path) -> int:
+def _held(folder: Path, mode: int) -> int:
     """The lock's file, with the lock."""
     path = folder / NAME
     while True:
-        handle = _open(path)
+        handle = _open(path, mode)
         if not _take(handle):
             who = os.read(handle, LONGEST).decode(errors="replace") or "it has just begun"
             os.close(handle)
@@ -63,9 +64,9 @@ def _held(folder: Path) -> int:
         os.close(handle)  # its last holder removed it before it was ours
 
 
-def _open(path: Path) -> int:
+def _open(path: Path, mode: int) -> int:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode, parents=True, exist_ok=True)
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise RunError(

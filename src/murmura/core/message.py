@@ -136,9 +136,26 @@ class MessageSpec:
 
     def check_sum(self, total: Update, count: int) -> None:
         """Refuse a sum whose exact rows are larger than so many devices can make them."""
+        for broken in self.beyond(total, count):
+            raise FederationError(f"{broken}; discard the round.")
+
+    def beyond(self, total: Update, count: int) -> list[str]:
+        """For each exact table of a sum the first row that so many devices cannot make so large."""
+        found = []
         for table in self.exact_tables:
+            first = _beyond(table, total.tables[table.name], f" in a sum of {count} devices", count)
+            found += [f"{first}: one device broke its bound"] if first else []
+        return found
+
+    def nearest(self, total: Update, count: int, ring: int) -> Update:
+        """The sum with exact rows cut to what so many devices can add to each, in a ring of so many bits."""
+        cut = {}
+        for table in self.exact_tables:
+            assert table.exact is not None
             rows = total.tables[table.name]
-            _check_exact(table, rows, f" in a sum of {count} devices", count)
+            values = table.exact.nearest(rows.values.astype(np.int64), rows.index, count, ring)
+            cut[table.name] = SparseRows(rows.index, values.astype(np.uint32))
+        return Update({**total.tables, **cut}, total.scalars)
 
     def check_room(self, ring: int, cohort: int) -> None:
         """Refuse exact tables whose largest possible sum does not fit a word of so many bits."""
@@ -178,7 +195,9 @@ def check_rows(table: TableSpec, rows: SparseRows) -> None:
     if not np.isfinite(values).all():
         raise FederationError(f"the values of '{table.name}' must be finite, but one is not.")
     if table.exact is not None:
-        return _check_exact(table, rows)
+        if broken := _beyond(table, rows):
+            raise FederationError(f"{broken}.")
+        return
     largest = np.abs(values).max() if len(values) else 0.0
     if table.bound is not None and largest > table.bound:
         raise FederationError(
@@ -186,15 +205,14 @@ def check_rows(table: TableSpec, rows: SparseRows) -> None:
         )
 
 
-def _check_exact(table: TableSpec, rows: SparseRows, where: str = "", count: int = 1) -> None:
-    """Refuse whole numbers above the bound of their row, or above what a sum of so many devices can reach."""
+def _beyond(table: TableSpec, rows: SparseRows, where: str = "", count: int = 1) -> str:
+    """What is said of whole numbers above the bound of their row, or above what a sum of so many can reach."""
     assert table.exact is not None
     largest = rows.values.max(axis=1, initial=0).astype(np.int64)
-    beyond = np.flatnonzero(largest > table.exact.in_sum(rows.index, count))
-    if len(beyond):
-        first = beyond[:1]
-        raise FederationError(
-            f"row {int(rows.index[first[0]])} of '{table.name}' must be at most "
-            f"{int(table.exact.in_sum(rows.index[first], count)[0])}{where}, but is {int(largest[first[0]])}"
-            f"{'; one device broke its bound: discard the round.' if where else '.'}"
-        )
+    first = np.flatnonzero(largest > table.exact.in_sum(rows.index, count))[:1]
+    if not len(first):
+        return ""
+    return (
+        f"row {int(rows.index[first[0]])} of '{table.name}' must be at most "
+        f"{int(table.exact.in_sum(rows.index[first], count)[0])}{where}, but is {int(largest[first[0]])}"
+    )

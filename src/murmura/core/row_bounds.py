@@ -1,8 +1,8 @@
 """The bounds of exact whole numbers: how large a row may be, from one device or in the sum of a cohort.
 
 Counts and packed counters cross the channel untouched, so nothing cuts what is too large: it is refused, before
-it leaves a device and again in the sum. A bound is public and part of the declaration; a mark of 10**5 of them
-holds their SHA-256.
+it leaves a device and again in the sum; a sum that cannot be asked for again is cut instead. A bound is public
+and part of the declaration; a mark of 10**5 of them holds their SHA-256.
 """
 
 from __future__ import annotations
@@ -66,6 +66,18 @@ class RowBounds:
         """The largest these rows can be in the sum of so many devices."""
         bounds = self.at(index)
         return bounds * count if self.of == "device" else bounds
+
+    def nearest(self, values: Longs, index: Ints, count: int, ring: int) -> Longs:
+        """(rows, width) a sum of so many devices, each number cut to the nearest one that is possible.
+
+        Numbers have `ring` bits: what is nearer to 0 from below has become negative. Packed counters, which a
+        bound of the sum is for, stay as they are.
+        """
+        if self.of == "sum":
+            return values
+        most = self.in_sum(index, count)[:, None]
+        near = np.where(2.0**ring - values < values - most, 0, most)
+        return np.where(values > most, near, values)
 
     def largest_sum(self, cohort: int) -> int:
         """The largest number a sum of so many devices can have."""

@@ -48,6 +48,7 @@ class JoinRequest:
     permission: Permission
     minimum: int = 100
     readable: bool = False
+    exact: bool = False
     disclosure: DisclosureMode = "sticky"
     keep_back: float = 0.0  # share of the rows, the last ones, not trained on
     never: tuple[Any, ...] = ()  # labels
@@ -96,6 +97,7 @@ async def join(request: JoinRequest, folder: DeviceFolder, send: Transport) -> i
         request.admission,
         request.minimum,
         request.readable,
+        request.exact,
         request.disclosure,
         request.people,
     )

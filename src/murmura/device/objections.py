@@ -14,8 +14,8 @@ def objection(own: Identity, memory: DeviceMemory, allowed: Permission, manifest
         return f"the round may release a sum of {least} devices, but this one wants at least {own.minimum}"
     if manifest.hold + manifest.spread >= manifest.deadline - manifest.opened:
         return "the round asks to be answered after it is over"
-    if own.terms.readable and not own.readable:
-        return "the server can read each update, and this device does not allow that"
+    for label in own.disallowed.values():
+        return f"{label}, and this device does not allow that"
     return _of_noise(own, memory, allowed, manifest)
 
 

@@ -35,8 +35,7 @@ class Receipt:
 
     def check(self, terms: FederationTerms) -> None:
         """Refuse a receipt that the machines of these terms did not sign."""
-        pair = [a.key for a in (terms.seed_aggregator, terms.vector_aggregator) if a is not None]
-        keys = pair or [terms.coordinator]
+        keys = [one.key for one in terms.aggregators] or [terms.coordinator]
         content = bytes.fromhex(self.manifest + self.report) + mark(bytes.fromhex(self.salt), self.head)
         for key, signature in zip(keys, self.signatures, strict=True):
             check_signature(bytes.fromhex(key), "receipt", content, bytes.fromhex(signature))

@@ -43,6 +43,7 @@ class SimulatedDevices:
     permission: Callable[[int], Permission]  # what the owner of each allows
     disclosure: DisclosureMode = "sticky"
     readable: bool = False
+    exact: bool = False
     groups: Ints | None = None  # the device of every user, -1 where somebody has none
     admission: Callable[[int], OwnAdmission] | None = None  # of each device, where they are invited
     fingerprint: bytes | None = None  # hash of the terms; None: whoever answers is believed
@@ -96,6 +97,7 @@ async def register_devices(
             admission,
             minimum=1,
             readable=simulated.readable,
+            exact=simulated.exact,
             disclosure=simulated.disclosure,
         )
         storage = InMemoryStorage(simulated.permission(client))

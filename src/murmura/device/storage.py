@@ -33,8 +33,14 @@ class Identity:
     admission: OwnAdmission | None = None  # None in an open federation
     minimum: int = 100  # takes no part in a round that releases sums of fewer
     readable: bool = False  # whether its owner allows the server to read its updates
+    exact: bool = False  # whether she allows sums without noise of which everybody can read counts of items
     disclosure: DisclosureMode = "sticky"
     people: tuple[str, ...] = ()  # the names of a household; empty: it has one owner
+
+    @property
+    def disallowed(self) -> dict[str, str]:
+        """What the terms have and its owner does not allow: the option that would, and the label."""
+        return {name: label for name, label in self.terms.labels.items() if not getattr(self, name)}
 
 
 @dataclass(frozen=True)

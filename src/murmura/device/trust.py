@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from murmura.wire.addresses import check_elsewhere
 from murmura.wire.keys import check_signature
 from murmura.wire.log import LoggedModel, LogHead, LogProof, is_model, unpack_hashes
 from murmura.wire.manifest import LARGEST_ENVELOPE, SignedManifest
@@ -71,7 +72,8 @@ async def fetch_terms(send: Transport, url: str, fingerprint: bytes | None = Non
             f"the federation at {url} must be the one of the invitation, but has other terms "
             f"({terms.hash.hex()[:16]}…, not {fingerprint.hex()[:16]}…); do not join it.",
         )
-    signers = [terms.coordinator, *(a.key for a in (terms.seed_aggregator, terms.vector_aggregator) if a)]
+    check_elsewhere(url, *(one.url for one in terms.aggregators))
+    signers = [terms.coordinator, *(one.key for one in terms.aggregators)]
     for place, key in enumerate(signers):
         signature = message[place * SIGNATURE_BYTES : (place + 1) * SIGNATURE_BYTES]
         check_signature(bytes.fromhex(key), "terms", content, signature)

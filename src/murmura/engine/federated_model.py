@@ -166,6 +166,7 @@ class FederatedModel(RankingModel):
                 "totals": ledger.totals,
                 "papers": ledger.papers,
                 "privacy": dict(ledger.privacy),
+                "exposed": ledger.exposed,
                 "final_bytes": ledger.final_bytes,
             },
         }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from murmura.channel.ledger import TRAFFIC, Ledger, LedgerLine, fractions, traffic, write_line
 from murmura.core.errors import SettingError
 from murmura.core.kernel import Kernel
@@ -109,12 +111,24 @@ def conclude(f: Federation, lines: list[LedgerLine]) -> FederatedModel:
         plan.algorithm.disclosed_features(f.states),
         plan.algorithm.reveals(),
         plan.privacy(f.rounds),
+        _exposed(f),
         f.final_bytes,
     )
     states = {name: stack.copy() for name, stack in f.states.items()}
     kernel = None if f.kernel is None else plan.algorithm.kernel()  # without the room training needed
     model, answers, refused = dict(f.published), dict(f.answers), dict(f.refused)
     return FederatedModel(plan.data, plan, model, states, ledger, kernel, f.rounds, answers, refused)
+
+
+def _exposed(f: Federation) -> int | None:
+    """People of whom the released sums tell something for certain; not known where others hold the rows."""
+    people, rows = f.full_plan.people, np.flatnonzero(f.tally.sent)
+    if len(f.tally.sent) != len(people.item):
+        return None
+    person = np.zeros(len(people.item), np.int64) if people.person is None else people.person.astype(np.int64)
+    client = np.repeat(np.arange(people.clients), np.diff(people.start))
+    owner = client * (int(person.max(initial=0)) + 1) + person
+    return f.plan.algorithm.exposed(f.server, owner[rows], people.item[rows])
 
 
 def _path(plan: Plan, runtime: Runtime, kernel: Kernel | None) -> str:

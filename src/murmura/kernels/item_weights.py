@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from murmura.core.arrays import Floats, Ints, Longs, Singles
 from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 
 BLOCK = 512  # rows of a table that are made at once
+TEST_ROUNDING = float(np.finfo(np.float64).eps)  # of one operation in the test of `cut_negative`
 
 
 class NearestItems(NamedTuple):
@@ -45,6 +47,36 @@ def inverse(G: Floats, ridge: float) -> Floats:
         upper[row + 1 :, row] = upper[row, row + 1 :]
     full: Floats = upper.T
     return full
+
+
+def cut_negative(G: Floats, own: Floats) -> int:
+    """Make G, with `own` on its diagonal, positive semi-definite; how many of its directions were not.
+
+    Sums of x x' are. The diagonal stays, so that no entry is above sqrt(own_i own_j) either. What the
+    arithmetic of the test itself can make is left: it moves no eigenvalue by more than (n + 2) eps trace G
+    (Higham: Accuracy and Stability of Numerical Algorithms, 2002, theorem 10.3).
+    """
+    from scipy.linalg import eigh, lapack
+
+    n, diagonal = len(G), np.arange(len(G))
+    tolerance = (n + 2) * TEST_ROUNDING * max(1.0, float(own.sum()))
+    with threadpool_limits(1, "blas"):
+        G[diagonal, diagonal] = own + tolerance
+        _, failed = lapack.dpotrf(G.T, lower=0, clean=0, overwrite_a=1)  # the other half keeps G
+        for row in range(n):
+            G[row + 1 :, row] = G[row, row + 1 :]
+        G[diagonal, diagonal] = own
+        if not failed:
+            return 0
+        w, V = eigh(G, subset_by_value=(-np.inf, -tolerance))
+        for first in range(0, n, BLOCK):
+            block = slice(first, first + BLOCK)
+            G[block] -= (V[block] * w) @ V.T
+    scale = np.sqrt(own / np.maximum(G.diagonal(), np.finfo(np.float64).tiny))
+    G *= scale[:, None]
+    G *= scale
+    G[diagonal, diagonal] = own
+    return len(w)
 
 
 def ease_weights(G: Floats, reg: float) -> Singles:

@@ -121,6 +121,16 @@ class PackedPairs:
             np.add.at(words, base[rank] + counter // each, shifted.astype(np.uint32))
         return words
 
+    def cut(self, words: Words) -> int:
+        """Cut sums, in place, to what is possible: no pair occurs more often than its rarer item.
+
+        How many counters were cut, or words that held more than their counters.
+        """
+        used = np.int64(1) << np.frexp(self.bounds.astype(np.float64))[1].astype(np.int64)
+        more = np.flatnonzero(words >= used)
+        words[more] %= used[more].astype(np.uint64)
+        return len(more) + int(cut_pairs(words, self.counts, *self.places))
+
     def own_ranks(self, own: Ints) -> Ints:
         """The ranks of someone's items, ascending."""
         ranks = self.ranks[own[own < len(self.ranks)]]
@@ -173,6 +183,23 @@ def add_pairs(
             for other in range(at + 1, end):
                 counter = place[a] + rank[other]
                 total[base[a] + counter // each] += np.int64(1) << (width * (counter % each))
+
+
+@compiled
+def cut_pairs(words: Words, counts: Longs, place: Longs, base: Longs, bits: Longs) -> int:
+    """Cut every counter to its count; how many were above."""
+    n, above = len(counts), 0
+    for a in range(n - 1):
+        each, width = 32 // bits[a], bits[a]
+        mask = (np.int64(1) << width) - 1
+        for b in range(a + 1, n):
+            counter = place[a] + b
+            word, shift = base[a] + counter // each, width * (counter % each)
+            found = (np.int64(words[word]) >> shift) & mask
+            if found > counts[a]:
+                words[word] -= np.uint32((found - counts[a]) << shift)
+                above += 1
+    return above
 
 
 @compiled

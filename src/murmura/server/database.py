@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from murmura.core.errors import RunError
+from murmura.core.locks import OWN
 from murmura.wire.refusals import RefusedError
 
 Statement = tuple[str, Sequence[Any]]
@@ -62,7 +63,7 @@ class ServerDatabase:
 
     def __init__(self, path: Path, role: str) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(OWN, parents=True, exist_ok=True)
             version = _version(path, role)
             # the server is one thread; its start-up and its tests are not always the same one
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)

@@ -193,6 +193,7 @@ class _RunningFederation:
             plan.seed,
             (SEED, VECTOR) if plan.channel.channel == "secure-sum" else (),
             plan.info.clients,
+            exact=True,
         )
         folder, clock, self._network = Path(mkdtemp(prefix="murmura-")), VirtualClock(), _UpdateLog()
         weakref.finalize(self, shutil.rmtree, folder)
@@ -289,7 +290,7 @@ def _devices(plan: Plan) -> SimulatedDevices:
     clients, mode = range(plan.info.clients), plan.choices.mode
     allowed = [_permission(plan, client) for client in clients]
     return SimulatedDevices(
-        COORDINATOR, plan.data, plan.seed, clients, allowed.__getitem__, mode, True, plan.groups
+        COORDINATOR, plan.data, plan.seed, clients, allowed.__getitem__, mode, True, True, plan.groups
     )
 
 

@@ -1,27 +1,28 @@
-"""Releases of exact sums that tell on people: items with few owners take part, and the table says how many."""
+"""Releases of exact sums that tell on people who have an item with which another one always occurs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from murmura.algorithms.cooccurrence.cooccurrence import EXPOSED, RARE, SAFE
+from murmura.algorithms.cooccurrence.cooccurrence import RARE, SAFE
+from murmura.channel.ledger import EXPOSED
 
 
 def exposure_sentence(costs: Mapping[str, Mapping[str, float | None]]) -> str:
-    """Which of the models leak, with the numbers their releases gave; "" where none does.
+    """Which of the models tell on people, with the numbers their releases gave; "" where none does.
 
     `costs` has the values beside accuracy by the model's label, means over seeds.
     """
     told = []
     for label, values in costs.items():
         rare, exposed = values.get(RARE), values.get(EXPOSED)
-        if rare is None or exposed is None or not rare:
+        if not exposed:
             continue
-        people = "1 person is" if exposed == 1 else f"{_plain(exposed)} people are"
+        whose = "1 person" if exposed == 1 else f"any of {_plain(exposed)} people"
+        few = f" (items with fewer than {SAFE} owners take part: {_plain(rare)})" if rare else ""
         told.append(
-            f"The release of {label} leaks: {people} the only owner of an item that takes part, whose row in "
-            f"the sums is the owner's whole list; items with fewer than {SAFE} owners that take part: "
-            f"{_plain(rare)}; least={SAFE} keeps them out."
+            f"The release of {label} has no noise: who knows the rarest item in it of {whose} learns "
+            f"another one for certain{few}."
         )
     return " ".join(told)
 

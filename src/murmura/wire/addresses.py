@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from urllib.parse import urlsplit
 
 from murmura.wire.refusals import RefusedError
@@ -28,6 +29,31 @@ def host_of(url: str) -> str:
         return (urlsplit(url).hostname or "").lower().rstrip(".")
     except ValueError:
         raise RefusedError("malformed", "an address must be a URL, but is not.") from None
+
+
+def check_elsewhere(url: str, *named: str) -> None:
+    """Refuse what a server elsewhere names on this machine: who posts there talks to services of its own."""
+    for one in () if reaches_itself(host_of(url)) else named:
+        if reaches_itself(host_of(one)):
+            raise RefusedError(
+                "forged",
+                f"the aggregators of a federation elsewhere must be elsewhere, but one is at {one}, which is "
+                "this machine; take no part.",
+            )
+
+
+def reaches_itself(host: str) -> bool:
+    """Whether whoever asks this host asks its own machine, in whatever way the host is written."""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            found = ipaddress.ip_address(socket.inet_aton(host))  # 127.1, 0x7f000001, 2130706433
+        except OSError:
+            return host == "localhost" or host.endswith(".localhost")
+    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+        found = found.ipv4_mapped
+    return found.is_loopback or found.is_unspecified
 
 
 def is_loopback(host: str) -> bool:

@@ -20,7 +20,7 @@ from murmura.algorithms import algorithm as named
 from murmura.channel.chain import Chain, chain
 from murmura.channel.layout import VectorLayout
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import ChannelSettings
+from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.contract import Algorithm, FederationInfo, Phase
 from murmura.core.errors import MurmuraError
 from murmura.core.settings import from_dict
@@ -30,11 +30,19 @@ from murmura.wire.refusals import RefusedError, printable
 from murmura.wire.transport import DOWNLOAD_BYTES
 
 LARGEST = 1 << 16  # bytes of terms
+LABELS = {"readable": READABLE, "exact": EXACT}
 CLOCKS_DIFFER = 600.0  # seconds by which the clocks of two machines may
 Hexadecimal = Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
 PublicKey = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 Seconds = Annotated[int | float, Field(ge=0, lt=2**40)]
+
+
+def labels_of(channel: str, algorithm: Algorithm, noise: NoiseTerms) -> dict[str, str]:
+    """What operator and device must each allow by an option of this name, as a clause that says why."""
+    released = algorithm.releases_counts or algorithm.releases_pairs
+    holds = {"readable": channel == "readable", "exact": released and not noise}
+    return {name: label for name, label in LABELS.items() if holds[name]}
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,7 @@ class FederationTerms:
 
     def check(self) -> None:
         """Refuse terms under which one machine could read an update, whatever anybody has agreed to."""
-        pair = [one for one in (self.seed_aggregator, self.vector_aggregator) if one is not None]
+        pair = self.aggregators
         if len(pair) != (0 if self.readable else 2):
             raise RefusedError(
                 "malformed", "terms must name two aggregators for a secure sum and none for readable mode."
@@ -161,9 +169,19 @@ class FederationTerms:
             raise RefusedError("forged", str(error)) from None
 
     @property
+    def aggregators(self) -> list[AggregatorAddress]:
+        """The seed and the vector aggregator; none in readable mode."""
+        return [one for one in (self.seed_aggregator, self.vector_aggregator) if one is not None]
+
+    @property
     def readable(self) -> bool:
         """Whether the server can read each update."""
         return self.channel.get("channel") == "readable"
+
+    @cached_property
+    def labels(self) -> Mapping[str, str]:
+        """What each device's owner must have allowed."""
+        return labels_of(str(self.channel.get("channel")), self.algorithm(), self.noise)
 
     @property
     def minimum(self) -> int:

@@ -6,7 +6,7 @@ import { FederationTerms } from "../protocol/terms.ts";
 import { fetchTerms, GoneBackError, TermsChangedError } from "../protocol/trust.ts";
 import { methodOf } from "../methods/registry.ts";
 import { RefusedError, UnreachableError } from "../refusals.ts";
-import { checkWindows } from "./checks.ts";
+import { checkExact, checkWindows } from "./checks.ts";
 import { changeLikes, changePermission, checkLikes, checkPermission } from "./choices.ts";
 import { exportedText, readExport } from "./export.ts";
 import { federationFacts } from "./facts.ts";
@@ -19,7 +19,7 @@ import { type Pinned, pinned, refreshModel } from "./pinned.ts";
 import { giveUp, register } from "./places.ts";
 import { preview } from "./preview.ts";
 import { Records } from "./records.ts";
-import { outcome, type Surroundings } from "./rounds.ts";
+import type { Surroundings } from "./rounds.ts";
 import { type Changes, ClosableStorage, type DeviceStorage } from "./storage.ts";
 import { declared } from "./traffic.ts";
 import {
@@ -32,6 +32,7 @@ import {
   type Label,
   type Ledger,
   type Like,
+  outcome,
   type Permission,
   type PinnedBy,
   type Preview,
@@ -49,8 +50,6 @@ const EMPTY: DeviceStatus = {
   federation: null,
   likes: 0,
   permission: NO_CONSENT,
-  uploads: 0,
-  bytesUp: 0,
   model: null,
   last: null,
   offered: [],
@@ -99,6 +98,12 @@ export class Device implements BrowserDevice {
   watch(listener: (status: DeviceStatus) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
+  }
+
+  async reread(): Promise<void> {
+    const before = JSON.stringify(this.now.permission);
+    await this.tell();
+    if (JSON.stringify(this.now.permission) !== before) this.pinned?.rounds.cancel();
   }
 
   async look(link: string, by: PinnedBy = "invitation"): Promise<FederationFacts> {
@@ -182,6 +187,7 @@ export class Device implements BrowserDevice {
     return this.parts.alone(async () => {
       const { identity, terms } = this.need();
       const { send, clock } = this.around;
+      checkExact(terms, options.exact || identity.exact);
       if (identity.pinnedBy !== "invitation")
         throw new DeviceError("a place must be taken by an invitation, but the server alone named these terms.");
       const admission = identity.admission ? await ownAdmission(identity.admission) : null;
@@ -193,6 +199,7 @@ export class Device implements BrowserDevice {
         place,
         minimum: options.minimum ?? identity.minimum,
         readable: options.readable ?? identity.readable,
+        exact: options.exact || identity.exact,
       };
       await this.storage.write({ identity: joined });
       await this.pin(joined);
@@ -263,7 +270,7 @@ export class Device implements BrowserDevice {
   }
 
   ledger(): Promise<Ledger> {
-    return readLedger(this.records, this.need().terms);
+    return readLedger(this.records, this.pinned?.terms ?? null);
   }
 
   async ledgerCsv(): Promise<string> {
@@ -319,7 +326,8 @@ export class Device implements BrowserDevice {
     if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
     const { kept, info, model } = found;
     const memory = await this.records.memory();
-    const { history } = heldHistory(this.kept, info, memory.joined, NO_CONSENT, identity.secret);
+    const somebody = options.as; // who has learned and sent nothing
+    const { history } = heldHistory(somebody ?? this.kept, info, memory.joined, NO_CONSENT, identity.secret);
     const { method, settings } = terms.fields;
     const begun = performance.now();
     const list = await this.around.trainer.rank({
@@ -327,12 +335,12 @@ export class Device implements BrowserDevice {
       info,
       round: kept.round + 1,
       model,
-      state: memory.state,
+      state: somebody ? null : memory.state,
       history,
       secret: identity.secret,
       k,
       popular,
-      disclosed: memory.sent,
+      disclosed: somebody ? [] : memory.sent,
       withoutTerms: options.withoutTerms ?? [],
       withoutLikes: options.withoutLikes ?? [],
     });
@@ -370,8 +378,6 @@ export class Device implements BrowserDevice {
     const found = now
       ? await this.storage.read<{ hash: string; round: number; content: Bytes }>("public/model")
       : undefined;
-    const journal = await this.records.journal();
-    const traffic = await this.storage.list<{ bytes: number }>("traffic/");
     const offered = now && (await this.storage.read<Bytes>("offered"));
     this.announce({
       ...this.now,
@@ -379,9 +385,7 @@ export class Device implements BrowserDevice {
       offered: offered ? now.terms.differences(await FederationTerms.decode(offered)) : [],
       permission,
       likes: this.kept.length,
-      uploads: journal.length,
       stage: !now ? "empty" : now.identity.place === null ? "visitor" : "member",
-      bytesUp: traffic.reduce((sum, one) => sum + one.bytes, 0),
       model: found ? { hash: found.hash, round: found.round, bytes: found.content.length } : null,
       ...news,
     });

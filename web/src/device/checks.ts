@@ -6,7 +6,9 @@ import { inPublicPart } from "../numerics/philox.ts";
 import type { Manifest } from "../protocol/manifest.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
 import { forged, malformed, RefusedError } from "../refusals.ts";
+import { isExact } from "./facts.ts";
 import { answers, type DeviceMemory, TRAINING } from "./memory.ts";
+import { DeviceError } from "./types.ts";
 
 const SHORTEST_WINDOW = 3600; // seconds
 
@@ -17,6 +19,16 @@ export function checkWindows(terms: FederationTerms): void {
     throw forged(
       `a release window must last at least ${SHORTEST_WINDOW} seconds, but lasts ${seconds}: sums of two of them ` +
         "would show who came between; do not join.",
+    );
+  }
+}
+
+/** Refuse to join a federation of which everybody can read sums without noise, unless its owner allows that. */
+export function checkExact(terms: FederationTerms, allowed: boolean): void {
+  if (isExact(terms) && !allowed) {
+    throw new DeviceError(
+      "sums that everybody can read must have noise, but have none in this federation; allow it on the page about " +
+        "sharing, or share nothing.",
     );
   }
 }

@@ -14,24 +14,27 @@ export function checkLikes(likes: readonly Like[], items: number): void {
 }
 
 /** With these, or without them; what is liked already stays as it is. */
-export function changeLikes(storage: DeviceStorage, changed: readonly Like[], on: boolean): Promise<Like[]> {
+export async function changeLikes(storage: DeviceStorage, changed: readonly Like[], on: boolean): Promise<void> {
   const items = new Set(changed.map(({ item }) => item));
-  return storage.change<Like[]>("likes", (kept = []) => {
-    if (!on) return kept.filter(({ item }) => !items.has(item));
+  await storage.change(["likes"], ([likes]) => {
+    const kept = (likes ?? []) as Like[];
+    if (!on) return { likes: kept.filter(({ item }) => !items.has(item)) };
     const known = new Set(kept.map(({ item }) => item));
-    return [...kept, ...changed.filter(({ item }) => !known.has(item))];
+    return { likes: [...kept, ...changed.filter(({ item }) => !known.has(item))] };
   });
 }
 
-export function changePermission(
+export async function changePermission(
   storage: DeviceStorage,
   change: (kept: Permission) => Partial<Permission>,
 ): Promise<Permission> {
-  return storage.change<Permission>("permission", (kept = NO_CONSENT) => {
+  const changes = await storage.change(["permission"], ([permission]) => {
+    const kept = { ...NO_CONSENT, ...(permission as Partial<Permission> | undefined) };
     const changed = { ...kept, ...change(kept) };
     checkPermission(changed);
-    return changed;
+    return { permission: changed };
   });
+  return changes.permission as Permission;
 }
 
 export function checkPermission({ pi, never }: Permission): void {

@@ -1,10 +1,16 @@
 /** What is public about a federation, as a screen shows it. */
 
 import type { FederationInfo } from "../channel/layout.ts";
+import { methodOf } from "../methods/registry.ts";
 import { isNoisy } from "../protocol/noise.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
 import type { Identity } from "./memory.ts";
 import type { FederationFacts, Machine } from "./types.ts";
+
+/** Whether everybody can read sums without noise: counts of items, or what pairs of them add up to. */
+export function isExact({ fields }: FederationTerms): boolean {
+  return methodOf(fields).releasesCounts && !isNoisy(fields.noise);
+}
 
 export function federationFacts(own: Identity, terms: FederationTerms, info: FederationInfo): FederationFacts {
   const { fields } = terms;
@@ -21,6 +27,8 @@ export function federationFacts(own: Identity, terms: FederationTerms, info: Fed
     method: fields.method,
     minimum: terms.channel.minimum_cohort,
     readable: terms.readable,
+    exact: isExact(terms),
+    exactAllowed: own.exact === true, // what was kept before does not say
     clients: info.clients,
     epsilon: noisy ? noise.epsilon : null,
     delta: noisy ? noise.delta : null,

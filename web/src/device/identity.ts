@@ -33,6 +33,7 @@ export function identityOf(
     place: null,
     minimum: MINIMUM,
     readable: false,
+    exact: false,
   };
 }
 
@@ -59,5 +60,6 @@ export async function checkIdentity(read: unknown, origin: string | undefined): 
   }
   checkAddress(url);
   await FederationTerms.decode(terms);
-  return { ...(one as Identity), pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server" };
+  const exact = one.exact === true; // files of earlier pages do not say
+  return { ...(one as Identity), exact, pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server" };
 }

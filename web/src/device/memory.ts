@@ -20,6 +20,7 @@ export interface Identity {
   place: number | null; // null: a visitor, who has none
   minimum: number;
   readable: boolean;
+  exact: boolean; // whether its owner allows sums without noise that everybody can read
 }
 
 /** An upload that has been prepared: enough to send the same again, not the update itself. */
@@ -52,7 +53,14 @@ export interface DeviceMemory {
   head: string; // of the journal
 }
 
-export const NO_CONSENT: Permission = { train: false, pi: 0, statistics: false, never: [], epsilon: null };
+export const NO_CONSENT: Permission = {
+  paused: false,
+  train: false,
+  pi: 0,
+  statistics: false,
+  never: [],
+  epsilon: null,
+};
 
 export function freshMemory(head: string): DeviceMemory {
   return {

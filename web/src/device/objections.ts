@@ -3,6 +3,7 @@
 import type { Manifest } from "../protocol/manifest.ts";
 import type { FederationTerms } from "../protocol/terms.ts";
 import { isNoisy } from "../protocol/noise.ts";
+import { isExact } from "./facts.ts";
 import { type DeviceMemory, epsilonSpent, type Identity, spending } from "./memory.ts";
 import type { Permission } from "./types.ts";
 
@@ -22,6 +23,9 @@ export function objection(
     return "the round asks to be answered after it is over";
   }
   if (terms.readable && !own.readable) return "the server can read each update, and this device does not allow that";
+  if (isExact(terms) && !own.exact) {
+    return "everybody can read sums without noise, and this device does not allow that";
+  }
   if (manifest.answers) return "the round brings an answer of one's own, which this page does not know";
   return ofNoise(terms, memory, allowed, manifest);
 }

@@ -37,7 +37,7 @@ export class Records {
   }
 
   async permission(): Promise<Permission> {
-    return (await this.storage.read<Permission>("permission")) ?? NO_CONSENT;
+    return { ...NO_CONSENT, ...(await this.storage.read<Partial<Permission>>("permission")) };
   }
 
   async likes(): Promise<Like[]> {

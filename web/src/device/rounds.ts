@@ -35,8 +35,9 @@ import {
 import { objection } from "./objections.ts";
 import { register } from "./places.ts";
 import type { Records } from "./records.ts";
+import { PAUSED } from "./traffic.ts";
 import { phaseOf, type Trainer, type TrainingResult } from "./training.ts";
-import { DeviceError, type Permission, type VisitKind, type VisitOutcome } from "./types.ts";
+import { DeviceError, outcome, type Permission, type VisitKind, type VisitOutcome } from "./types.ts";
 import { digestOf, outgoing, type OutgoingMessage, sealed } from "./upload.ts";
 
 const RETRY = 0.5; // seconds between attempts while a machine does not answer
@@ -88,6 +89,7 @@ export class Rounds {
   /** Look at the coordinator once, and take part if there is something to take part in; until `stop` ends it. */
   async visit(stop = new AbortController().signal): Promise<VisitOutcome> {
     this.stop = stop;
+    if ((await this.records.permission()).paused) return outcome("idle", PAUSED);
     const headers = this.etag ? { "if-none-match": this.etag } : {};
     const url = `${this.identity.url}/round`;
     let reply: HttpReply;
@@ -357,10 +359,11 @@ export class Rounds {
   }
 
   private async requireConsent(allowed: Permission): Promise<void> {
-    if (JSON.stringify(await this.records.permission()) !== JSON.stringify(allowed)) {
+    const now = await this.records.permission();
+    if (now.paused || this.stop.aborted) throw new DeviceError(PAUSED);
+    if (JSON.stringify(now) !== JSON.stringify(allowed)) {
       throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
     }
-    if (this.stop.aborted) throw new DeviceError("its owner has paused this device, so nothing more leaves.");
   }
 
   private readonly stoppable: Transport = (request) =>
@@ -392,8 +395,4 @@ export class Rounds {
       if (clock() > until) throw new NoReceiptError("late", `${request.url} did not answer before the round was over.`);
     }
   }
-}
-
-export function outcome(kind: VisitKind, why = ""): VisitOutcome {
-  return { kind, round: -1, phase: "", why, bytes: 0, disclosed: 0, epsilon: null };
 }

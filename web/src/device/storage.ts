@@ -14,8 +14,8 @@ export interface DeviceStorage {
   list<T>(prefix: string): Promise<T[]>;
   /** When this returns all of it is safe; when it throws none is. */
   write(changes: Changes): Promise<void>;
-  /** Replace one value by what `work` makes of it, with nobody writing in between; when it throws nothing changes. */
-  change<T>(name: string, work: (kept: T | undefined) => T): Promise<T>;
+  /** Write what `work` makes of these values, with nobody writing in between; when it throws nothing changes. */
+  change(names: readonly string[], work: (kept: readonly unknown[]) => Changes): Promise<Changes>;
   /** Delete everything. */
   erase(): Promise<void>;
 }
@@ -40,9 +40,9 @@ export class MemoryStorage implements DeviceStorage {
     }
   }
 
-  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
-    const made = work(structuredClone(this.kept.get(name)) as T | undefined);
-    this.kept.set(name, structuredClone(made));
+  async change(names: readonly string[], work: (kept: readonly unknown[]) => Changes): Promise<Changes> {
+    const made = work(names.map((name) => structuredClone(this.kept.get(name))));
+    await this.write(made);
     return made;
   }
 
@@ -70,9 +70,9 @@ export class ClosableStorage implements DeviceStorage {
     await this.inner.write(changes);
   }
 
-  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
+  async change(names: readonly string[], work: (kept: readonly unknown[]) => Changes): Promise<Changes> {
     this.checkOpen();
-    return this.inner.change(name, work);
+    return this.inner.change(names, work);
   }
 
   async erase(): Promise<void> {
@@ -85,7 +85,8 @@ export class ClosableStorage implements DeviceStorage {
   }
 }
 
-const STORE = "kept";
+export const DATABASE = "murmura",
+  STORE = "kept";
 
 export class IndexedDbStorage implements DeviceStorage {
   private constructor(
@@ -93,7 +94,7 @@ export class IndexedDbStorage implements DeviceStorage {
     private readonly database: IDBDatabase,
   ) {}
 
-  static async open(name = "murmura"): Promise<IndexedDbStorage> {
+  static async open(name = DATABASE): Promise<IndexedDbStorage> {
     const opening = attempted(() => indexedDB.open(name, 1));
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     const database = await done(opening);
@@ -113,32 +114,29 @@ export class IndexedDbStorage implements DeviceStorage {
     const store = this.store("readwrite");
     const written = finished(store.transaction);
     try {
-      for (const [name, value] of Object.entries(changes)) {
-        if (value === undefined) store.delete(name);
-        else store.put(value, name);
-      }
+      put(store, changes);
     } catch {
       store.transaction.abort(); // said below
     }
     await written;
   }
 
-  async change<T>(name: string, work: (kept: T | undefined) => T): Promise<T> {
+  async change(names: readonly string[], work: (kept: readonly unknown[]) => Changes): Promise<Changes> {
     const store = this.store("readwrite");
     const written = finished(store.transaction);
-    let made: { value: T } | { why: unknown } | null = null;
-    const reading = store.get(name) as IDBRequest<T | undefined>;
-    reading.onsuccess = () => {
+    let made: { changes: Changes } | { why: unknown } | null = null;
+    const reading = names.map((name) => store.get(name));
+    reading.at(-1)!.onsuccess = () => {
       try {
-        made = { value: work(reading.result) };
-        store.put(made.value, name);
+        made = { changes: work(reading.map(({ result }) => result as unknown)) };
+        put(store, made.changes);
       } catch (why) {
         made = { why };
         store.transaction.abort();
       }
     };
     return written.then(
-      () => (made as unknown as { value: T }).value,
+      () => (made as unknown as { changes: Changes }).changes,
       (error: unknown) => {
         throw made && "why" in made ? (made as { why: unknown }).why : error;
       },
@@ -155,6 +153,13 @@ export class IndexedDbStorage implements DeviceStorage {
 
   private store(mode: IDBTransactionMode): IDBObjectStore {
     return attempted(() => this.database.transaction(STORE, mode, { durability: "strict" }).objectStore(STORE));
+  }
+}
+
+function put(store: IDBObjectStore, changes: Changes): void {
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined) store.delete(name);
+    else store.put(value, name);
   }
 }
 

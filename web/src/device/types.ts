@@ -24,6 +24,8 @@ export interface FederationFacts {
   method: string; // "cfpl", "fed-ease", …
   minimum: number; // no sum of fewer devices is released
   readable: boolean; // whether the server reads each update
+  exact: boolean; // whether sums that everybody can read counts of items from have no noise
+  exactAllowed: boolean; // whether her device was joined with that
   clients: number; // places
   epsilon: number | null; // what noise bounds all of a training to; null: nothing does
   delta: number | null;
@@ -53,6 +55,7 @@ export interface Like {
 
 /** What the owner allows now; read again before every byte that leaves. */
 export interface Permission {
+  paused: boolean; // nothing leaves, whatever else is allowed
   train: boolean;
   pi: number; // at most this share of the likes is ever contributed; it limits, it does not protect
   statistics: boolean; // sums about people, such as how many like each item
@@ -143,8 +146,9 @@ export interface Reason {
   local: boolean; // whether it uses nothing that was disclosed
 }
 
-/** What is not to count: reasons by their label, likes by their item. Stays here. */
+/** For whom to rank, and what is not to count: reasons by their label, likes by their item. Stays here. */
 export interface RankingOptions {
+  as?: readonly Like[]; // of somebody else, in place of her own: ranked with once, neither kept nor trained on
   withoutTerms?: readonly string[];
   withoutLikes?: readonly number[];
 }
@@ -169,13 +173,16 @@ export interface VisitOutcome {
   epsilon: number | null;
 }
 
+/** Of a visit in which nothing was sent. */
+export function outcome(kind: VisitKind, why = ""): VisitOutcome {
+  return { kind, round: -1, phase: "", why, bytes: 0, disclosed: 0, epsilon: null };
+}
+
 export interface DeviceStatus {
   stage: Stage;
   federation: FederationFacts | null;
   likes: number;
   permission: Permission;
-  uploads: number;
-  bytesUp: number; // 0: "Nothing has left this browser"
   model: { hash: string; round: number; bytes: number } | null;
   last: VisitOutcome | null;
   offered: string[]; // changes of terms that wait for her; [] : none
@@ -184,12 +191,15 @@ export interface DeviceStatus {
 export interface JoinOptions {
   minimum?: number; // takes part in no round that may release a sum of fewer devices; 100 unless said
   readable?: boolean; // allows rounds in which the server reads each update; false unless said
+  exact?: boolean; // allows sums without noise that everybody can read; false unless said
 }
 
 export interface BrowserDevice {
   status(): DeviceStatus;
   /** Called after every change of the status; the answer stops it. */
   watch(listener: (status: DeviceStatus) => void): () => void;
+  /** Read what is kept anew, as another tab has changed it. */
+  reread(): Promise<void>;
 
   /** Check an invitation and fetch terms, items and the newest model: public requests alone. */
   look(link: string, by?: PinnedBy): Promise<FederationFacts>;
@@ -223,6 +233,7 @@ export interface BrowserDevice {
   recommend(k: number, options?: RankingOptions): Promise<Ranking>;
   popular(k: number): Promise<Ranking>;
 
+  /** Also where nothing is known of the federation yet; then nothing is countersigned. */
   ledger(): Promise<Ledger>;
   ledgerCsv(): Promise<string>;
   /** The journal as files by name, in a folder of which `murmura ledger verify` finds no fault. */

@@ -1,6 +1,6 @@
 /** Addresses of machines: which host they name, and whether that is this one. */
 
-import { malformed } from "../refusals.ts";
+import { forged, malformed } from "../refusals.ts";
 
 const PLAIN = /^https?:\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?(\/[A-Za-z0-9._~%/-]*)?$/;
 
@@ -25,6 +25,23 @@ export function hostOf(url: string): string {
 /** 127.0.0.0/8, ::1 or localhost. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Whether whoever asks this host asks its own machine; `hostOf` writes every address in its usual way. */
+function reachesItself(host: string): boolean {
+  const unnamed = ["0.0.0.0", "::", "::ffff:0:0"].includes(host);
+  return unnamed || isLoopback(host) || host.endsWith(".localhost") || /^::ffff:7f[0-9a-f]{2}:/.test(host);
+}
+
+/** Refuse what a server elsewhere names on this machine: who posts there talks to services of its own. */
+export function checkElsewhere(url: string, named: readonly string[]): void {
+  const near = reachesItself(hostOf(url)) ? undefined : named.find((one) => reachesItself(hostOf(one)));
+  if (near !== undefined) {
+    throw forged(
+      `the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}, which is this machine; ` +
+        "take no part.",
+    );
+  }
 }
 
 /** Refuse plain HTTP to another machine: everyone on the way reads it. */

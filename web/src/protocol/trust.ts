@@ -3,6 +3,7 @@
 import { fromHex, toHex } from "../bytes.ts";
 import { unpackPair } from "../message/arrays.ts";
 import { forged, RefusedError } from "../refusals.ts";
+import { checkElsewhere } from "./addresses.ts";
 import { isExtended, LogProof, readModelEntry, type SeenHead, unpackHashes } from "./log.ts";
 import { LARGEST_ENVELOPE, SignedManifest } from "./manifest.ts";
 import { FederationTerms, SIGNED_TERMS_BYTES } from "./terms.ts";
@@ -49,6 +50,8 @@ export async function fetchTerms(send: Transport, url: string, fingerprint: Uint
         "do not join it.",
     );
   }
+  const named = terms.aggregators.map((one) => one.url);
+  checkElsewhere(url, named);
   return terms;
 }
 

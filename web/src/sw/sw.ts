@@ -1,11 +1,12 @@
 /**
  * The service worker: it keeps the page for when there is no network, and counts every request of the page by
  * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
- * must agree.
+ * must agree. Only whether its owner has paused it is read before every request that tells of her.
  */
 
 import { addRequest } from "./meter_store.ts";
 import { isOperators } from "./operators.ts";
+import { isPaused } from "./pause.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 
@@ -30,11 +31,14 @@ async function answer(request: Request, clientId: string): Promise<Response> {
     own = url.origin === self.location.origin && request.method === "GET";
   const path = url.pathname === "/index.html" ? "/" : url.pathname;
   if (own && !url.search && (path === "/" || path in KEPT)) {
-    const kept = await (await caches.open(CACHE)).match(path);
-    if (kept) return kept;
+    // a file of the page, the same for everyone; where everything was deleted neither cache nor count is made anew
+    return (await caches.match(path, { cacheName: CACHE })) ?? fetch(request);
   }
   const client = clientId ? await self.clients.get(clientId) : undefined;
-  if (!isOperators(request, client?.url, self.location.origin)) await count(request);
+  if (!isOperators(request, client?.url, self.location.origin)) {
+    await count(request);
+    if (request.method !== "GET" && (await isPaused())) return Response.error();
+  }
   request.signal.throwIfAborted(); // stopped while it was written down
   const reply = await fetch(request).catch(async (error: unknown) => {
     const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : undefined;

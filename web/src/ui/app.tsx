@@ -2,6 +2,7 @@
 
 import {
   gone,
+  ledger,
   meter,
   online,
   pause,
@@ -9,7 +10,6 @@ import {
   SCREENS,
   type Screen,
   screen,
-  sent,
   status,
   titles,
   trouble,
@@ -20,7 +20,8 @@ import { Left } from "./screens/left.tsx";
 import { MyData, Remove } from "./screens/my_data.tsx";
 import { Share } from "./screens/share.tsx";
 import { Start } from "./screens/start.tsx";
-import { bytesText, texts } from "./texts.ts";
+import { texts } from "./texts.ts";
+import { pillText } from "./what_left.ts";
 
 const shown = { start: Start, "for-you": ForYou, share: Share, left: Left, data: MyData, how: How };
 const icons: Record<Screen, string> = {
@@ -46,7 +47,7 @@ export function App() {
         </a>
         <Pill />
         {status.value?.permission.train && (
-          <button class="quiet" onClick={() => pause(!paused.value)} aria-pressed={paused.value}>
+          <button class="quiet" onClick={() => void pause(!paused.value)} aria-pressed={paused.value}>
             {paused.value ? texts.resume : texts.pause}
           </button>
         )}
@@ -94,21 +95,11 @@ export function App() {
 
 /** What has left, always in sight. */
 function Pill() {
-  const uploads = status.value?.uploads ?? 0,
-    bytes = sent.value.reduce((sum, one) => sum + one.bytes, 0);
-  const alarm = (meter.value?.undeclared.length ?? 0) > 0;
-  const text = alarm
-    ? texts.pill.undeclared
-    : paused.value
-      ? texts.paused
-      : uploads
-        ? texts.pill.uploads(uploads, bytesText(bytes))
-        : bytes
-          ? texts.pill.asked(bytesText(bytes))
-          : texts.pill.nothing;
+  const undeclared = meter.value?.undeclared.length ?? 0,
+    some = (ledger.value?.entries.length ?? 0) > 0;
   return (
-    <a class={alarm ? "pill alarm" : uploads ? "pill some" : "pill"} href="#/left" data-pill>
-      {text}
+    <a class={undeclared ? "pill alarm" : some ? "pill some" : "pill"} href="#/left" data-pill>
+      {pillText({ ledger: ledger.value, deleted: gone.value !== null, paused: paused.value, undeclared })}
     </a>
   );
 }

@@ -12,28 +12,31 @@ export const texts = {
   },
   pill: {
     nothing: "Nothing has left this browser",
-    asked: (bytes: string) => `Nothing about you has left (${bytes} to take a place)`,
+    unknown: "What has left is not known yet",
+    deleted: "Everything here is deleted",
+    asked: (bytes: string) => `No upload yet (${bytes}): see`,
     uploads: (n: number, bytes: string) => `${n === 1 ? "1 upload" : `${n} uploads`}, ${bytes}: see`,
     undeclared: "A request left that this page did not declare",
   },
   pause: "Pause",
-  resume: "Go on",
+  resume: "Resume",
   paused: "Paused: nothing leaves",
   online: "The network is there",
-  offline: "No network: everything here still works",
+  offline: "No network: your list still works, nothing is shared",
   loading: "Opening…",
   close: "Close",
   start: {
     title: "Pick five you like",
-    promise: "They stay in this browser. No account, no cookie, and nothing to agree to.",
+    promise: "They stay in this browser. No account, no cookie, and nothing to agree to unless you share.",
     search: "Search by title",
     none: "No title has that in it.",
     fewer: (n: number) => (n === 1 ? "One more, and your list gets better." : `${n} more, and your list gets better.`),
     enough: "Your list is ready. More likes make it better.",
-    yours: (n: number) => (n === 1 ? "1 like" : `${n} likes`),
+    yours: (n: number) => likesText(n),
     nothing: "Nothing yet. What you pick appears here.",
     remove: (title: string) => `Remove ${title}`,
     samples: "Or look around as somebody else",
+    samplesHint: "Your own likes stay as they are. Nothing of it is kept or sent.",
     sample: (kind: string) => `as if you liked ${kind}`,
     open: "Open a file of your own",
     openHint: "MovieLens, Netflix or any CSV. It is read here and goes nowhere.",
@@ -46,6 +49,9 @@ export const texts = {
     tabs: { personal: "For you", popular: "Popular, not personal" },
     footer: (ms: string, round: number, bytes: string) =>
       `Ranked in this browser in ${ms} ms, with the model of round ${round} (${bytes} downloaded).`,
+    somebody: (kind: string, own: number) =>
+      `A list as if you liked ${kind}. ${own ? `Your own ${likesText(own)} stay as they are. ` : ""}Nothing of it is kept, trained on or sent.`,
+    own: "Back to your own list",
     empty: "Like a few titles first: this list is made from them, here.",
     pick: "Pick some",
     noModel: "This federation has published no model yet. Your likes are kept; come back after its first round.",
@@ -67,20 +73,23 @@ export const texts = {
     leaves: "What leaves",
     leavesNothing: "Nothing.",
     leavesSome: (n: number, all: number, bytes: string) =>
-      `${n} of your ${all} likes may ever be part of updates; ${bytes} per round, as long as everybody's.`,
+      `At most ${n} of your ${all} titles are used, ever. Each round sends ${bytes}, whatever is in it. Rounds go on while this tab is open; this page sets no limit to their total.`,
+    noneUsed: "None of your titles is used at this share: your messages would add nothing.",
+    next: (stop: string, share: string) => `Try ${stop} (${share})`,
     titles: "These titles:",
     hidden: "These stay:",
     observer: "What somebody watching could work out",
     observerNothing: "Nothing about your likes: nobody gets a message.",
     epsilon: (epsilon: string, against: string) =>
       `Noise bounds it: epsilon ${epsilon} for one person with all she has, against ${against}.`,
-    noNoise: "No noise is added in this federation: sums of at least {n} people are all that hides you.",
+    noNoise: "You are hidden only among at least {n} people. No noise is added to the sums.",
+    exact:
+      "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others from them.",
     lose: "What you lose or gain",
     loseList:
       "Your own list hardly changes: it is made here from all you like, shared or not. Sharing decides what others get from you.",
     loseAll: "If everyone chose this",
-    limit:
-      "The slider limits what you contribute. It hides nothing from somebody who could read your message; that is what the two machines are for.",
+    limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
     preview: "Show me the exact message first",
     previewTitle: "The message, before it is split and sealed",
     previewWhere: (bytes: string, to: string) => `${bytes} to ${to}`,
@@ -100,8 +109,8 @@ export const texts = {
   left: {
     upload: (round: number) => `Round ${round}`,
     title: "What left this browser",
-    lead: "Written down before the first byte leaves, and counted again by a part of this browser that does not know the page (the meter). Both must agree.",
-    nothing: "Nothing has left. Requests for public things, the same for everyone, are below.",
+    lead: "Written down before the first byte leaves, and counted a second time by another program in this browser (the meter). Both come from the same server, and must agree.",
+    nothing: "Nothing about you has left. Requests for public things, the same for everyone, are below.",
     columns: ["when", "round", "what for", "bytes (page)", "bytes (meter)", "state"],
     agree: (page: string, meter: string) => `Page ${page}, meter ${meter}: they agree.`,
     differ: (page: string, meter: string) => `Page ${page}, meter ${meter}: they do not agree.`,
@@ -154,7 +163,7 @@ export const texts = {
   how: {
     title: "How it works",
     steps: [
-      ["You like", "Your likes and your own taste vector stay here."],
+      ["You like", "Your likes, and what this browser learned of your taste, stay here."],
       [
         "It learns",
         "Your browser takes the public model, the same for everyone, and works out how it would change for you.",
@@ -188,6 +197,7 @@ export const texts = {
     },
     limits: "What this page cannot promise",
     limitsList: [
+      "The meter that counts a second time comes from the same server as this page: it shows mistakes, not a server that lies with both.",
       "Whoever runs this server also sends you this page, and could send you another one. The last section here says how to compare it with the published one.",
       "A browser stops requests to other addresses; it does not stop a page from opening another page with something in its address, or from WebRTC.",
       "The two machines could put their halves together. They are named above.",
@@ -206,6 +216,10 @@ export const texts = {
     verifyHint: "With Murmura installed, this compares every file of this page with the published one:",
   },
   measured: {
+    matched: (odds: number, people: number) =>
+      `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
+    notMeasured: (people: number) =>
+      `The odds are not measured for sums of ${people} people with this method and noise.`,
     observed: (data: string) => `Measured on ${data}, where everyone shares everything.`,
     otherShare: "Not measured at this share. At everything:",
     everyone: (hits: string, data: string) => `${hits} of 100 titles shown would be right, measured on ${data}.`,
@@ -227,6 +241,10 @@ export const texts = {
     },
   },
 };
+
+function likesText(n: number): string {
+  return n === 1 ? "1 like" : `${n} likes`;
+}
 
 /** Bytes for people. */
 export function bytesText(bytes: number): string {

@@ -3,8 +3,8 @@
 Exchange 1, `counts`: how often each item occurs among what people share. Everyone learns it.
 Exchange 2, `pairs`: how often two items occur together, of those that occur at least `least` times, in packed
 counters (`kernels.packing`): whole numbers that cross the channel untouched. Only who was counted
-may send, only items that were counted, so no counter outgrows its place; the server refuses a sum that has one
-above its bound.
+may send, only items that were counted, so no counter outgrows its place. What a device that lies has put
+above its bound the server cuts, and directions that no people's pairs have: the release goes on, with a note.
 
 The server makes weights between items of the sums, EASE or Item-kNN, as from pooled data: the sum of all
 uploads is the pooled matrix. Recency, the discount of popularity and the blend are worked out on the device,
@@ -13,7 +13,7 @@ with its whole history; nothing of that leaves.
 `parts` cuts the pairs: each part is asked of a public random 1/parts of the devices, for 1/parts of the bytes.
 
 An exact sum tells by itself: the row of an item with one owner is that owner's list. `least` keeps such items
-out, and the model says how many people a release below 5 exposes. Noise is the real answer.
+out; that does not protect the owners of an item with which another one always occurs. Noise is the real answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from murmura.algorithms.cooccurrence.item_model import PairModel, check_times, pair_weights, valued
+from murmura.algorithms.cooccurrence.item_model import (
+    PairModel,
+    check_times,
+    pair_weights,
+    rarest_rows,
+    telling,
+    valued,
+)
 from murmura.algorithms.cooccurrence.model_settings import PairModelSettings
 from murmura.algorithms.cooccurrence.order_exchange import (
     PHASES,
@@ -43,7 +50,7 @@ from murmura.algorithms.cooccurrence.release_differences import (
     carried_over,
 )
 from murmura.algorithms.cooccurrence.subtraction import without
-from murmura.core.arrays import Bools, Floats, Longs, Singles
+from murmura.core.arrays import Bools, Floats, Ints, Longs, Singles
 from murmura.core.contract import (
     Algorithm,
     ClientState,
@@ -57,19 +64,26 @@ from murmura.core.contract import (
     ServerStep,
     Total,
 )
+from murmura.core.errors import SettingError
 from murmura.core.features import ItemFeatures
 from murmura.core.message import MessageSpec, TableSpec
-from murmura.core.rng import Rng
+from murmura.core.rng import Rng, Words
 from murmura.core.row_bounds import RowBounds
 from murmura.core.settings import Count, settings
 from murmura.core.update import Arrays, SparseRows, Update
+from murmura.kernels.item_weights import cut_negative
 from murmura.kernels.packing import PackedPairs
 
 if TYPE_CHECKING:
     from murmura.core.kernel import Kernel
 
-SAFE = 5  # below it a release says whom it exposes
-EXPOSED, RARE = "exposed people", "rare items"  # beside accuracy
+SAFE = 5  # below it a release says how many items have fewer owners
+COUNTERS, DIRECTIONS = "cut counters", "cut directions"  # of what the server keeps to itself: how many
+BREACHES = {
+    COUNTERS: "counters were above the count of their rarer item",
+    DIRECTIONS: "directions were negative",
+}
+RARE = "rare items"  # beside accuracy
 _PHASES: WeakKeyDictionary[FederationInfo, dict[Algorithm, tuple[Phase, ...]]] = WeakKeyDictionary()
 
 
@@ -89,6 +103,7 @@ class Cooccurrence(PairModelSettings, Algorithm):
 
     name: ClassVar[str] = "cooccurrence"
     releases_counts: ClassVar[bool] = True
+    releases_pairs: ClassVar[bool] = True
 
     parts: Count = 1  # pairs are asked in so many parts, each of a public random 1/parts of the devices
 
@@ -251,14 +266,19 @@ class Cooccurrence(PairModelSettings, Algorithm):
         counts = server.model["counts"][:, 0].astype(np.int64)
         pairs, private = layout(counts, self.least), dict(server.private)
         if "pairs" in received.update.tables:
-            sums = private.get("pairs", np.zeros(pairs.words, np.uint32)).copy()
+            sums: Words = np.asarray(private.get("pairs", np.zeros(pairs.words)), np.uint32).copy()
             sums[self.words_of(pairs, phase)] = received.update.tables["pairs"].values[:, 0]
+            if cut := pairs.cut(sums):
+                private[COUNTERS] = private.get(COUNTERS, np.zeros(1, np.int64)) + cut
             scale = private.get("scale", np.ones(self.parts)).copy()
             scale[number] = float(private["people"][0]) / received.count
             private |= {"pairs": sums, "scale": scale}
         if number < self.parts - 1:
             return ServerState(server.model, private)
-        return ServerState({**server.model, **self._solve(counts, private)}, private)
+        made, directions = self._solve(counts, private)
+        if directions:
+            private[DIRECTIONS] = np.array([directions])
+        return ServerState({**server.model, **made}, private)
 
     def _counted(self, server: ServerState, received: Total) -> ServerState:
         known = self.summed_counts(received, len(server.model["counts"]))
@@ -274,29 +294,56 @@ class Cooccurrence(PairModelSettings, Algorithm):
         """Exact: sums without them, and the weights that these give."""
         counts, private = without(self.least, server, gone, self.parts + len(order_widths(self)) > 1)
         model = {"counts": counts[:, None].astype(np.uint32), **self._no_weights(counts)}
-        return ServerState({**model, **self._solve(counts, private)}, private)
+        return ServerState({**model, **self._solve(counts, private)[0]}, private)
+
+    def breach(self, server: ServerState) -> str:
+        """What was cut of the sum of pairs."""
+        cut = {name: int(server.private[name][0]) for name in BREACHES if name in server.private}
+        found = [f"{cut[name]} of its {BREACHES[name]}" for name in cut]
+        if not found:
+            return ""
+        return (
+            "the sum of pairs must be one that whole lists of items add up to, but "
+            f"{' and '.join(found)}: one device broke the rules"
+        )
 
     def release_difference(self, server: ServerState) -> str:
         """People, items and pairs then and now, and what that may tell of one person."""
         before = Release.before(server)
         return "" if before is None else ReleaseDifference(before, Release.of(server), self.least).sentence()
 
-    def _solve(self, counts: Longs, private: Arrays) -> dict[str, NDArray[np.generic]]:
-        """The weights between the items that take part, by ascending number."""
-        items = self.weighed(counts)
-        if len(items) < 2:
-            return {}
-        pairs = layout(counts, self.least)
+    def _table(self, counts: Longs, private: Arrays) -> Floats:
+        """How often two of the items that take part occur together, by ascending number."""
+        items, pairs = self.weighed(counts), layout(counts, self.least)
         ends = np.array([pairs.words * (part + 1) // self.parts for part in range(self.parts)])
         G: Floats = np.zeros((len(items), len(items)))
         if "pairs" in private:
             place = np.searchsorted(items, pairs.items).astype(np.int32)
             pairs.unpack_into(G, private["pairs"], place, ends, private["scale"])
+        return G
+
+    def _solve(self, counts: Longs, private: Arrays) -> tuple[dict[str, NDArray[np.generic]], int]:
+        """The weights between the items that take part, by ascending number; and how many directions were cut.
+
+        The pairs that were sent are off the diagonal of a sum of x x', on which nobody's counts are above all
+        counts: with these, in the same scale, the table has no negative direction if nobody lied.
+        """
+        items = self.weighed(counts)
+        if len(items) < 2:
+            return {}, 0
+        G, own, cut = self._table(counts, private), counts[items].astype(np.float64), 0
+        if self.ease and self.parts == 1 and "pairs" in private:
+            cut = cut_negative(G, own * private["scale"][0])
         features = None
         if self.features:
             labels = ("",) * (int(private["feature"].max(initial=-1)) + 1)
             features = ItemFeatures(labels, private["start"], private["feature"])
-        return pair_weights(self, G, counts, features)
+        try:
+            return pair_weights(self, G, counts, features), cut
+        except SettingError:  # pairs of some people stand for those of all: nobody need have lied
+            G = self._table(counts, private)
+            cut_negative(G, own + self.reg / 2)
+            return pair_weights(self, G, counts, features), cut
 
     def client_fold_in(self, context: RoundContext, history: History, rng: Rng) -> ClientState:
         """Nothing to fit: the weights meet any history, also one without times."""
@@ -310,15 +357,23 @@ class Cooccurrence(PairModelSettings, Algorithm):
         return np.stack([ranks.scores(mine.item, mine.time) for mine in each])
 
     def shown(self, model: Arrays) -> dict[str, float]:
-        """Below 5 owners an item tells on them: how many people's whole list the sums show, and such items."""
+        """How many items with fewer than five owners take part, where any may."""
         if self.least >= SAFE:
             return {}
         counts = model["counts"][:, 0]
-        rare = int(((counts >= self.least) & (counts < SAFE)).sum())
-        return {
-            EXPOSED: float(model["exposed"][0, 0]) if "exposed" in model else 0.0,
-            RARE: rare,
-        }
+        return {RARE: int(((counts >= self.least) & (counts < SAFE)).sum())}
+
+    def exposed(self, server: ServerState, owner: Longs, item: Ints) -> int | None:
+        """By the pairs: who knows an item with which another one always occurs knows that one too."""
+        if "pairs" not in server.private:
+            return None
+        counts = server.model["counts"][:, 0].astype(np.int64)
+        pairs = layout(counts, self.least)
+        tells = np.zeros(len(counts), np.bool_)
+        tells[pairs.items] = telling(pairs.unpack(server.private["pairs"]), pairs.counts)
+        there = np.flatnonzero(counts[item] >= max(1, self.least))
+        owner, item = owner[there], item[there]
+        return int(tells[item[rarest_rows(owner, item, counts)]].sum())
 
     def kernel(self) -> Kernel | None:
         """All clients at once; real numbers go through the plain loop."""

@@ -31,7 +31,7 @@ def pair_weights(
     """
     items = settings.weighed(counts)
     own = counts[items]
-    seen = exposed(G, np.where(own >= settings.least, own, 0))
+    seen = sole_owners(G, np.where(own >= settings.least, own, 0))
     found: dict[str, NDArray[Any]] = {"exposed": np.array([[seen]], np.uint32)}
     if settings.knn:
         s = settings
@@ -46,7 +46,7 @@ def pair_weights(
     return found
 
 
-def exposed(G: Floats, counts: Longs) -> int:
+def sole_owners(G: Floats, counts: Longs) -> int:
     """How many people are the only owner of an item: its row is their list.
 
     Two such items belong to one person if and only if they occur together.
@@ -55,6 +55,21 @@ def exposed(G: Floats, counts: Longs) -> int:
     together = G[np.ix_(single, single)] > 0
     together.flat[:: len(single) + 1] = True
     return len(np.unique(together.argmax(axis=1))) if len(single) else 0
+
+
+def telling(G: Floats, counts: Longs) -> Bools:
+    """Which items tell on all who have them: another one occurs with them as often as they do themselves.
+
+    G is of whole numbers and has zeros on its diagonal.
+    """
+    most: Floats = G.max(axis=1, initial=0)
+    return (counts > 0) & (most >= counts)
+
+
+def rarest_rows(owner: Longs, item: Ints, counts: Longs) -> Longs:
+    """The row of everybody's rarest item; of equally rare ones the first."""
+    order = np.lexsort((item, counts[item], owner))
+    return order[np.unique(owner[order], return_index=True)[1]]
 
 
 def valued(settings: RankingSettings, value: Floats) -> Bools:

@@ -35,6 +35,7 @@ def devices(
     seed: options.Seed = 0,
     pi: Annotated[float, typer.Option("--pi", min=0, max=1, help="The share of their likes.")] = 1.0,
     readable: federation_options.Readable = False,
+    exact: federation_options.Exact = False,
     invitations: Annotated[
         Path | None, typer.Option("--invitations", help="A file of invitations, one per device and line.")
     ] = None,
@@ -75,6 +76,7 @@ def devices(
         range(first, last),
         lambda _: Permission(pi=pi),
         readable=readable,
+        exact=exact,
         groups=groups,
         admission=_admissions(invitations, range(first, last)),
         fingerprint=invited.terms or None,

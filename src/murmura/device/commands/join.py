@@ -10,7 +10,7 @@ import typer
 from murmura.cli import federation_options, options
 from murmura.cli.console import say, tell
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 
 Household = Annotated[bool, typer.Option("--household", help="Everyone in the file shares this device.")]
 KeepBack = Annotated[
@@ -49,6 +49,7 @@ def join(
         typer.Option("--shortest-window", min=0, help="No federation with shorter release windows, in s."),
     ] = 3600.0,
     readable: federation_options.Readable = False,
+    exact: federation_options.Exact = False,
     keep_back: KeepBack = 0.0,
     top: Annotated[int, typer.Option("--top", min=0, help="Recommend so many items at the end.")] = 0,
     fingerprint: federation_options.Fingerprint = "",
@@ -86,6 +87,7 @@ def join(
             Permission(pi=pi, statistics=not no_statistics, epsilon=epsilon, release_epsilon=release_epsilon),
             minimum,
             readable,
+            exact,
             disclosure,
             keep_back,
             never=tuple(never),
@@ -102,7 +104,7 @@ def join(
         tell(event, taking_part.sentence(event), as_json)
 
     others = federation_options.Others(authority, insecure, proxy)
-    with locked(state):
+    with locked(state, OWN):
         folder = DeviceFolder(state)
         others.talk(lambda send: taking_part.take_part(send, invited.url, folder, request, top, listen))
 

@@ -9,7 +9,7 @@ import typer
 
 from murmura.cli import federation_options
 from murmura.cli.console import say
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 
 
 def leave(
@@ -33,7 +33,7 @@ def leave(
     terms = folder.identity().terms  # refuses a folder that is none before anything is done
     entries = folder.journal.verify().entries
     kept = None if no_journal or not entries else journal or state.with_name(f"{state.name}-journal")
-    with locked(state):
+    with locked(state, OWN):
         if kept is not None:
             folder.export_evidence(kept)
         why = federation_options.Others(authority, insecure, proxy).talk(lambda send: say_goodbye(folder, send))

@@ -87,7 +87,7 @@ async def take_part(
         joined = {"items": len(folder.likes()), "foreign": foreign, "folder": str(folder.path)}
         new = folder.identity()
         pinned = {"terms": new.terms.hash.hex(), "admission": new.terms.admission}
-        pinned["privacy"] = new.terms.noise.sentence()
+        pinned["privacy"] = "; ".join([*new.terms.labels.values(), new.terms.noise.sentence()])
         tell({"event": "joined", **joined, **pinned, "never": _why_never(new)})
     identity = folder.identity()
     if identity.url != url:
@@ -118,8 +118,8 @@ def _why_never(own: Identity) -> str:
             f"its sums are of at least {own.terms.minimum} devices and you want {own.minimum}; if that is "
             f"enough for you, leave and join with --minimum {own.terms.minimum}"
         )
-    if own.terms.readable and not own.readable:
-        return "the server can read each update; if you want that, leave and join with --readable"
+    for name, label in own.disallowed.items():
+        return f"{label}; if you want that, leave and join with --{name}"
     return ""
 
 

@@ -8,6 +8,7 @@
 | certain recall | share of somebody's items among the asserted ones |
 | certain precision | how often an assertion is right |
 | F1 | of the asserted items |
+| exposed people | share of people of whom something is asserted, and nothing wrongly |
 
 Of claims about rounds (`judge_traces`) AUC and TPR@0.1% are over rounds and people: a round somebody was in
 against all rounds of all victims they were not in, the mean over people.
@@ -29,7 +30,7 @@ from murmura.core.errors import DataError
 from murmura.core.population import Population
 from murmura.lab.audits.attack import ItemClaims
 
-MEASURES = ("pm-AUC", "AUC", "TPR@0.1%", "certain recall", "certain precision", "F1")
+MEASURES = ("pm-AUC", "AUC", "TPR@0.1%", "certain recall", "certain precision", "F1", "exposed people")
 FALSE_ALARMS = 0.001
 ALARMS = tuple(round(10.0 ** (step / 3 - 4), 6) for step in range(13))  # 0.0001 to 1
 
@@ -120,7 +121,8 @@ def _one(scores: Floats, asserted: Bools, has: Bools, popularity: Longs) -> tupl
     claimed, own = int(asserted.sum()), int(has.sum())
     precision = right / claimed if claimed else math.nan
     f1 = 2 * right / (claimed + own)
-    return [paired, auc(scores, has), tpr(scores, has), right / own, precision, f1], fair
+    told = float(0 < right == claimed)
+    return [paired, auc(scores, has), tpr(scores, has), right / own, precision, f1, told], fair
 
 
 def matched_auc(scores: Floats, has: Bools, popularity: Longs) -> tuple[float, int]:

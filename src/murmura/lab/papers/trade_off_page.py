@@ -11,8 +11,8 @@ from murmura.report.drawing import FILE_MUTED, Axes, page_style, require_report
 from murmura.report.page import rendered
 
 PAGE, PICTURE = "trade-offs.md", "trade-offs.svg"
-COLOURS = {"each update": "#d55e00", "sums alone": "#0072b2", "noisy sums": "#009e73"}
-MARKERS = {"each update": "s", "sums alone": "o", "noisy sums": "D"}
+COLOURS = {"each update": "#d55e00", "sums without noise": "#0072b2", "noisy sums": "#009e73"}
+MARKERS = {"each update": "s", "sums without noise": "o", "noisy sums": "D"}
 
 
 def write_trade_offs(results: Path) -> tuple[Path, Path, list[str]]:

@@ -26,9 +26,9 @@ from murmura.server.acceptance import AcceptedReports
 from murmura.server.admissions import AdmissionDesk
 from murmura.server.aggregator.agreed_terms import Agreement
 from murmura.server.aggregator.collection import CollectedRound
-from murmura.server.aggregator.released_counts import check_released, evidence_bytes
+from murmura.server.aggregator.released_counts import REPORTS, check_released, evidence_bytes
 from murmura.server.aggregator.witness import LogWitness
-from murmura.server.database import ServerDatabase
+from murmura.server.database import ServerDatabase, put_fact
 from murmura.wire import wire
 from murmura.wire.keys import SealingKey, ServerKey, check_signature
 from murmura.wire.log import unpack_entries
@@ -333,7 +333,8 @@ class Aggregator:
         admitted = [one for one, report in o.admitted.items() if report in listed] if followed else []
         final = ("UPDATE rounds SET state = 'released', ids = ?, total = ? WHERE hash = ?", (ids, packed, name))
         counted = self._desk.counted(o.phase.name, o.manifest.window, admitted)
-        self._store.write([final, *counted], durable=True)
+        reports = put_fact(REPORTS + o.phase.name, len(listed).to_bytes(8, "little"))
+        self._store.write([final, *counted, *([reports] if followed else [])], durable=True)
         self._open, self._before = None, o.accepted
         return self._signed_total(name, ids, packed)
 

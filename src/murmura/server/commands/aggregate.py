@@ -10,7 +10,7 @@ import typer
 
 from murmura.cli import federation_options
 from murmura.cli.console import say
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 from murmura.server.commands import listening
 
 QUIET = 1.0  # seconds between two looks at terms that were agreed
@@ -68,13 +68,18 @@ def aggregate(
         federation_options.Others(authority, insecure).way_to(coordinator),
         PageOrigin.of(page_origin or coordinator),
     )
-    with locked(state):
+    with locked(state, OWN):
         admits = admit if admit is not None else role == "seed"
         admitter = Admitter(ServerDatabase(state / FILE, "admitter")) if admits else None
         database = ServerDatabase(state / "aggregator.db", "aggregator")
         shown = None if admitter is None else admitter.key.public
         aggregator = Aggregator(role, database, time.time, minimum, key, shown, accepted)
         say(f"{role} aggregator at {place.url}, key {aggregator.key.public.hex()}")
+        say(
+            "this aggregator admits nobody"
+            if admitter is None
+            else "who admits: this folder's owner, who with the coordinator's could fill a sum; or --no-admit"
+        )
         told = b""
 
         async def look_around() -> float | None:

@@ -42,13 +42,14 @@ def list_rounds(
         f"{status['method']}, {status['mode']}{label}: {status['state']}, {status['rounds_done']} of "
         f"{status['rounds_in_all']} rounds, {status['devices']} devices{_awaited(status)}"
     )
+    released = (status.get(name, "") for name in ("difference", "breach"))
     columns = ["round", "phase", "state", "called", "reports", "seconds", "reason"]
     table(
         title,
         columns,
         [["" if one[name] is None else str(one[name]) for name in columns] for one in rounds],
         text=True,
-        note="; ".join(filter(None, (status.get("difference", ""), _suspected(status), _drift(status)))),
+        note="; ".join(filter(None, (*released, _suspected(status), _drift(status)))),
     )
 
 

@@ -14,7 +14,7 @@ import typer
 from murmura.cli import federation_options, options
 from murmura.cli.console import say
 from murmura.core.errors import SettingError
-from murmura.core.locks import locked
+from murmura.core.locks import OWN, locked
 from murmura.server.commands import listening
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def serve(
     settings: options.Set = [],  # noqa: B006
     aggregator: Helpers = [],  # noqa: B006
     readable: Readable = False,
+    exact: federation_options.Exact = False,
     minimum: Minimum = None,
     round_seconds: Annotated[float, typer.Option("--round-seconds", help="Until a deadline.")] = 60.0,
     hold: Annotated[float, typer.Option("--hold", help="Seconds before a device sends.")] = 5.0,
@@ -105,7 +106,7 @@ def serve(
         federation_options.Others(authority, insecure),
         listening.request_limits(rate, registrations),
     )
-    with locked(state):
+    with locked(state, OWN):
         kept_seed = federation_options.load_or_create_seed(state, seed, system.randbits(64))
         if items is not None:
             described = describe_items(items, preset, clients, interactions, reading)
@@ -126,6 +127,7 @@ def serve(
             (federation_options.public_key("--admitter", admitter) or b"").hex(),
             expire,
             keep,
+            exact,
         )
         _coordinate(setup, known, state, place, limits, others, start)
 
@@ -150,8 +152,9 @@ def _coordinate(
     from murmura.server.http.page_files import VisitorPage
     from murmura.server.http.serving import serve as listen
 
-    _warn(setup)
     transport = others.way_to(*setup.aggregators)
+    setup.itinerary()  # refuses what cannot be run before anything is said of it
+    _warn(setup)
     coordinator = Coordinator(
         setup, ServerDatabase(state / "coordinator.db", "coordinator"), time.time, os.urandom
     )
@@ -173,7 +176,7 @@ def _coordinate(
             _invite(rounds.terms, place.url)
         if not pace.due(rounds.live):
             return
-        before = rounds.counters.abandoned
+        before, cut = rounds.counters.abandoned, rounds.counters.cut
         try:
             await rounds.advance(transport)
             trouble = rounds.trouble
@@ -186,6 +189,8 @@ def _coordinate(
             say(f"not agreed on terms yet: {trouble}", always=True)
         if rounds.counters.abandoned > before:
             say(f"a round was given up: {coordinator.history(1)[0]['reason']}")
+        if rounds.counters.cut > cut:
+            say(coordinator.history(1)[0]["reason"], always=True)
 
     page = VisitorPage.of(item_titles(known), [url + UPLOADS for url in setup.aggregators])
     say("this installation has no page for browsers" if page is None else f"page for browsers at {place.url}")
@@ -217,13 +222,15 @@ def _invite(terms: FederationTerms, url: str) -> None:
 
 
 def _warn(setup: FederationSetup) -> None:
-    from murmura.core.channel import READABLE
-
     least = setup.channel.minimum_cohort
-    if setup.channel.channel == "readable":
-        say(f"warning: readable mode: {READABLE}.", always=True)
+    for label in setup.labels.values():
+        say(f"warning: {label}.", always=True)
     if setup.admission == "open":
         say("warning: everyone may join: one person with many devices can fill a sum.", always=True)
     if least < 100:
         say(f"warning: sums of {least} devices are released; fewer than 100 hide little.", always=True)
     say(f"privacy: {setup.noise.sentence()}.")
+    if setup.admitter:
+        say(f"who admits: the holder of the key {setup.admitter}")
+    elif setup.admission == "invited":
+        say("who admits: an aggregator's operator, who with this server's could fill a sum; or give --admitter")

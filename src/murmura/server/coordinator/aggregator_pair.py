@@ -5,11 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from murmura.channel.chain import Chain
 from murmura.channel.ring import Ring
-from murmura.core.contract import Total
-from murmura.core.errors import FederationError, RunError
-from murmura.core.rng import Words
+from murmura.core.errors import RunError
 from murmura.server.coordinator.public_log import PublicLog
 from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
@@ -203,13 +200,3 @@ def _bytes(text: object) -> bytes:
         return bytes.fromhex(str(text))
     except ValueError:
         return b""
-
-
-def decoded(chain: Chain, total: Words, round: int, count: int) -> Total:
-    """What the sum says; the devices it counts must be the reports it is of."""
-    received = chain.server(total, round)
-    if received.count != count:
-        raise FederationError(
-            f"a sum of {count} reports must count as many devices, but counts {received.count}."
-        )
-    return received

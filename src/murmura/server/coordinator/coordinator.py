@@ -265,6 +265,7 @@ class Coordinator:
             "murmura_rounds_committed_total": counters.committed,
             "murmura_rounds_abandoned_total": counters.abandoned,
             "murmura_rounds_void_total": counters.void,
+            "murmura_sums_cut_total": counters.cut,
             "murmura_places_barred_total": self.rounds.search.barred,
             "murmura_step_largest_row": self.rounds.drift.last,
             "murmura_step_drift": self.rounds.drift.z,

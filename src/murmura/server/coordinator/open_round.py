@@ -46,3 +46,4 @@ class RoundCounters:
     committed: int = 0
     abandoned: int = 0
     void: int = 0  # of these, those whose sum broke the bounds
+    cut: int = 0  # sums of the opening that broke the bounds, cut to what is possible

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from murmura.core.channel import READABLE
-
 if TYPE_CHECKING:
     from murmura.server.coordinator.rounds import RoundRunner
 
@@ -20,7 +18,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "state": "finished" if runner.finished else runner.state,
         "method": runner.setup.preset.name,
         "mode": channel.channel,
-        "label": READABLE if channel.channel == "readable" else "",
+        "label": "; ".join(runner.setup.labels.values()),
         "minimum": channel.minimum_cohort,
         "rounds_done": runner.now.position.done,
         "rounds_in_all": runner.itinerary.rounds,
@@ -30,6 +28,7 @@ def round_status(runner: RoundRunner) -> dict[str, Any]:
         "waits_until": None if math.isinf(runner.waits_until) else runner.waits_until,
         "renews": runner.store.releases.replaced(runner.now.position),
         "difference": runner.store.releases.difference,
+        "breach": runner.store.breach,
         "suspected": len(runner.search.suspects),
         "drift": runner.drift.alarm,
         "open": None,

@@ -15,7 +15,7 @@ from murmura.engine.federation import server_step
 from murmura.engine.itinerary import Position, outlook_of
 from murmura.server.acceptance import AcceptedReports
 from murmura.server.admissions import AdmissionDesk
-from murmura.server.coordinator.aggregator_pair import AggregatorPair, decoded
+from murmura.server.coordinator.aggregator_pair import AggregatorPair
 from murmura.server.coordinator.agreement import TermsKeeper
 from murmura.server.coordinator.breaker_search import BreakerSearch
 from murmura.server.coordinator.drift import DriftWatch
@@ -23,7 +23,7 @@ from murmura.server.coordinator.individual_reports import IndividualReports
 from murmura.server.coordinator.open_round import OpenRound, RoundCounters
 from murmura.server.coordinator.round_status import round_status
 from murmura.server.coordinator.setup import FederationSetup
-from murmura.server.coordinator.store import CoordinatorStore
+from murmura.server.coordinator.store import BREACH, CoordinatorStore
 from murmura.server.database import ServerDatabase
 from murmura.wire import wire
 from murmura.wire.keys import ServerKey, check_signature
@@ -261,12 +261,13 @@ class RoundRunner:
             chain = self.terms.chain(m.phase, self.itinerary.known_in(m.phase), m.largest)
             released, reports = await pair.total(send, m.hash, chain.ring, m.called)
             live.summed = live.holders(reports)
-            try:
-                received = decoded(chain, released.total(chain.ring), m.round, len(reports))
-            except FederationError as error:
-                self._void(live, str(error))
-            else:
-                self._commit(live, received, len(reports), {}, released.encode())
+            received, breach = chain.possible(released.total(chain.ring), m.round, len(reports))
+            if breach and self.itinerary.phase(self.now.position).repeat is None:
+                self.counters.void += 1
+                self.trouble = f"{breach}; discard the round{self.search.void(live.summed, self.desk)}."
+                self._abandon(self.trouble)
+            else:  # halves of the people would be releases that differ by the other half: it is cut
+                self._commit(live, received, len(reports), {}, released.encode(), breach)
             with contextlib.suppress(MurmuraError):  # at the latest it forgets when the next one opens
                 await pair.forget(send, m.hash)
 
@@ -277,17 +278,23 @@ class RoundRunner:
         count: int,
         left_out: Mapping[int, str] = {},
         released: bytes = b"",
+        breach: str = "",
     ) -> None:
-        """The server's step, written down with the round and whose update it did not use."""
+        """The server's step, written down with the round, whose update it did not use and what was cut."""
         if self.live is not live:  # given up while its sum was on the way
             return
         server, answers = self._step(live.manifest, received)
+        told = self.itinerary.algorithm.breach
+        breach = told(server) if told(server) != told(self.now.server) else breach
         position = self.itinerary.after_success(self.now.position)
         said = "; ".join(f"place {slot} was left out: {why}" for slot, why in sorted(left_out.items()))
         m, ended = live.manifest, self.clock()
         kept = (m.phase, m.window, released) if self._followed(m) else None
         if self.itinerary.phase(self.now.position).repeat is None:
             said += self.search.good(live.summed, self.desk)
+        elif breach:
+            said += f"{BREACH}: {breach}; it was cut to what is possible."
+            self.counters.cut += 1
         before = self.now.server.model
         self.store.commit(m.serial, position, server, answers, count, ended, said, live.presence, kept)
         self.counters.committed += 1
@@ -305,18 +312,6 @@ class RoundRunner:
             return
         self.set_state("paused")
         outlook.check(self.terms.noise.epsilon)
-
-    def _void(self, live: OpenRound, why: str) -> None:
-        """One device broke the bounds of the sum: it is dropped, and who came is suspected.
-
-        Exchanges of the opening are not searched in: they wait for the next window, and sums of halves of the
-        people would be releases that differ by the other half.
-        """
-        self.counters.void += 1
-        if self.itinerary.phase(self.now.position).repeat is None:
-            why += self.search.void(live.summed, self.desk)
-        self.trouble = why
-        self._abandon(why)
 
     def _followed(self, manifest: Manifest) -> bool:
         """Whether only those counted in this exchange are asked another one."""

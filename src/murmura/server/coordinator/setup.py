@@ -13,7 +13,7 @@ from pydantic import Field
 from murmura.algorithms import algorithm
 from murmura.algorithms.preset import ConfiguredPreset
 from murmura.channel.noise_terms import NoiseTerms
-from murmura.core.channel import READABLE, ChannelSettings
+from murmura.core.channel import EXACT, READABLE, ChannelSettings
 from murmura.core.errors import RunError, SettingError
 from murmura.core.feature_codec import encode_features
 from murmura.core.rng import Words, server_secret
@@ -26,6 +26,7 @@ from murmura.wire.terms import (
     CatalogueRule,
     FederationTerms,
     ReleaseWindows,
+    labels_of,
 )
 from murmura.wire.wire import PROTOCOL
 
@@ -69,6 +70,7 @@ class FederationSetup:
     admitter: str = ""  # the key that signs invitations; "": that of an aggregator's operator
     expire: int = 20  # rounds a device may miss before its place is free again
     keep: int = 5  # models that a rollback can go back to
+    exact: bool = False  # whether its operator allows sums without noise that everybody can read
 
     @property
     def server_secret(self) -> Words:
@@ -109,6 +111,13 @@ class FederationSetup:
         itinerary = Itinerary(method, info, self.preset.schedule())
         self.channel.check_cohort(itinerary.cohort_size, info.clients)
         self._check_noise(itinerary)
+        if "exact" in self.labels and not self.exact:
+            noisy = method.bears_noise or self.preset.preset.noisy is not None
+            remedy = "set -S epsilon=4, or" * noisy or "serve another method, or"
+            raise SettingError(
+                f"{self.preset.name} must have noise in its sums, but epsilon is not given and {EXACT}; "
+                f"{remedy} say --exact to serve it all the same."
+            )
         return itinerary
 
     def _check_noise(self, itinerary: Itinerary) -> None:
@@ -127,6 +136,11 @@ class FederationSetup:
         """The noise of every phase, and what it bounds."""
         itinerary = Itinerary(self.preset.algorithm(), self.description.info, self.preset.schedule())
         return itinerary.noise(self.channel, self.server_secret)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What its operator and each device's owner must allow."""
+        return labels_of(self.channel.channel, self.preset.algorithm(), self.noise)
 
     def terms(
         self,

@@ -32,6 +32,7 @@ from murmura.wire.refusals import RefusedError
 
 Presence = tuple[frozenset[int], frozenset[int]]  # slots that came, slots that were called
 RELEASED = "released "  # facts: of sums that another exchange follows, by the name of their phase
+BREACH = "breach"  # begins what is said of a round whose sum was cut; the fact that keeps it
 LONGEST = 500  # characters kept of what is said of a round
 
 
@@ -213,9 +214,18 @@ class CoordinatorStore:
         if released is not None:
             phase, window, halves = released
             changes.append(put_fact(RELEASED + phase, window.to_bytes(8, "little") + halves))
+        begins = Position.decode(self._fact("progress")).done == 0
+        if begins or said.startswith(BREACH):
+            sums = ["" if begins else self.breach, said if said.startswith(BREACH) else ""]
+            changes.append(put_fact(BREACH, " ".join(filter(None, sums)).encode()))
         changes += [*kept, *self.log.appended(entries)]
         self._end(serial, position, "committed", count, now, said, changes, present)
         self.log.grown(entries)
+
+    @property
+    def breach(self) -> str:
+        """What was cut of the sums of the newest release, "" of honest ones."""
+        return (self._store.fact(BREACH) or b"").decode()
 
     def released(self, phase: str, window: int) -> bytes | None:
         """What is kept of a sum of this window that other exchanges follow; None where there was none."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 
 from murmura.server.dispatch import event
 from murmura.server.endpoints import EVENTS
-from murmura.server.http.limits import Places
+from murmura.server.http.connection_places import Holder, Places
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import HttpReply
 
@@ -31,14 +31,14 @@ class EventStream:
             self._changed.set()
             self._changed = asyncio.Event()
 
-    def enter(self, address: str) -> None:
+    def enter(self, address: str, listener: Holder) -> None:
         """Take a place to listen; refused to an address that has enough of them."""
-        if not self._places.enter(address):
+        if not self._places.enter(address, listener):
             raise RefusedError("rate", "too many listen here already; ask for the round instead.")
 
-    def leave(self, address: str) -> None:
+    def leave(self, address: str, listener: Holder) -> None:
         """Give it back."""
-        self._places.leave(address)
+        self._places.leave(address, listener)
 
     async def stream(self) -> AsyncIterator[bytes]:
         """An event for all that is new; now and then a sign of life."""

@@ -13,17 +13,18 @@ import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 import httptools
 
 from murmura.server import dispatch
 from murmura.server.http import replies
-from murmura.server.http.connections import ConnectionLimits
+from murmura.server.http.connections import ConnectionLimits, CountedConnection
 from murmura.server.http.events import EventStream
+from murmura.server.http.heads import FORWARDED, add_header, check_host, path_of
 from murmura.server.http.limits import BodyReader, origin
 from murmura.server.http.machine_app import AdmittedRequest, App
 from murmura.server.http.proxies import Proxies
+from murmura.server.http.unread import UnreadReplies
 from murmura.wire.refusals import RefusedError
 from murmura.wire.transport import HttpReply
 
@@ -31,7 +32,6 @@ CHUNK = 16 << 10  # bytes that are read at once, apart from bodies that are rece
 HEADER_BYTES = 64 << 10  # of a request: its header, and what its body has beside its bytes
 CHUNKED = 8  # bytes of framing that one byte of a chunked body may have
 PIECE = 64 << 10  # bytes of a reply that are written at once: who does not read holds no more of it in memory
-FORWARDED = "x-forwarded-for"
 BROKEN = HttpReply(500)  # a fault of this program, which is in its log
 
 
@@ -53,10 +53,14 @@ class Service:
     app: App[Any]
     limits: ConnectionLimits
     proxies: Proxies = field(default_factory=lambda: Proxies(()))
+    accepted: dict[int, CountedConnection] = field(default_factory=dict)  # by their file numbers
     connections: set[HttpProtocol] = field(default_factory=set)
     stopping: bool = False
     # asyncio tells how much was read before it reads for anybody else, so that one piece of memory is enough
     chunk: memoryview = field(default_factory=lambda: memoryview(bytearray(CHUNK)))
+
+    def __post_init__(self) -> None:
+        self.unread = UnreadReplies(self.limits.unread)
 
 
 class HttpProtocol(asyncio.BufferedProtocol):
@@ -83,7 +87,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._waiting = False  # nothing is read
         self._room = asyncio.Event()  # the other side reads
         self._room.set()
-        self._state, self._deadline = ("", 0), math.inf
+        self._state, self._since, self._deadline = ("", 0), 0.0, math.inf
         self._timer: asyncio.TimerHandle | None = None
 
     # the connection
@@ -94,7 +98,12 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._transport = transport
         peer = transport.get_extra_info("peername")
         self._peer = str(peer[0]) if peer else ""
+        self._by_proxy = self._service.proxies.has(self._peer)
         self._service.connections.add(self)
+        opened = transport.get_extra_info("socket")
+        if opened is not None:
+            transport.set_write_buffer_limits(1, 0)  # no piece before the one before is with the system
+            self._service.accepted[opened.fileno()].speaker = self
         self._settle()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -108,6 +117,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._let_go()
         self._whole.clear()
         self._rest = None
+        self._service.unread.drop(self)
         del self._parser  # it holds this object
 
     def finish(self) -> None:
@@ -147,8 +157,14 @@ class HttpProtocol(asyncio.BufferedProtocol):
         else:
             state, seconds = "idle", limits.idle
         if self._state != (state, self._count):
-            self._state = state, self._count
-            self._watch(self._loop.time() + seconds)
+            self._state, self._since = (state, self._count), self._loop.time()
+            self._watch(self._since + seconds)
+
+    def waits(self) -> tuple[bool, float]:
+        """Whether a reply is on its way, and since when nothing has come or gone that had to."""
+        if self._state[0] == "body" and self._incoming is not None:
+            return False, self._incoming.since
+        return self._state[0] == "answering", self._since
 
     def _watch(self, deadline: float) -> None:
         """One timer for all deadlines: a later one is seen when an earlier one has passed."""
@@ -221,10 +237,7 @@ class HttpProtocol(asyncio.BufferedProtocol):
         """One line; behind a body nobody looks at it."""
         if self._deaf or self._reading is not None:
             return
-        key, said = name.decode("latin-1").lower(), value.decode("latin-1")
-        if key == FORWARDED and key in self._headers and self._service.proxies.has(self._peer):
-            said = f"{self._headers[key]}, {said}"
-        self._headers[key] = said
+        add_header(self._headers, name, value, self._by_proxy)
 
     def on_headers_complete(self) -> None:
         """Whether the rest of it is read, which has deadlines of its own."""
@@ -236,9 +249,10 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._reading = exchange
         address = self._service.proxies.client(self._peer, headers.get(FORWARDED))
         try:
+            check_host(headers, modern)
             exchange.request = self._app.admit(
                 "GET" if exchange.bare else method,
-                _path(self._url),
+                path_of(self._url),
                 headers,
                 origin(address),
                 self._loop.time(),
@@ -311,15 +325,14 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._last = not exchange.keep or self._service.stopping
         try:
             found = exchange.refusal if exchange.request is None else self._app.answer(exchange.request)
+            if isinstance(found, EventStream):
+                self._begin_stream(found, exchange)
+                return
         except RefusedError as error:
             found, self._last = dispatch.refusal(error), True
         except Exception:
             logging.getLogger("murmura").exception("a request could not be answered")
             found, self._last = BROKEN, True
-        if isinstance(found, EventStream):
-            assert exchange.request is not None
-            self._begin_stream(found, exchange, exchange.request.address)
-            return
         head = replies.head(found, not self._last, always=self._app.always)
         content = b"" if exchange.bare or found.status == replies.NOT_MODIFIED else found.body
         if len(content) <= PIECE:
@@ -327,7 +340,8 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._end()
         else:
             self._transport.write(head)
-            self._rest = memoryview(content)
+            address = self._peer if exchange.request is None else exchange.request.address
+            self._rest = memoryview(self._service.unread.hold(address, self, content))
             self._write_on()
 
     def _write_on(self) -> None:
@@ -337,17 +351,21 @@ class HttpProtocol(asyncio.BufferedProtocol):
             self._rest = rest if len(rest) else None
             self._transport.write(piece)
             if self._rest is None:
+                self._service.unread.drop(self)
                 self._end()
 
     def _end(self) -> None:
         if self._last:
             self._close()
 
-    def _begin_stream(self, events: EventStream, exchange: Exchange, address: str) -> None:
+    def _begin_stream(self, events: EventStream, exchange: Exchange) -> None:
+        assert exchange.request is not None
+        address = exchange.request.address
+        events.enter(address, self)
         chunked, self._last = exchange.chunked, True
         head = replies.head(events.reply, False, replies.CHUNKED if chunked else "", self._app.always)
         self._stream = self._loop.create_task(self._tell(events, head, chunked, exchange.bare))
-        self._stream.add_done_callback(lambda _: events.leave(address))
+        self._stream.add_done_callback(lambda _: events.leave(address, self))
 
     async def _tell(self, events: EventStream, head: bytes, chunked: bool, bare: bool) -> None:
         self._transport.write(head)
@@ -368,14 +386,3 @@ class HttpProtocol(asyncio.BufferedProtocol):
         self._room.set()
         self._write_on()
         self._work()
-
-
-def _path(url: bytes) -> str:
-    """The path of an address; what is no address has none that leads anywhere."""
-    if not url.startswith(b"/"):
-        try:
-            url = httptools.parse_url(url).path or b""
-        except httptools.HttpParserInvalidURLError:
-            return ""
-    path = url.partition(b"?")[0].decode("latin-1")
-    return unquote(path) if "%" in path else path

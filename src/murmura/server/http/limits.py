@@ -12,6 +12,7 @@ from murmura.server.dispatch import check_size
 from murmura.server.endpoints import SMALL
 from murmura.wire.refusals import RefusedError
 
+DIGITS = 19  # of a length that a parser can hold in 64 bits
 ADDRESSES = 10_000  # remembered at a time; the longest silent is forgotten first
 First = tuple[int, Callable[[bytes], None]]  # so many bytes of a body, and the check they must pass
 
@@ -75,30 +76,6 @@ class RateLimiter:
             )
 
 
-class Places:
-    """Room for so many at a time: in all, and for one address that is not `exempt`."""
-
-    def __init__(self, most: int, each: int, exempt: Callable[[str], bool] = lambda address: False) -> None:
-        self._most, self._each, self._exempt = most, each, exempt
-        self._taken: Counter[str] = Counter()
-        self._all = 0
-
-    def enter(self, address: str) -> bool:
-        """Whether there was a place, which is now taken."""
-        if self._all >= self._most or (self._taken[address] >= self._each and not self._exempt(address)):
-            return False
-        self._taken[address] += 1
-        self._all += 1
-        return True
-
-    def leave(self, address: str) -> None:
-        """Give a place back."""
-        self._all -= 1
-        self._taken[address] -= 1
-        if not self._taken[address]:
-            del self._taken[address]
-
-
 class BodyBudget:
     """The memory all bodies that are being read may take together."""
 
@@ -142,7 +119,8 @@ class BodyReader:
         self._budget, self._address, self._largest, self._first = budget, address, largest, first
         self._declared: int | None = None
         if declared is not None:
-            self._declared = int(declared) if declared.isascii() and declared.isdigit() else largest + 1
+            number = len(declared) <= DIGITS and declared.isascii() and declared.isdigit()
+            self._declared = int(declared) if number else largest + 1
             check_size(self._declared, largest)
         self._content, self._held = bytearray(), 0
         self.length = 0  # bytes that have come
@@ -155,6 +133,11 @@ class BodyReader:
     def deadline(self) -> float:
         """When it is refused unless more has come."""
         return min(self._end, self._until)
+
+    @property
+    def since(self) -> float:
+        """When so much of it came last that it was on time."""
+        return self._until - self._budget.limits.window
 
     @property
     def slow(self) -> RefusedError:

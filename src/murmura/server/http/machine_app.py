@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
 import time
+from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -20,8 +22,9 @@ from murmura.core.errors import RunError
 from murmura.server import dispatch
 from murmura.server.dispatch import Table
 from murmura.server.endpoints import EVENTS, HTML, Endpoint, HttpRequest
+from murmura.server.http.connection_places import Places
 from murmura.server.http.events import EventStream
-from murmura.server.http.limits import BodyBudget, BodyReader, First, Places, RateLimiter, RequestLimits
+from murmura.server.http.limits import BodyBudget, BodyReader, First, RateLimiter, RequestLimits
 from murmura.server.http.openapi import describe
 from murmura.server.http.origins import PageOrigin
 from murmura.server.http.page_files import VisitorPage
@@ -30,7 +33,6 @@ from murmura.wire.transport import HttpReply
 M = TypeVar("M")
 Background = Callable[[], Awaitable[float | None]]  # how long it need not be called again, if it knows
 FILE: Endpoint[Any] = Endpoint("file", "GET", "", "A part of the visitor's page.", None, HTML)
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
 
 
 @dataclass
@@ -102,10 +104,9 @@ class App(Generic[M]):
         return AdmittedRequest(endpoint, head, address, body)
 
     def answer(self, request: AdmittedRequest[M]) -> HttpReply | EventStream:
-        """What a machine answers to a whole request; a stream has a place for whoever asked."""
+        """What a machine answers to a whole request."""
         endpoint, head = request.endpoint, request.head
         if endpoint.name in self._bulletins:
-            self._bulletins[endpoint.name].enter(request.address)
             return self._bulletins[endpoint.name]
         if endpoint.call is None:
             return self._own_answer(endpoint, head)
@@ -156,5 +157,16 @@ class App(Generic[M]):
 def operator_page() -> HttpReply:
     """One HTML file without outside parts."""
     content = (files("murmura.server.http") / "status.html").read_bytes()
-    headers = {"content-security-policy": POLICY, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
+    policy = (
+        f"default-src 'none'; style-src {_hashed(content, b'style')}; "
+        f"script-src {_hashed(content, b'script')}; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    headers = {"content-security-policy": policy, "referrer-policy": "no-referrer", "cache-control": "no-cache"}
     return HttpReply(200, content, {**headers, "content-type": HTML})
+
+
+def _hashed(page: bytes, element: bytes) -> str:
+    """What a policy allows where it allows the content of a page's one element of that name."""
+    content = page.partition(b"<%b>" % element)[2].partition(b"</%b>" % element)[0]
+    return f"'sha256-{b64encode(hashlib.sha256(content).digest()).decode()}'"

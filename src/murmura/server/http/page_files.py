@@ -73,7 +73,7 @@ class VisitorPage:
         tag = f'"{part.hash}{"-gzip" if packs else ""}"'
         headers = {
             "etag": tag,
-            "vary": "accept-encoding",
+            "vary": "accept-encoding, host",  # the policy names the host
             **({"content-encoding": "gzip"} if packs else {}),
             "cache-control": ASK_AGAIN,  # names stay when files change; the service worker keeps them
             **self.rules(path, request.headers.get("host", "")),

@@ -19,7 +19,7 @@ from murmura.core.errors import SettingError
 from murmura.wire.addresses import is_loopback
 
 if TYPE_CHECKING:
-    from murmura.server.http.connections import ConnectionLimits
+    from murmura.server.http.connections import ConnectionLimits, CountedListener
     from murmura.server.http.http_protocol import Service
     from murmura.server.http.machine_app import App
 
@@ -28,6 +28,7 @@ OTHER_FILES = 256  # that a server may have open beside its connections
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # as glibc numbers them
 LAST_REPLIES = 2.0  # seconds for what was asked before the server was told to end
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ONLY_TLS = {"strict-transport-security": "max-age=31536000"}  # browsers ask this host without TLS no more
 KEPT_MEMORY = 32 << 20  # bytes that were freed and stay with the process
 
 
@@ -110,16 +111,18 @@ class Server:
     """Answers on a socket from `run` to `stop`."""
 
     def __init__(self, app: App[Any], address: ListenAddress, limits: ConnectionLimits) -> None:
+        from murmura.server.http.connection_places import Places
         from murmura.server.http.connections import listen
         from murmura.server.http.http_protocol import Service
-        from murmura.server.http.limits import Places
         from murmura.server.http.proxies import Proxies
 
         proxies = Proxies(address.proxies)
         places = Places(min(limits.most, _open_files() - OTHER_FILES), limits.each, proxies.has)
-        self._service = Service(app, limits, proxies)
         self._tls = None if address.certificate is None else _tls(address)
+        if self._tls is not None:
+            app.always = {**app.always, **ONLY_TLS}
         self._socket = listen(address.host, address.port, places)
+        self._service = Service(app, limits, proxies)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told = asyncio.Event()
 
@@ -155,12 +158,13 @@ class Server:
 
 @contextlib.asynccontextmanager
 async def answering(
-    service: Service, opened: socket.socket, tls: ssl.SSLContext | None = None
+    service: Service, opened: CountedListener, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[None]:
     """While requests on an open socket are answered."""
     from murmura.server.http.connections import BACKLOG
     from murmura.server.http.http_protocol import HttpProtocol
 
+    service.accepted = opened.accepted
     handshake = service.limits.handshake if tls is not None else None
     server = await asyncio.get_running_loop().create_server(
         lambda: HttpProtocol(service),

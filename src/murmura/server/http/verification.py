@@ -33,9 +33,7 @@ class PageCheck:
     @property
     def aggregators(self) -> list[str]:
         """Where the page may send shares."""
-        return [
-            one.url for one in (self.terms.seed_aggregator, self.terms.vector_aggregator) if one is not None
-        ]
+        return [one.url for one in self.terms.aggregators]
 
     @property
     def different(self) -> dict[str, str]:

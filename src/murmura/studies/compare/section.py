@@ -80,7 +80,7 @@ def server_reads(model: ModelRuns) -> str:
         return EVERYTHING if model.done else ""
     if not told:
         return ""
-    return "each update" if READABLE in told[0] else "noisy sums" if _privacy(model) else "sums alone"
+    return "each update" if READABLE in told[0] else "noisy sums" if _privacy(model) else "sums without noise"
 
 
 def _privacy(model: ModelRuns) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { Ranking, Reason } from "../../device/types.ts";
-import { likes, popular, ranking, SHOWN, status, titles, toggle } from "../state.ts";
+import { liked, likes, lookAs, persona, popular, ranking, SHOWN, status, titles, toggle } from "../state.ts";
 import { bytesText, texts } from "../texts.ts";
 
 const personal = signal(true);
@@ -26,6 +26,14 @@ export function ForYou() {
           </button>
         ))}
       </div>
+      {personal.value && persona.value && (
+        <section class="card" data-persona>
+          <p>{said.somebody(persona.value.kind, likes.value.length)}</p>
+          <button class="button" onClick={() => void lookAs(null)}>
+            {said.own}
+          </button>
+        </section>
+      )}
       {!model ? (
         <p class="card">{said.noModel}</p>
       ) : found ? (
@@ -53,7 +61,7 @@ function List({ found }: { found: Ranking }) {
       <ol class="list" data-list={found.personal ? "personal" : "popular"}>
         {found.list.slice(0, SHOWN).map(({ item, reasons }, place) => {
           const { name, year, kinds } = known.of(item),
-            on = likes.value.some((one) => one.item === item);
+            on = liked.value.has(item);
           return (
             <li key={item} class="card">
               <span class="place" aria-hidden="true">

@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { saveFile } from "../save_file.ts";
-import { erase, guarded, likes, status, theDevice, titles } from "../state.ts";
+import { erase, guarded, likes, never as neverShare, status, theDevice, titles } from "../state.ts";
 import { texts } from "../texts.ts";
 
 const asked = signal(false);
@@ -22,7 +22,11 @@ export function MyData() {
           {likes.value.map(({ item }) => (
             <li key={item} class="line">
               <span>{known.text(item)}</span>
-              <button class="quiet" aria-pressed={never.has(item)} onClick={() => void hide(item, !never.has(item))}>
+              <button
+                class="quiet"
+                aria-pressed={never.has(item)}
+                onClick={() => void neverShare(item, !never.has(item))}
+              >
                 {said.never}
                 <span class="hidden">: {known.text(item)}</span>
               </button>
@@ -76,10 +80,6 @@ export function Remove() {
       )}
     </section>
   );
-}
-
-async function hide(item: number, on: boolean): Promise<void> {
-  await guarded(() => theDevice().never(item, on));
 }
 
 async function restore(input: HTMLInputElement): Promise<void> {

@@ -3,8 +3,10 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Preview } from "../../device/types.ts";
+import { stickyLimit } from "../../device/consent.ts";
 import { everyoneText, observerText } from "../measured.ts";
-import { guarded, likes, share, status, theDevice } from "../state.ts";
+import { newest } from "../newest.ts";
+import { guarded, ledger, likes, share, status, theDevice } from "../state.ts";
 import { bytesText, percent, texts } from "../texts.ts";
 import { MessagePreview } from "./message_preview.tsx";
 import { TitleList } from "./title_list.tsx";
@@ -14,7 +16,9 @@ const SMALL = 100; // people in a sum: fewer hide little
 const chosen = signal<number | null>(null),
   found = signal<Preview | null>(null),
   opened = signal(false),
+  allowed = signal(false), // sums without noise, by her tick
   done = signal("");
+const newestPreview = newest<Preview | null | undefined>((made) => void (found.value = made ?? null));
 const said = texts.share;
 
 export function Share() {
@@ -24,7 +28,7 @@ export function Share() {
     pi = chosen.value ?? now;
   useEffect(() => {
     found.value = null;
-    if (pi > 0) void guarded(() => theDevice().preview(pi)).then((made) => (found.value = made ?? null));
+    void newestPreview(async () => (pi > 0 ? guarded(() => theDevice().preview(pi)) : null));
   }, [pi, likes.value]);
   if (!likes.value.length)
     return (
@@ -35,7 +39,8 @@ export function Share() {
         </a>
       </section>
     );
-  const closed = stage !== "member" && !facts.invited;
+  const closed = stage !== "member" && !facts.invited,
+    asked = facts.exact && !facts.exactAllowed;
   return (
     <>
       <h1>{said.title}</h1>
@@ -100,11 +105,16 @@ export function Share() {
           </button>
         )}
         {pi > 0 && opened.value && found.value && <MessagePreview of={found.value} />}
+        {asked && !closed && <Exact />}
         <div class="choice">
           <button class="button" onClick={() => void use(0)}>
             {said.keep}
           </button>
-          <button class="button" disabled={pi === 0 || closed} onClick={() => void use(pi)}>
+          <button
+            class="button"
+            disabled={pi === 0 || closed || (asked && !allowed.value)}
+            onClick={() => void use(pi)}
+          >
             {said.use}: {percent(pi)}
           </button>
         </div>
@@ -125,15 +135,47 @@ function Leaves({ pi }: { pi: number }) {
       <p data-leaves>
         {said.leavesSome(made.shared.length, made.shared.length + made.kept.length, bytesText(made.bytes))}
       </p>
+      {made.shared.length === 0 && <NoneUsed pi={pi} all={made.kept.length} />}
       <TitleList name={said.titles} items={made.shared} />
       <TitleList name={said.hidden} items={made.kept} />
     </>
   );
 }
 
+/** A message has the same length whatever is in it: then she should know that it has nothing, and what would. */
+function NoneUsed({ pi, all }: { pi: number; all: number }) {
+  const { never } = status.value!.permission;
+  const free = likes.value.filter(({ item }) => !never.includes(item)).length;
+  const place = STOPS.findIndex((stop) => stop > pi && stickyLimit(stop, all) > 0 && free > 0);
+  return (
+    <p data-none-used>
+      {said.noneUsed}{" "}
+      {place > 0 && (
+        <button class="quiet" onClick={() => (chosen.value = STOPS[place]!)}>
+          {said.next(said.stops[place]!, percent(STOPS[place]!))}
+        </button>
+      )}
+    </p>
+  );
+}
+
+/** To be ticked before she joins: it stands in the terms, and no share makes it less true. */
+function Exact() {
+  return (
+    <label class="warn" data-exact>
+      <input
+        type="checkbox"
+        checked={allowed.value}
+        onChange={({ currentTarget }) => (allowed.value = currentTarget.checked)}
+      />{" "}
+      {said.exact}
+    </label>
+  );
+}
+
 async function use(pi: number): Promise<void> {
-  const before = status.value!.uploads > 0;
-  if (!(await share(pi))) return;
+  const before = (ledger.value?.entries.length ?? 0) > 0;
+  if (!(await share(pi, allowed.value))) return;
   chosen.value = null;
   done.value = pi === 0 ? (before ? said.stopped : said.leavesNothing) : said.now(percent(pi));
 }

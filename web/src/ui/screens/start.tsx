@@ -2,7 +2,19 @@
 
 import { signal } from "@preact/signals";
 import { readOwnFile } from "../own_file.ts";
-import { FIRST, guarded, like, likes, popular, popularity, setLikes, theDevice, titles, toggle } from "../state.ts";
+import {
+  FIRST,
+  guarded,
+  like,
+  likes,
+  lookAs,
+  persona,
+  popular,
+  popularity,
+  theDevice,
+  titles,
+  toggle,
+} from "../state.ts";
 import { texts } from "../texts.ts";
 import { ItemRow } from "./item_row.tsx";
 
@@ -86,7 +98,7 @@ export function Start() {
   );
 }
 
-/** What somebody who likes one kind would pick: the best known of that kind. */
+/** What somebody who likes one kind would pick: the best known of that kind. Her own likes stay as they are. */
 function Samples() {
   const known = titles.value!,
     best = (popular.value?.list ?? []).map(({ item }) => item);
@@ -95,22 +107,19 @@ function Samples() {
     .slice(1)
     .filter((kind) => best.filter((item) => known.of(item).kinds.includes(kind)).length >= FIRST);
   if (!kinds.length) return null;
+  const show = (kind: string) => {
+    const picked = best.filter((item) => known.of(item).kinds.includes(kind)).slice(0, FIRST);
+    void lookAs({ kind, likes: picked.map((item) => ({ item, value: 1, time: null })) });
+    location.hash = "#/for-you";
+  };
   return (
     <section class="card">
       <h2>{said.samples}</h2>
+      <p class="hint">{said.samplesHint}</p>
       <ul class="chips">
         {kinds.slice(0, SAMPLES).map((kind) => (
           <li key={kind}>
-            <button
-              onClick={() =>
-                void setLikes(
-                  best
-                    .filter((item) => known.of(item).kinds.includes(kind))
-                    .slice(0, FIRST)
-                    .map((item) => ({ item, value: 1, time: null })),
-                )
-              }
-            >
+            <button aria-pressed={persona.value?.kind === kind} onClick={() => show(kind)}>
               {said.sample(kind)}
             </button>
           </li>

@@ -1,11 +1,11 @@
 // src/sw/meter_store.ts
 var METER = "murmura-meter";
-var STORE = "requests";
+var STORE$1 = "requests";
 /** Requests with a body have a line each; others one by address. */
 async function addRequest(one) {
 	const database = await open();
 	try {
-		const transaction = database.transaction(STORE, "readwrite"), store = transaction.objectStore(STORE);
+		const transaction = database.transaction(STORE$1, "readwrite"), store = transaction.objectStore(STORE$1);
 		if (one.bytes) store.put(one, `${one.time} ${crypto.randomUUID()}`);
 		else {
 			const name = `${one.method} ${one.url}`, known = await done(store.get(name));
@@ -24,7 +24,7 @@ async function addRequest(one) {
 }
 function open() {
 	const opening = indexedDB.open(METER, 1);
-	opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
+	opening.onupgradeneeded = () => opening.result.createObjectStore(STORE$1);
 	return done(opening);
 }
 function done(request) {
@@ -43,13 +43,39 @@ function isOperators(request, client, here) {
 	const { origin, pathname } = new URL(client);
 	return origin === here && pathname === PATH;
 }
+// src/device/storage.ts
+var DATABASE = "murmura";
+// src/sw/pause.ts
+/** Whether the owner has paused her device, as its database says now; nothing of it is kept here. */
+async function isPaused() {
+	const database = await opened();
+	if (!database) return false;
+	try {
+		return (await done(database.transaction("kept").objectStore("kept").get("permission")))?.paused ?? false;
+	} finally {
+		database.close();
+	}
+}
+/** null where nothing was ever kept, or everything was deleted; it is not made anew. */
+async function opened() {
+	const opening = indexedDB.open(DATABASE);
+	let absent = false;
+	opening.onupgradeneeded = () => {
+		absent = true;
+		opening.transaction.abort();
+	};
+	return done(opening).catch((error) => {
+		if (absent) return null;
+		throw error;
+	});
+}
 // src/sw/sw.ts
 /**
 * The service worker: it keeps the page for when there is no network, and counts every request of the page by
 * itself, before it leaves. It knows nothing of the device: what the device says it sent, and what is counted here,
-* must agree.
+* must agree. Only whether its owner has paused it is read before every request that tells of her.
 */
-var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"08e6677ade328a594a62fffc4e5db9bc5154539e8313be911fcb36ac533b2b97","/assets/app.js":"5e53e3255a703f07c3a68ba9de2b7d38e0c0c59790eb28b9e21d3c527ee77d9a","/assets/training.js":"dc23cff7b100def9da2ec7bd48e29e88c0427f9f7532035d7bda7f7e63c017b1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
+var KEPT = {"/assets/__vite-browser-external.js":"7c7c95fdc6bf61f1018b997513e123550c044754fc5e93732b02becc489ce6fd","/assets/app.css":"d8f0497d9c3c8e707e167d98b3697bdf8ff502817a3b6dc348656059c040ea37","/assets/app.js":"6921adac805ee75c2891b261b14482c956b2657dba2cb4bf1e46a01c2d97f441","/assets/training.js":"de2d4e53e6f6fbdfc9040ef913d4ce2f28629d7fb19327f7a286a856531aa9f1","/assets/training_worker.js":"71853f7b2ffc129c0f5cc38516be45f94a66547ec9e72d4531c0e594e26ac549","/icon.svg":"cb2c98ae6937a43235dd9de63a1942bc17ff4a400338c1f8a798a345ba18d9b4","/index.html":"112ee57e43b286897da1646f7449deb46fea2dec7b82441830be564f21d664c5","/manifest.webmanifest":"0e79868296768a5b91940216242b349de2ff1893b7b94d698d48e5926e426a3a"};
 var TITLES = "/titles.json";
 var CACHE = `murmura-page-${digestOf(KEPT)}`;
 self.addEventListener("install", (event) => {
@@ -64,11 +90,11 @@ self.addEventListener("fetch", (event) => {
 async function answer(request, clientId) {
 	const url = new URL(request.url), own = url.origin === self.location.origin && request.method === "GET";
 	const path = url.pathname === "/index.html" ? "/" : url.pathname;
-	if (own && !url.search && (path === "/" || path in KEPT)) {
-		const kept = await (await caches.open(CACHE)).match(path);
-		if (kept) return kept;
+	if (own && !url.search && (path === "/" || path in KEPT)) return await caches.match(path, { cacheName: CACHE }) ?? fetch(request);
+	if (!isOperators(request, (clientId ? await self.clients.get(clientId) : void 0)?.url, self.location.origin)) {
+		await count(request);
+		if (request.method !== "GET" && await isPaused()) return Response.error();
 	}
-	if (!isOperators(request, (clientId ? await self.clients.get(clientId) : void 0)?.url, self.location.origin)) await count(request);
 	request.signal.throwIfAborted();
 	const reply = await fetch(request).catch(async (error) => {
 		const kept = own && path === TITLES ? await (await caches.open(CACHE)).match(TITLES) : void 0;

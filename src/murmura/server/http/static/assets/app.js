@@ -1,4 +1,4 @@
-import { A as u32, C as DeviceError, D as fromHex, E as fromBase64Url, M as utf8, N as view, O as text$1, S as malformed, T as equal, _ as sha256Hex, a as methodOf, b as UnreachableError, c as Rng, d as mark, f as modelBytes, g as sha256, h as spelledDouble, i as Ring, j as u64, k as toHex, l as inPublicPart, m as rowBytes, o as readFeatures, p as narrowed, s as Purpose, t as phaseOf, u as emptyValues, v as NoReceiptError, w as concat$1, x as forged, y as RefusedError } from "./training.js";
+import { A as toHex, C as DeviceError, D as fromBase64Url, E as equal, M as u64, N as utf8, O as fromHex, P as view, S as malformed, T as concat$1, _ as sha256Hex, a as methodOf, b as UnreachableError, c as Rng, d as mark, f as modelBytes, g as sha256, h as spelledDouble, i as Ring, j as u32, k as text$1, l as inPublicPart, m as rowBytes, o as readFeatures, p as narrowed, s as Purpose, t as phaseOf, u as emptyValues, v as NoReceiptError, w as outcome, x as forged, y as RefusedError } from "./training.js";
 // \0rolldown/runtime.js
 var __create = Object.create, __defProp = Object.defineProperty, __getOwnPropDesc = Object.getOwnPropertyDescriptor, __getOwnPropNames = Object.getOwnPropertyNames, __getProtoOf = Object.getPrototypeOf, __hasOwnProp = Object.prototype.hasOwnProperty, __commonJSMin = (cb, mod) => () => (mod || (cb((mod = { exports: {} }).exports, mod, mod.exports), cb = null), mod.exports), __copyProps = (to, from, except, desc) => {
 	if (from && typeof from == "object" || typeof from == "function") for (var keys = __getOwnPropNames(from), i = 0, n = keys.length, key; i < n; i++) key = keys[i], !__hasOwnProp.call(to, key) && key !== except && __defProp(to, key, {
@@ -825,6 +825,17 @@ function hostOf(url) {
 function isLoopback(host) {
 	return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
+function reachesItself(host) {
+	return [
+		"0.0.0.0",
+		"::",
+		"::ffff:0:0"
+	].includes(host) || isLoopback(host) || host.endsWith(".localhost") || /^::ffff:7f[0-9a-f]{2}:/.test(host);
+}
+function checkElsewhere(url, named) {
+	let near = reachesItself(hostOf(url)) ? void 0 : named.find((one) => reachesItself(hostOf(one)));
+	if (near !== void 0) throw forged(`the aggregators of a federation elsewhere must be elsewhere, but one is at ${near}, which is this machine; take no part.`);
+}
 function checkAddress(url) {
 	let near = isLoopback(hostOf(url));
 	if (!url.startsWith("https://") && !(near && url.startsWith("http://"))) throw malformed(`${url.slice(0, 100)} must be an https address, as everyone on the way reads plain HTTP.`);
@@ -1510,7 +1521,7 @@ async function fetchTerms(send, url, fingerprint) {
 		largest: SIGNED_TERMS_BYTES
 	}, terms = await FederationTerms.decodeSigned((await ask(send, request)).body);
 	if (terms.name !== toHex(fingerprint)) throw forged(`the federation at ${url} must be the one of the invitation, but has other terms (${terms.name.slice(0, 16)}…); do not join it.`);
-	return terms;
+	return checkElsewhere(url, terms.aggregators.map((one) => one.url)), terms;
 }
 async function verified(message, terms, before, send, url) {
 	let signed = await SignedManifest.decode(message), { manifest, proof } = signed;
@@ -1565,8 +1576,41 @@ async function orUnknown(asked) {
 		throw error;
 	}
 }
+// src/device/facts.ts
+function isExact({ fields }) {
+	return methodOf(fields).releasesCounts && !isNoisy(fields.noise);
+}
+function federationFacts(own, terms, info) {
+	let { fields } = terms, { noise } = fields, noisy = isNoisy(noise), roles = ["seed aggregator", "vector aggregator"], machines = [{
+		role: "coordinator",
+		url: own.url,
+		key: fields.coordinator
+	}, ...terms.aggregators.map(({ url, key }, place) => ({
+		role: roles[place],
+		url,
+		key
+	}))];
+	return {
+		url: own.url,
+		terms: terms.name,
+		method: fields.method,
+		minimum: terms.channel.minimum_cohort,
+		readable: terms.readable,
+		exact: isExact(terms),
+		exactAllowed: own.exact === !0,
+		clients: info.clients,
+		epsilon: noisy ? noise.epsilon : null,
+		delta: noisy ? noise.delta : null,
+		unit: noise.unit,
+		against: noise.against,
+		machines,
+		pinnedBy: own.pinnedBy === "invitation" ? "invitation" : "server",
+		invited: own.pinnedBy === "invitation" && (fields.admission === "open" || own.admission !== null)
+	};
+}
 // src/device/memory.ts
 var NO_CONSENT = {
+	paused: !1,
 	train: !1,
 	pi: 0,
 	statistics: !1,
@@ -1637,6 +1681,9 @@ function checkWindows(terms) {
 	let { seconds } = terms.fields.windows;
 	if (seconds > 0 && seconds < SHORTEST_WINDOW) throw forged(`a release window must last at least ${SHORTEST_WINDOW} seconds, but lasts ${seconds}: sums of two of them would show who came between; do not join.`);
 }
+function checkExact(terms, allowed) {
+	if (isExact(terms) && !allowed) throw new DeviceError("sums that everybody can read must have noise, but have none in this federation; allow it on the page about sharing, or share nothing.");
+}
 function isNew(manifest, memory, terms, now) {
 	let { serial, round, phase, window } = manifest;
 	if (serial < memory.serial) throw new RefusedError("replay", `manifest ${serial} comes after ${memory.serial}; take no part.`);
@@ -1687,22 +1734,26 @@ function checkLikes(likes, items) {
 	let known = Array.isArray(likes) ? likes.map((one) => one?.item) : [void 0];
 	if (!known.every((item) => Number.isInteger(item) && item >= 0 && item < items) || new Set(known).size < known.length) throw new DeviceError("likes must be items of this federation, each once, but are not.");
 }
-function changeLikes(storage, changed, on) {
+async function changeLikes(storage, changed, on) {
 	let items = new Set(changed.map(({ item }) => item));
-	return storage.change("likes", (kept = []) => {
-		if (!on) return kept.filter(({ item }) => !items.has(item));
+	await storage.change(["likes"], ([likes]) => {
+		let kept = likes ?? [];
+		if (!on) return { likes: kept.filter(({ item }) => !items.has(item)) };
 		let known = new Set(kept.map(({ item }) => item));
-		return [...kept, ...changed.filter(({ item }) => !known.has(item))];
+		return { likes: [...kept, ...changed.filter(({ item }) => !known.has(item))] };
 	});
 }
-function changePermission(storage, change) {
-	return storage.change("permission", (kept = NO_CONSENT) => {
-		let changed = {
+async function changePermission(storage, change) {
+	return (await storage.change(["permission"], ([permission]) => {
+		let kept = {
+			...NO_CONSENT,
+			...permission
+		}, changed = {
 			...kept,
 			...change(kept)
 		};
-		return checkPermission(changed), changed;
-	});
+		return checkPermission(changed), { permission: changed };
+	})).permission;
 }
 function checkPermission({ pi, never }) {
 	if (!(pi >= 0 && pi <= 1)) throw new DeviceError(`pi must be between 0 and 1, but is ${pi}.`);
@@ -1763,33 +1814,6 @@ function plain(_name, value) {
 function revived(_name, value) {
 	let one = value;
 	return typeof one?.array != "string" || typeof one.bytes != "string" || !(one.array in ARRAYS) ? value : new ARRAYS[one.array](fromHex(one.bytes).buffer);
-}
-// src/device/facts.ts
-function federationFacts(own, terms, info) {
-	let { fields } = terms, { noise } = fields, noisy = isNoisy(noise), roles = ["seed aggregator", "vector aggregator"], machines = [{
-		role: "coordinator",
-		url: own.url,
-		key: fields.coordinator
-	}, ...terms.aggregators.map(({ url, key }, place) => ({
-		role: roles[place],
-		url,
-		key
-	}))];
-	return {
-		url: own.url,
-		terms: terms.name,
-		method: fields.method,
-		minimum: terms.channel.minimum_cohort,
-		readable: terms.readable,
-		clients: info.clients,
-		epsilon: noisy ? noise.epsilon : null,
-		delta: noisy ? noise.delta : null,
-		unit: noise.unit,
-		against: noise.against,
-		machines,
-		pinnedBy: own.pinnedBy === "invitation" ? "invitation" : "server",
-		invited: own.pinnedBy === "invitation" && (fields.admission === "open" || own.admission !== null)
-	};
 }
 // src/device/consent.ts
 function stickyLimit(pi, n) {
@@ -1879,15 +1903,19 @@ function identityOf({ url, admission }, terms, by, known, entropy) {
 		token: toHex(entropy(32)),
 		place: null,
 		minimum: MINIMUM,
-		readable: !1
+		readable: !1,
+		exact: !1
 	};
 }
 async function checkIdentity(read, origin) {
 	let one = read ?? {}, { url, terms, admission, secret, token, place, minimum, readable } = one, counted = (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32;
 	if (!(typeof url == "string" && terms instanceof Uint8Array && (admission === null || admission instanceof Uint8Array && admission.length === 104) && Array.isArray(secret) && secret.length === 2 && secret.every(counted) && typeof token == "string" && /^[0-9a-f]{64}$/.test(token) && (place === null || counted(place)) && counted(minimum) && typeof readable == "boolean")) throw new DeviceError("the file must say which device it is of, but does not; choose another one.");
 	if (origin !== void 0 && url !== origin) throw new DeviceError(`the file must be of the page at ${origin}, but is of another one; open it there.`);
-	return checkAddress(url), await FederationTerms.decode(terms), {
+	checkAddress(url), await FederationTerms.decode(terms);
+	let exact = one.exact === !0;
+	return {
 		...one,
+		exact,
 		pinnedBy: one.pinnedBy === "invitation" ? "invitation" : "server"
 	};
 }
@@ -3005,7 +3033,10 @@ var Records = class {
 		}), memory;
 	}
 	async permission() {
-		return await this.storage.read("permission") ?? NO_CONSENT;
+		return {
+			...NO_CONSENT,
+			...await this.storage.read("permission")
+		};
 	}
 	async likes() {
 		return await this.storage.read("likes") ?? [];
@@ -3050,7 +3081,7 @@ async function readLedger(records, terms) {
 		records.storage.list("traffic/")
 	]);
 	await verifyJournal(lines, memory.lines, memory.head);
-	let signed = new Set((await Promise.all(receipts.map((one) => countersigned(one, terms)))).flat()), entries = lines.map(({ entry, hash, items }) => {
+	let signed = new Set((await Promise.all(terms ? receipts.map((one) => countersigned(one, terms)) : [])).flat()), entries = lines.map(({ entry, hash, items }) => {
 		let { delta: _, ...told } = entry;
 		return {
 			...told,
@@ -3402,7 +3433,7 @@ async function otherShare(vector, seed, ring) {
 // src/device/objections.ts
 function objection(own, terms, memory, allowed, manifest) {
 	let least = Math.min(terms.channel.minimum_cohort, manifest.called);
-	return least < own.minimum ? `the round may release a sum of ${least} devices, but this one wants at least ${own.minimum}` : manifest.hold + manifest.spread >= manifest.deadline - manifest.opened ? "the round asks to be answered after it is over" : terms.readable && !own.readable ? "the server can read each update, and this device does not allow that" : manifest.answers ? "the round brings an answer of one's own, which this page does not know" : ofNoise(terms, memory, allowed, manifest);
+	return least < own.minimum ? `the round may release a sum of ${least} devices, but this one wants at least ${own.minimum}` : manifest.hold + manifest.spread >= manifest.deadline - manifest.opened ? "the round asks to be answered after it is over" : terms.readable && !own.readable ? "the server can read each update, and this device does not allow that" : isExact(terms) && !own.exact ? "everybody can read sums without noise, and this device does not allow that" : manifest.answers ? "the round brings an answer of one's own, which this page does not know" : ofNoise(terms, memory, allowed, manifest);
 }
 function ofNoise(terms, memory, allowed, manifest) {
 	let { noise } = terms.fields;
@@ -3440,6 +3471,57 @@ async function wanted$1(terms, admission, token) {
 		admission: toHex(admission.shown),
 		proof
 	}));
+}
+// src/device/traffic.ts
+var PAUSED = "its owner has paused this device, so nothing more leaves.";
+function declared(send, storage, clock) {
+	return async (request) => {
+		let { name, entry } = await begun(request, storage, clock);
+		try {
+			let reply = await send(request), state = reply.status >= 400 ? "refused" : "answered";
+			return await storage.write({ [name]: {
+				...entry,
+				state,
+				received: entry.received + reply.body.length
+			} }), reply;
+		} catch (error) {
+			let state = error instanceof RefusedError ? "refused" : "no answer";
+			throw await storage.write({ [name]: {
+				...entry,
+				state
+			} }), error;
+		}
+	};
+}
+async function begun(request, storage, clock) {
+	let { method, url, purpose, body } = request, hash = body ? await sha256Hex(body) : "", address = `traffic/${method} ${url}`, changes = await storage.change([
+		"permission",
+		"requests",
+		address
+	], ([permission, requests, line]) => {
+		if (method !== "GET" && permission?.paused) throw new DeviceError(PAUSED);
+		let known = body ? void 0 : line, id = known?.id ?? (requests ?? 0) + 1, entry = {
+			id,
+			time: new Date(1e3 * clock()).toISOString(),
+			method,
+			url,
+			purpose,
+			round: request.round ?? null,
+			bytes: body?.length ?? 0,
+			hash,
+			times: (known?.times ?? 0) + 1,
+			received: known?.received ?? 0,
+			state: "leaving"
+		};
+		return {
+			[body ? `traffic/${String(id).padStart(9, "0")}` : address]: entry,
+			...known ? {} : { requests: id }
+		};
+	}), [name, entry] = Object.entries(changes)[0];
+	return {
+		name,
+		entry
+	};
 }
 // src/device/upload.ts
 async function outgoing(terms, url, vector, seed) {
@@ -3494,7 +3576,7 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		this.identity = identity, this.terms = terms, this.admission = admission, this.records = records, this.downloads = downloads, this.around = around;
 	}
 	async visit(stop = new AbortController().signal) {
-		this.stop = stop;
+		if (this.stop = stop, (await this.records.permission()).paused) return outcome("idle", PAUSED);
 		let headers = this.etag ? { "if-none-match": this.etag } : {}, url = `${this.identity.url}/round`, reply;
 		try {
 			reply = await ask(this.stoppable, {
@@ -3693,8 +3775,9 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		return receipts;
 	}
 	async requireConsent(allowed) {
-		if (JSON.stringify(await this.records.permission()) !== JSON.stringify(allowed)) throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
-		if (this.stop.aborted) throw new DeviceError("its owner has paused this device, so nothing more leaves.");
+		let now = await this.records.permission();
+		if (now.paused || this.stop.aborted) throw new DeviceError(PAUSED);
+		if (JSON.stringify(now) !== JSON.stringify(allowed)) throw new DeviceError("what its owner allows was changed or taken back, so nothing more leaves.");
 	}
 	stoppable = (request) => this.around.send({
 		...request,
@@ -3718,17 +3801,6 @@ var RETRY = .5, SALT_BYTES = 32, Rounds = class {
 		}
 	}
 };
-function outcome(kind, why = "") {
-	return {
-		kind,
-		round: -1,
-		phase: "",
-		why,
-		bytes: 0,
-		disclosed: 0,
-		epsilon: null
-	};
-}
 // src/device/pinned.ts
 async function pinned(identity, records, around) {
 	let terms = await FederationTerms.decode(identity.terms), downloads = new Downloads(identity.url, around.send, terms, records.storage), { labels, info } = await downloads.description();
@@ -3825,8 +3897,8 @@ var ClosableStorage = class {
 	async write(changes) {
 		this.checkOpen(), await this.inner.write(changes);
 	}
-	async change(name, work) {
-		return this.checkOpen(), this.inner.change(name, work);
+	async change(names, work) {
+		return this.checkOpen(), this.inner.change(names, work);
 	}
 	async erase() {
 		this.closed = !0, await this.inner.erase();
@@ -3834,13 +3906,13 @@ var ClosableStorage = class {
 	checkOpen() {
 		if (this.closed) throw new DeviceError("everything here was deleted, so nothing more is kept or sent.");
 	}
-}, STORE$1 = "kept", IndexedDbStorage = class IndexedDbStorage {
+}, DATABASE = "murmura", STORE$1 = "kept", IndexedDbStorage = class IndexedDbStorage {
 	name;
 	database;
 	constructor(name, database) {
 		this.name = name, this.database = database;
 	}
-	static async open(name = "murmura") {
+	static async open(name = DATABASE) {
 		let opening = attempted(() => indexedDB.open(name, 1));
 		opening.onupgradeneeded = () => opening.result.createObjectStore(STORE$1);
 		let database = await done$2(opening);
@@ -3855,21 +3927,21 @@ var ClosableStorage = class {
 	async write(changes) {
 		let store = this.store("readwrite"), written = finished(store.transaction);
 		try {
-			for (let [name, value] of Object.entries(changes)) value === void 0 ? store.delete(name) : store.put(value, name);
+			put(store, changes);
 		} catch {
 			store.transaction.abort();
 		}
 		await written;
 	}
-	async change(name, work) {
-		let store = this.store("readwrite"), written = finished(store.transaction), made = null, reading = store.get(name);
-		return reading.onsuccess = () => {
+	async change(names, work) {
+		let store = this.store("readwrite"), written = finished(store.transaction), made = null, reading = names.map((name) => store.get(name));
+		return reading.at(-1).onsuccess = () => {
 			try {
-				made = { value: work(reading.result) }, store.put(made.value, name);
+				made = { changes: work(reading.map(({ result }) => result)) }, put(store, made.changes);
 			} catch (why) {
 				made = { why }, store.transaction.abort();
 			}
-		}, written.then(() => made.value, (error) => {
+		}, written.then(() => made.changes, (error) => {
 			throw made && "why" in made ? made.why : error;
 		});
 	}
@@ -3882,6 +3954,9 @@ var ClosableStorage = class {
 		return attempted(() => this.database.transaction(STORE$1, mode, { durability: "strict" }).objectStore(STORE$1));
 	}
 };
+function put(store, changes) {
+	for (let [name, value] of Object.entries(changes)) value === void 0 ? store.delete(name) : store.put(value, name);
+}
 function attempted(work) {
 	try {
 		return work();
@@ -3903,56 +3978,12 @@ function refused(error) {
 	let why = error instanceof Error ? error.message : "it refuses";
 	return new DeviceError(`this browser must be able to keep what you decide, but cannot (${why}); nothing was sent: free space, close other tabs of this page or leave private browsing.`);
 }
-// src/device/traffic.ts
-function declared(send, storage, clock) {
-	return async (request) => {
-		let { name, entry } = await begun(request, storage, clock);
-		await storage.write({ [name]: entry });
-		try {
-			let reply = await send(request), state = reply.status >= 400 ? "refused" : "answered";
-			return await storage.write({ [name]: {
-				...entry,
-				state,
-				received: entry.received + reply.body.length
-			} }), reply;
-		} catch (error) {
-			let state = error instanceof RefusedError ? "refused" : "no answer";
-			throw await storage.write({ [name]: {
-				...entry,
-				state
-			} }), error;
-		}
-	};
-}
-async function begun(request, storage, clock) {
-	let { method, url, purpose, body } = request, known = body ? void 0 : await storage.read(`traffic/${method} ${url}`), id = known?.id ?? (await storage.read("requests") ?? 0) + 1;
-	known || await storage.write({ requests: id });
-	let entry = {
-		id,
-		time: new Date(1e3 * clock()).toISOString(),
-		method,
-		url,
-		purpose,
-		round: request.round ?? null,
-		bytes: body?.length ?? 0,
-		hash: body ? await sha256Hex(body) : "",
-		times: (known?.times ?? 0) + 1,
-		received: known?.received ?? 0,
-		state: "leaving"
-	};
-	return {
-		name: body ? `traffic/${String(id).padStart(9, "0")}` : `traffic/${method} ${url}`,
-		entry
-	};
-}
 // src/device/browser_device.ts
 var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	stage: "empty",
 	federation: null,
 	likes: 0,
 	permission: NO_CONSENT,
-	uploads: 0,
-	bytesUp: 0,
 	model: null,
 	last: null,
 	offered: []
@@ -3985,6 +4016,10 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	}
 	watch(listener) {
 		return this.listeners.add(listener), () => this.listeners.delete(listener);
+	}
+	async reread() {
+		let before = JSON.stringify(this.now.permission);
+		await this.tell(), JSON.stringify(this.now.permission) !== before && this.pinned?.rounds.cancel();
 	}
 	async look(link, by = "invitation") {
 		let invitation = readInvitation(link), { url, admission } = invitation, { send, entropy, clock } = this.around;
@@ -4052,14 +4087,15 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	join(options = {}) {
 		return this.parts.alone(async () => {
 			let { identity, terms } = this.need(), { send, clock } = this.around;
-			if (identity.pinnedBy !== "invitation") throw new DeviceError("a place must be taken by an invitation, but the server alone named these terms.");
+			if (checkExact(terms, options.exact || identity.exact), identity.pinnedBy !== "invitation") throw new DeviceError("a place must be taken by an invitation, but the server alone named these terms.");
 			let admission = identity.admission ? await ownAdmission(identity.admission) : null;
 			admission && await checkAdmission(admission.shown, terms, clock()), checkWindows(terms);
 			let place = await register(send, identity.url, terms, admission, identity.token), joined = {
 				...identity,
 				place,
 				minimum: options.minimum ?? identity.minimum,
-				readable: options.readable ?? identity.readable
+				readable: options.readable ?? identity.readable,
+				exact: options.exact || identity.exact
 			};
 			await this.storage.write({ identity: joined }), await this.pin(joined), await this.tell();
 		});
@@ -4122,7 +4158,7 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 		return this.rank(k, !0, {});
 	}
 	ledger() {
-		return readLedger(this.records, this.need().terms);
+		return readLedger(this.records, this.pinned?.terms ?? null);
 	}
 	async ledgerCsv() {
 		return journalCsv(await this.records.journal());
@@ -4159,7 +4195,7 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	async rank(k, popular, options) {
 		let { identity, terms, downloads } = this.need(), found = await downloads.offline();
 		if (!found) throw new DeviceError("there must be a model to rank with, but the federation has published none yet.");
-		let { kept, info, model } = found, memory = await this.records.memory(), { history } = heldHistory(this.kept, info, memory.joined, NO_CONSENT, identity.secret), { method, settings } = terms.fields, begun = performance.now();
+		let { kept, info, model } = found, memory = await this.records.memory(), somebody = options.as, { history } = heldHistory(somebody ?? this.kept, info, memory.joined, NO_CONSENT, identity.secret), { method, settings } = terms.fields, begun = performance.now();
 		return {
 			list: await this.around.trainer.rank({
 				of: {
@@ -4169,12 +4205,12 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 				info,
 				round: kept.round + 1,
 				model,
-				state: memory.state,
+				state: somebody ? null : memory.state,
 				history,
 				secret: identity.secret,
 				k,
 				popular,
-				disclosed: memory.sent,
+				disclosed: somebody ? [] : memory.sent,
 				withoutTerms: options.withoutTerms ?? [],
 				withoutLikes: options.withoutLikes ?? []
 			}),
@@ -4201,16 +4237,14 @@ var POLL = 2, LATER = 600, SOON = .25, EMPTY = {
 	}
 	async tell(news = {}) {
 		this.kept = await this.records.likes();
-		let permission = await this.records.permission(), now = this.pinned, facts = now ? federationFacts(now.identity, now.terms, (await now.downloads.description()).info) : null, found = now ? await this.storage.read("public/model") : void 0, journal = await this.records.journal(), traffic = await this.storage.list("traffic/"), offered = now && await this.storage.read("offered");
+		let permission = await this.records.permission(), now = this.pinned, facts = now ? federationFacts(now.identity, now.terms, (await now.downloads.description()).info) : null, found = now ? await this.storage.read("public/model") : void 0, offered = now && await this.storage.read("offered");
 		this.announce({
 			...this.now,
 			federation: facts,
 			offered: offered ? now.terms.differences(await FederationTerms.decode(offered)) : [],
 			permission,
 			likes: this.kept.length,
-			uploads: journal.length,
 			stage: now ? now.identity.place === null ? "visitor" : "member" : "empty",
-			bytesUp: traffic.reduce((sum, one) => sum + one.bytes, 0),
 			model: found ? {
 				hash: found.hash,
 				round: found.round,
@@ -4373,9 +4407,13 @@ function linkOf(fragment) {
 	let scheme = location.protocol.slice(0, -1), name = location.hostname;
 	return `murmura${scheme === (name === "localhost" || name === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(name) ? "http" : "https") ? "" : `+${scheme}`}://${location.host}#${fragment}`;
 }
-// src/ui/uploads.ts
-function isUpload({ bytes, method }) {
-	return bytes > 0 || method === "DELETE";
+// src/ui/newest.ts
+function newest(take) {
+	let asked = 0;
+	return async (work) => {
+		let mine = ++asked, made = await work();
+		mine === asked && take(made);
+	};
 }
 // src/ui/texts.ts
 var texts = {
@@ -4390,28 +4428,31 @@ var texts = {
 	},
 	pill: {
 		nothing: "Nothing has left this browser",
-		asked: (bytes) => `Nothing about you has left (${bytes} to take a place)`,
+		unknown: "What has left is not known yet",
+		deleted: "Everything here is deleted",
+		asked: (bytes) => `No upload yet (${bytes}): see`,
 		uploads: (n, bytes) => `${n === 1 ? "1 upload" : `${n} uploads`}, ${bytes}: see`,
 		undeclared: "A request left that this page did not declare"
 	},
 	pause: "Pause",
-	resume: "Go on",
+	resume: "Resume",
 	paused: "Paused: nothing leaves",
 	online: "The network is there",
-	offline: "No network: everything here still works",
+	offline: "No network: your list still works, nothing is shared",
 	loading: "Opening…",
 	close: "Close",
 	start: {
 		title: "Pick five you like",
-		promise: "They stay in this browser. No account, no cookie, and nothing to agree to.",
+		promise: "They stay in this browser. No account, no cookie, and nothing to agree to unless you share.",
 		search: "Search by title",
 		none: "No title has that in it.",
 		fewer: (n) => n === 1 ? "One more, and your list gets better." : `${n} more, and your list gets better.`,
 		enough: "Your list is ready. More likes make it better.",
-		yours: (n) => n === 1 ? "1 like" : `${n} likes`,
+		yours: (n) => likesText(n),
 		nothing: "Nothing yet. What you pick appears here.",
 		remove: (title) => `Remove ${title}`,
 		samples: "Or look around as somebody else",
+		samplesHint: "Your own likes stay as they are. Nothing of it is kept or sent.",
 		sample: (kind) => `as if you liked ${kind}`,
 		open: "Open a file of your own",
 		openHint: "MovieLens, Netflix or any CSV. It is read here and goes nowhere.",
@@ -4426,6 +4467,8 @@ var texts = {
 			popular: "Popular, not personal"
 		},
 		footer: (ms, round, bytes) => `Ranked in this browser in ${ms} ms, with the model of round ${round} (${bytes} downloaded).`,
+		somebody: (kind, own) => `A list as if you liked ${kind}. ${own ? `Your own ${likesText(own)} stay as they are. ` : ""}Nothing of it is kept, trained on or sent.`,
+		own: "Back to your own list",
 		empty: "Like a few titles first: this list is made from them, here.",
 		pick: "Pick some",
 		noModel: "This federation has published no model yet. Your likes are kept; come back after its first round.",
@@ -4451,17 +4494,20 @@ var texts = {
 		slider: "How much of what you like may be part of updates",
 		leaves: "What leaves",
 		leavesNothing: "Nothing.",
-		leavesSome: (n, all, bytes) => `${n} of your ${all} likes may ever be part of updates; ${bytes} per round, as long as everybody's.`,
+		leavesSome: (n, all, bytes) => `At most ${n} of your ${all} titles are used, ever. Each round sends ${bytes}, whatever is in it. Rounds go on while this tab is open; this page sets no limit to their total.`,
+		noneUsed: "None of your titles is used at this share: your messages would add nothing.",
+		next: (stop, share) => `Try ${stop} (${share})`,
 		titles: "These titles:",
 		hidden: "These stay:",
 		observer: "What somebody watching could work out",
 		observerNothing: "Nothing about your likes: nobody gets a message.",
 		epsilon: (epsilon, against) => `Noise bounds it: epsilon ${epsilon} for one person with all she has, against ${against}.`,
-		noNoise: "No noise is added in this federation: sums of at least {n} people are all that hides you.",
+		noNoise: "You are hidden only among at least {n} people. No noise is added to the sums.",
+		exact: "I allow sums without noise. Everybody can read them in the model: whoever knows one rare title of mine may learn others from them.",
 		lose: "What you lose or gain",
 		loseList: "Your own list hardly changes: it is made here from all you like, shared or not. Sharing decides what others get from you.",
 		loseAll: "If everyone chose this",
-		limit: "The slider limits what you contribute. It hides nothing from somebody who could read your message; that is what the two machines are for.",
+		limit: "The slider decides how many titles are used. It does not hide them: that is what the two machines are for.",
 		preview: "Show me the exact message first",
 		previewTitle: "The message, before it is split and sealed",
 		previewWhere: (bytes, to) => `${bytes} to ${to}`,
@@ -4480,8 +4526,8 @@ var texts = {
 	left: {
 		upload: (round) => `Round ${round}`,
 		title: "What left this browser",
-		lead: "Written down before the first byte leaves, and counted again by a part of this browser that does not know the page (the meter). Both must agree.",
-		nothing: "Nothing has left. Requests for public things, the same for everyone, are below.",
+		lead: "Written down before the first byte leaves, and counted a second time by another program in this browser (the meter). Both come from the same server, and must agree.",
+		nothing: "Nothing about you has left. Requests for public things, the same for everyone, are below.",
 		columns: [
 			"when",
 			"round",
@@ -4536,7 +4582,7 @@ var texts = {
 	how: {
 		title: "How it works",
 		steps: [
-			["You like", "Your likes and your own taste vector stay here."],
+			["You like", "Your likes, and what this browser learned of your taste, stay here."],
 			["It learns", "Your browser takes the public model, the same for everyone, and works out how it would change for you."],
 			["It splits", "The change is cut into two halves of random numbers, each sealed for one machine. One half tells nothing."],
 			["They add up", "Each machine adds the halves of everyone. Only both sums together mean something: how all changed it."]
@@ -4558,6 +4604,7 @@ var texts = {
 		},
 		limits: "What this page cannot promise",
 		limitsList: [
+			"The meter that counts a second time comes from the same server as this page: it shows mistakes, not a server that lies with both.",
 			"Whoever runs this server also sends you this page, and could send you another one. The last section here says how to compare it with the published one.",
 			"A browser stops requests to other addresses; it does not stop a page from opening another page with something in its address, or from WebRTC.",
 			"The two machines could put their halves together. They are named above.",
@@ -4576,6 +4623,8 @@ var texts = {
 		verifyHint: "With Murmura installed, this compares every file of this page with the published one:"
 	},
 	measured: {
+		matched: (odds, people) => `Somebody who knows half of your likes and sees every sum of ${people} people is shown two equally known titles, one of them yours, and picks yours ${odds} times in 100; by guessing, 50.`,
+		notMeasured: (people) => `The odds are not measured for sums of ${people} people with this method and noise.`,
 		observed: (data) => `Measured on ${data}, where everyone shares everything.`,
 		otherShare: "Not measured at this share. At everything:",
 		everyone: (hits, data) => `${hits} of 100 titles shown would be right, measured on ${data}.`
@@ -4594,6 +4643,9 @@ var texts = {
 		}
 	}
 };
+function likesText(n) {
+	return n === 1 ? "1 like" : `${n} likes`;
+}
 function bytesText(bytes) {
 	return bytes < 1e3 ? `${bytes} bytes` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
@@ -4658,6 +4710,19 @@ function readable(text) {
 function simplified(text) {
 	return text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
+// src/ui/what_left.ts
+function requestsAboutHer(ledger) {
+	return (ledger?.traffic ?? []).filter(({ bytes, method }) => bytes > 0 || method === "DELETE");
+}
+function pillText({ ledger, deleted, paused, undeclared }) {
+	let said = texts.pill;
+	if (deleted) return said.deleted;
+	if (undeclared) return said.undeclared;
+	if (paused) return texts.paused;
+	if (!ledger) return said.unknown;
+	let bytes = bytesText(ledger.bytesUp);
+	return ledger.entries.length ? said.uploads(ledger.entries.length, bytes) : requestsAboutHer(ledger).length ? said.asked(bytes) : said.nothing;
+}
 // src/ui/state.ts
 var SCREENS = [
 	"start",
@@ -4666,7 +4731,7 @@ var SCREENS = [
 	"left",
 	"data",
 	"how"
-], KNOWN = 400, screen = y$1("start"), status = y$1(null), titles = y$1(null), likes = y$1([]), ranking = y$1(null), popular = y$1(null), ledger = y$1(null), meter = y$1(null), trouble = y$1(""), paused = y$1(!1), online = y$1(!0), gone = y$1(null), liked = O(() => new Set(likes.value.map(({ item }) => item))), popularity = O(() => new Map((popular.value?.list ?? []).map(({ item }, place) => [item, place]))), sent = O(() => (ledger.value?.traffic ?? []).filter(isUpload)), device = null, staying = null;
+], KNOWN = 400, screen = y$1("start"), status = y$1(null), titles = y$1(null), likes = y$1([]), persona = y$1(null), ranking = y$1(null), popular = y$1(null), ledger = y$1(null), meter = y$1(null), trouble = y$1(""), online = y$1(!0), gone = y$1(null), paused = O(() => status.value?.permission.paused ?? !1), liked = O(() => new Set(likes.value.map(({ item }) => item))), popularity = O(() => new Map((popular.value?.list ?? []).map(({ item }, place) => [item, place]))), sent = O(() => requestsAboutHer(ledger.value)), device = null, staying = null, tabs = new BroadcastChannel("murmura"), newestRanking = newest((made) => void (ranking.value = made ?? null));
 function theDevice() {
 	if (!device) throw new DeviceError(texts.errors.offline);
 	return device;
@@ -4675,7 +4740,7 @@ async function begin(worker) {
 	let made = device = await openDevice(worker);
 	made.watch((now) => void (status.value = now));
 	let link = await invitationHere(made.status().stage !== "empty");
-	link && await guarded(() => made.look(link.text, link.by)), made.status().stage === "empty" ? trouble.value ||= texts.errors.offline : (titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), made.status().model && await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), takesPart() && stay());
+	link && await guarded(() => made.look(link.text, link.by)), made.status().stage === "empty" ? (await refresh(), trouble.value ||= texts.errors.offline) : (titles.value = await Titles.fetch(), status.value = made.status(), likes.value = made.likes(), made.status().model && await guarded(async () => void (popular.value = await made.popular(KNOWN))), await refresh(), likes.value.length && !location.hash && (screen.value = "for-you"), tabs.onmessage = ({ data }) => void hear(data), stayOrStop());
 }
 async function guarded(work) {
 	try {
@@ -4685,15 +4750,9 @@ async function guarded(work) {
 		return;
 	}
 }
-function setLikes(wanted) {
-	return changed((of) => of.setLikes(wanted));
-}
-function like(some, on = !0) {
-	return changed((of) => of.like(some, on));
-}
-async function changed(work) {
+async function like(some, on = !0) {
 	await guarded(async () => {
-		await work(theDevice()), likes.value = theDevice().likes(), await rank();
+		await theDevice().like(some, on), likes.value = theDevice().likes(), tabs.postMessage("changed"), await rank();
 	});
 }
 function toggle(item) {
@@ -4703,47 +4762,65 @@ function toggle(item) {
 		time: Math.floor(Date.now() / 1e3)
 	}], !liked.value.has(item));
 }
-async function share(pi) {
+async function never(item, on) {
+	await guarded(() => theDevice().never(item, on)), tabs.postMessage("changed");
+}
+function lookAs(somebody) {
+	return persona.value = somebody, rank();
+}
+async function share(pi, exact) {
 	let done = await guarded(async () => {
-		let { stage, federation } = theDevice().status();
-		return pi > 0 && stage !== "member" && await theDevice().join({ minimum: federation.minimum }), await theDevice().allow({
+		let { stage, federation } = theDevice().status(), { minimum, exactAllowed } = federation;
+		return pi > 0 && (stage !== "member" || exact && !exactAllowed) && await theDevice().join({
+			minimum,
+			exact
+		}), await theDevice().allow({
 			train: pi > 0,
 			statistics: pi > 0,
-			pi
+			pi,
+			...pi > 0 ? {} : { paused: !1 }
 		}), !0;
 	});
-	return takesPart() ? stay() : staying?.abort(), await refresh(), done ?? !1;
+	return stayOrStop(), tabs.postMessage("changed"), await refresh(), done ?? !1;
 }
-function pause(on) {
-	paused.value = on, on ? staying?.abort() : takesPart() && stay();
+async function pause(on) {
+	on && staying?.abort(), await guarded(() => theDevice().allow({ paused: on })), tabs.postMessage("changed"), stayOrStop();
 }
 async function refresh() {
 	await guarded(async () => {
-		ledger.value = await theDevice().ledger(), meter.value = await readMeter(ledger.value.traffic);
+		let kept = await theDevice().ledger();
+		gone.value === null && (ledger.value = kept, meter.value = await readMeter(kept.traffic));
 	}), await rank();
 }
 async function erase() {
 	await guarded(async () => {
 		staying?.abort();
 		let why = await theDevice().leave();
-		await forgetPage(), gone.value = why ?? "", trouble.value = "";
+		await forgetPage(), deleted(why ?? ""), tabs.postMessage("deleted");
 	});
 }
-function takesPart() {
-	let now = theDevice().status();
-	return now.stage === "member" && now.permission.train && !paused.value;
+function deleted(why) {
+	staying?.abort(), gone.value = why, status.value = null, ledger.value = meter.value = persona.value = ranking.value = null, likes.value = [], trouble.value = "";
+}
+async function hear(said) {
+	if (said === "deleted") return deleted(""), forgetPage();
+	gone.value === null && (await guarded(() => theDevice().reread()), likes.value = theDevice().likes(), stayOrStop(), await refresh());
+}
+function stayOrStop() {
+	let { stage, permission } = theDevice().status();
+	stage !== "member" || !permission.train || permission.paused ? staying?.abort() : (!staying || staying.signal.aborted) && stay();
 }
 function stay() {
-	if (staying && !staying.signal.aborted) return;
 	let mine = staying = new AbortController(), tell = (last) => {
-		last.kind === "gone-back" && (trouble.value = last.why), refresh();
+		last.kind === "gone-back" && (trouble.value = last.why), last.kind === "sent" && tabs.postMessage("changed"), refresh();
 	};
 	guarded(() => theDevice().stay(mine.signal, tell)).finally(() => {
 		mine.abort(), refresh();
 	});
 }
 async function rank() {
-	!likes.value.length || !theDevice().status().model ? ranking.value = null : await guarded(async () => void (ranking.value = await theDevice().recommend(10)));
+	let somebody = persona.value?.likes, able = (somebody ?? likes.value).length > 0 && theDevice().status().model !== null;
+	await newestRanking(async () => able ? guarded(() => theDevice().recommend(10, somebody ? { as: somebody } : {})) : null);
 }
 // node_modules/preact/jsx-runtime/dist/jsxRuntime.mjs
 var f = Symbol.for("pv"), o = 0;
@@ -4785,6 +4862,15 @@ function ForYou() {
 				children: text
 			}, text))
 		}),
+		personal.value && persona.value && a("section", {
+			class: "card",
+			"data-persona": !0,
+			children: [a("p", { children: said$8.somebody(persona.value.kind, likes.value.length) }), a("button", {
+				class: "button",
+				onClick: () => void lookAs(null),
+				children: said$8.own
+			})]
+		}),
 		model ? found ? a(List, { found }) : a("section", {
 			class: "card centre",
 			children: [a("p", { children: said$8.empty }), a("a", {
@@ -4811,7 +4897,7 @@ function List({ found }) {
 		class: "list",
 		"data-list": found.personal ? "personal" : "popular",
 		children: found.list.slice(0, 10).map(({ item, reasons }, place) => {
-			let { name, year, kinds } = known.of(item), on = likes.value.some((one) => one.item === item);
+			let { name, year, kinds } = known.of(item), on = liked.value.has(item);
 			return a("li", {
 				class: "card",
 				children: [
@@ -5185,7 +5271,7 @@ function Upload({ one }) {
 // src/ui/screens/my_data.tsx
 var asked = y$1(!1), said$4 = texts.data;
 function MyData() {
-	let known = titles.value, never = new Set(status.value.permission.never);
+	let known = titles.value, never$1 = new Set(status.value.permission.never);
 	return a($, { children: [
 		a("h1", { children: said$4.title }),
 		a("p", {
@@ -5206,8 +5292,8 @@ function MyData() {
 						class: "line",
 						children: [a("span", { children: known.text(item) }), a("button", {
 							class: "quiet",
-							"aria-pressed": never.has(item),
-							onClick: () => void hide(item, !never.has(item)),
+							"aria-pressed": never$1.has(item),
+							onClick: () => void never(item, !never$1.has(item)),
 							children: [said$4.never, a("span", {
 								class: "hidden",
 								children: [": ", known.text(item)]
@@ -5276,9 +5362,6 @@ function Remove() {
 		]
 	});
 }
-async function hide(item, on) {
-	await guarded(() => theDevice().never(item, on));
-}
 async function restore(input) {
 	let file = input.files?.[0];
 	file && (await guarded(async () => {
@@ -5289,66 +5372,64 @@ var measured_default = {
 	observer: [
 		{
 			method: "cfpl",
+			cohort: 100,
 			epsilon: null,
-			value: .604,
-			source: "audit-sums.csv; data=ml-1m; method=cfpl; cohort=500; epsilon=none; attack=sum-matched; pm-AUC",
-			says: "Somebody who knows half of your likes, and sees every sum of 500 people, would tell another like of yours from an equally known title {odds} times in 100; a guess is right 50 times."
+			value: .595
 		},
 		{
 			method: "cfpl",
-			epsilon: 4,
-			value: .5,
-			source: "audit-sums.csv; data=ml-1m; method=cfpl; cohort=500; epsilon=4; attack=sum-matched; pm-AUC",
-			says: "Somebody who knows half of your likes, and sees every sum of 500 people, would tell another like of yours from an equally known title {odds} times in 100; a guess is right 50 times."
-		},
-		{
-			method: "fed-ease",
+			cohort: 500,
 			epsilon: null,
-			value: 1,
-			source: "audit-sums.csv; data=ml-1m; method=fed-ease; epsilon=none; attack=co-difference; pm-AUC",
-			says: "Somebody who could compare two releases that differ by you alone would name what you share, {odds} times in 100."
+			value: .604
 		},
 		{
-			method: "fed-ease",
+			method: "cfpl",
+			cohort: 1e3,
+			epsilon: null,
+			value: .593
+		},
+		{
+			method: "cfpl",
+			cohort: 500,
 			epsilon: 4,
-			value: .504,
-			source: "audit-sums.csv; data=ml-1m; method=fed-ease; epsilon=4; attack=co-difference; pm-AUC",
-			says: "Somebody who could compare two releases that differ by you alone would tell a like of yours from an equally known title {odds} times in 100; a guess is right 50 times."
+			value: .5
+		},
+		{
+			method: "cfpl",
+			cohort: 500,
+			epsilon: 8,
+			value: .505
 		}
 	],
 	everyone: [
 		{
 			method: "fed-ease",
 			pi: 1,
-			value: .1347,
-			source: "sums.csv; data=ml-1m; order=day; model=fed-ease; P@10"
+			value: .1347
 		},
 		{
 			method: "fed-ease",
 			pi: .1,
-			value: .1132,
-			source: "sums.csv; data=ml-1m; order=day; model=fed-ease pi=0.1; P@10"
+			value: .1132
 		},
 		{
 			method: "fed-item-knn",
 			pi: 1,
-			value: .137,
-			source: "sums.csv; data=ml-1m; order=day; model=fed-item-knn; P@10"
+			value: .137
 		},
 		{
 			method: "fed-item-knn",
 			pi: .1,
-			value: .1103,
-			source: "sums.csv; data=ml-1m; order=day; model=fed-item-knn pi=0.1; P@10"
+			value: .1103
 		}
 	],
 	data: "MovieLens 1M"
 };
 // src/ui/measured.ts
-function observerText({ method, epsilon }, pi) {
-	let found = measured_default.observer.find((one) => one.method === method && one.epsilon === epsilon);
-	if (!found) return texts.share.notMeasured;
-	let said = found.says.replace("{odds}", String(Math.round(100 * found.value))), where = texts.measured.observed(measured_default.data);
+function observerText({ method, epsilon, minimum }, pi) {
+	let found = measured_default.observer.find((one) => one.method === method && one.epsilon === epsilon && one.cohort === minimum);
+	if (!found) return texts.measured.notMeasured(minimum);
+	let said = texts.measured.matched(Math.round(100 * found.value), found.cohort), where = texts.measured.observed(measured_default.data);
 	return pi === 1 ? `${said} ${where}` : `${texts.measured.otherShare} ${said} ${where}`;
 }
 function everyoneText({ method }, pi) {
@@ -5443,11 +5524,11 @@ var STOPS = [
 	.1,
 	.5,
 	1
-], SMALL = 100, chosen = y$1(null), found = y$1(null), opened = y$1(!1), done = y$1(""), said$2 = texts.share;
+], SMALL = 100, chosen = y$1(null), found = y$1(null), opened = y$1(!1), allowed = y$1(!1), done = y$1(""), newestPreview = newest((made) => void (found.value = made ?? null)), said$2 = texts.share;
 function Share() {
 	let { permission, federation, stage } = status.value, facts = federation, now = permission.train ? permission.pi : 0, pi = chosen.value ?? now;
 	if (A$1(() => {
-		found.value = null, pi > 0 && guarded(() => theDevice().preview(pi)).then((made) => found.value = made ?? null);
+		found.value = null, newestPreview(async () => pi > 0 ? guarded(() => theDevice().preview(pi)) : null);
 	}, [pi, likes.value]), !likes.value.length) return a("section", {
 		class: "card centre",
 		children: [a("p", { children: said$2.need }), a("a", {
@@ -5456,7 +5537,7 @@ function Share() {
 			children: texts.forYou.pick
 		})]
 	});
-	let closed = stage !== "member" && !facts.invited;
+	let closed = stage !== "member" && !facts.invited, asked = facts.exact && !facts.exactAllowed;
 	return a($, { children: [
 		a("h1", { children: said$2.title }),
 		a("p", {
@@ -5534,6 +5615,7 @@ function Share() {
 					children: said$2.preview
 				}),
 				pi > 0 && opened.value && found.value && a(MessagePreview, { of: found.value }),
+				asked && !closed && a(Exact, {}),
 				a("div", {
 					class: "choice",
 					children: [a("button", {
@@ -5542,7 +5624,7 @@ function Share() {
 						children: said$2.keep
 					}), a("button", {
 						class: "button",
-						disabled: pi === 0 || closed,
+						disabled: pi === 0 || closed || asked && !allowed.value,
 						onClick: () => void use(pi),
 						children: [
 							said$2.use,
@@ -5567,6 +5649,10 @@ function Leaves({ pi }) {
 			"data-leaves": !0,
 			children: said$2.leavesSome(made.shared.length, made.shared.length + made.kept.length, bytesText(made.bytes))
 		}),
+		made.shared.length === 0 && a(NoneUsed, {
+			pi,
+			all: made.kept.length
+		}),
 		a(TitleList, {
 			name: said$2.titles,
 			items: made.shared
@@ -5577,9 +5663,39 @@ function Leaves({ pi }) {
 		})
 	] });
 }
+function NoneUsed({ pi, all }) {
+	let { never } = status.value.permission, free = likes.value.filter(({ item }) => !never.includes(item)).length, place = STOPS.findIndex((stop) => stop > pi && stickyLimit(stop, all) > 0 && free > 0);
+	return a("p", {
+		"data-none-used": !0,
+		children: [
+			said$2.noneUsed,
+			" ",
+			place > 0 && a("button", {
+				class: "quiet",
+				onClick: () => chosen.value = STOPS[place],
+				children: said$2.next(said$2.stops[place], percent(STOPS[place]))
+			})
+		]
+	});
+}
+function Exact() {
+	return a("label", {
+		class: "warn",
+		"data-exact": !0,
+		children: [
+			a("input", {
+				type: "checkbox",
+				checked: allowed.value,
+				onChange: ({ currentTarget }) => allowed.value = currentTarget.checked
+			}),
+			" ",
+			said$2.exact
+		]
+	});
+}
 async function use(pi) {
-	let before = status.value.uploads > 0;
-	await share(pi) && (chosen.value = null, done.value = pi === 0 ? before ? said$2.stopped : said$2.leavesNothing : said$2.now(percent(pi)));
+	let before = (ledger.value?.entries.length ?? 0) > 0;
+	await share(pi, allowed.value) && (chosen.value = null, done.value = pi === 0 ? before ? said$2.stopped : said$2.leavesNothing : said$2.now(percent(pi)));
 }
 // src/ui/own_file.ts
 var LARGEST = 20, LIKED = 4, ITEM = [
@@ -5811,20 +5927,35 @@ function Start() {
 }
 function Samples() {
 	let known = titles.value, best = (popular.value?.list ?? []).map(({ item }) => item), kinds = known.kinds().slice(1).filter((kind) => best.filter((item) => known.of(item).kinds.includes(kind)).length >= 5);
-	return kinds.length ? a("section", {
+	if (!kinds.length) return null;
+	let show = (kind) => {
+		lookAs({
+			kind,
+			likes: best.filter((item) => known.of(item).kinds.includes(kind)).slice(0, 5).map((item) => ({
+				item,
+				value: 1,
+				time: null
+			}))
+		}), location.hash = "#/for-you";
+	};
+	return a("section", {
 		class: "card",
-		children: [a("h2", { children: said.samples }), a("ul", {
-			class: "chips",
-			children: kinds.slice(0, SAMPLES).map((kind) => a("li", { children: a("button", {
-				onClick: () => void setLikes(best.filter((item) => known.of(item).kinds.includes(kind)).slice(0, 5).map((item) => ({
-					item,
-					value: 1,
-					time: null
-				}))),
-				children: said.sample(kind)
-			}) }, kind))
-		})]
-	}) : null;
+		children: [
+			a("h2", { children: said.samples }),
+			a("p", {
+				class: "hint",
+				children: said.samplesHint
+			}),
+			a("ul", {
+				class: "chips",
+				children: kinds.slice(0, SAMPLES).map((kind) => a("li", { children: a("button", {
+					"aria-pressed": persona.value?.kind === kind,
+					onClick: () => show(kind),
+					children: said.sample(kind)
+				}) }, kind))
+			})
+		]
+	});
 }
 async function open(input) {
 	let file = input.files?.[0];
@@ -5871,7 +6002,7 @@ function App() {
 			a(Pill, {}),
 			status.value?.permission.train && a("button", {
 				class: "quiet",
-				onClick: () => pause(!paused.value),
+				onClick: () => void pause(!paused.value),
 				"aria-pressed": paused.value,
 				children: paused.value ? texts.resume : texts.pause
 			}),
@@ -5915,12 +6046,17 @@ function App() {
 	] });
 }
 function Pill() {
-	let uploads = status.value?.uploads ?? 0, bytes = sent.value.reduce((sum, one) => sum + one.bytes, 0), alarm = (meter.value?.undeclared.length ?? 0) > 0, text = alarm ? texts.pill.undeclared : paused.value ? texts.paused : uploads ? texts.pill.uploads(uploads, bytesText(bytes)) : bytes ? texts.pill.asked(bytesText(bytes)) : texts.pill.nothing;
+	let undeclared = meter.value?.undeclared.length ?? 0, some = (ledger.value?.entries.length ?? 0) > 0;
 	return a("a", {
-		class: alarm ? "pill alarm" : uploads ? "pill some" : "pill",
+		class: undeclared ? "pill alarm" : some ? "pill some" : "pill",
 		href: "#/left",
 		"data-pill": !0,
-		children: text
+		children: pillText({
+			ledger: ledger.value,
+			deleted: gone.value !== null,
+			paused: paused.value,
+			undeclared
+		})
 	});
 }
 function Gone() {

@@ -40,6 +40,17 @@ function view(bytes) {
 	return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 // src/device/types.ts
+function outcome(kind, why = "") {
+	return {
+		kind,
+		round: -1,
+		phase: "",
+		why,
+		bytes: 0,
+		disclosed: 0,
+		epsilon: null
+	};
+}
 var DeviceError = class extends Error {
 	name = "DeviceError";
 }, CODES = new Set([
@@ -1552,4 +1563,4 @@ function keptRows(history, keep) {
 		time
 	};
 }
-export { u32 as A, DeviceError as C, fromHex as D, fromBase64Url as E, utf8 as M, view as N, text as O, malformed as S, equal as T, sha256Hex as _, methodOf as a, UnreachableError as b, Rng as c, mark as d, modelBytes as f, sha256 as g, spelledDouble as h, Ring as i, u64 as j, toHex as k, inPublicPart as l, rowBytes as m, rank as n, readFeatures as o, narrowed as p, train as r, Purpose as s, phaseOf as t, emptyValues as u, NoReceiptError as v, concat as w, forged as x, RefusedError as y };
+export { toHex as A, DeviceError as C, fromBase64Url as D, equal as E, u64 as M, utf8 as N, fromHex as O, view as P, malformed as S, concat as T, sha256Hex as _, methodOf as a, UnreachableError as b, Rng as c, mark as d, modelBytes as f, sha256 as g, spelledDouble as h, Ring as i, u32 as j, text as k, inPublicPart as l, rowBytes as m, rank as n, readFeatures as o, narrowed as p, train as r, Purpose as s, phaseOf as t, emptyValues as u, NoReceiptError as v, outcome as w, forged as x, RefusedError as y };
