@@ -1,7 +1,7 @@
 """Connections that cost others nothing: so many from one address, and each of them in time.
 
 A connection is counted when it is accepted, before anything of it is read. Where all places are taken, a
-new one gets that of another (`http.connection_places`). `http.http_protocol` watches how long each part of it takes.
+new one gets that of another (`http.connection_places`). `http.http_protocol` watches how long each part takes.
 """
 
 from __future__ import annotations
