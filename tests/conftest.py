@@ -1,6 +1,7 @@
 """What every test may ask for, and what all of them run under."""
 
 import os
+import platform
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,21 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Whoever asks for the real data sets is marked so."""
     if "data_dir" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.data)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What the tests took of the processor, workers and all their processes included, and which it is."""
+    used = os.times()
+    minutes = (used.user + used.system + used.children_user + used.children_system) / 60
+    terminalreporter.write_line(f"{minutes:.1f} minutes of CPU time on {processor()}")
+
+
+def processor() -> str:
+    """The model, as the system names it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
 
 
 @pytest.fixture(scope="session")

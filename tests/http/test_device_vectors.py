@@ -19,7 +19,7 @@ VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "device.json").read_text(encoding="utf-8")
 )
 ROUNDED = ("ranking", "factors", "low_rank", "kgflex", "noise")  # libraries add and find roots in their own way
-# In float32 a sum of n terms and what follows it are off by about n roundings of 2**-24, and no sum has more than
+# In float32 a sum of n terms is off by about n roundings of 2**-24, and no sum here has more than
 # 64 terms: 64 * 2**-24 on each side.
 DIGITS = 2 * 64 * 2.0**-24
 
