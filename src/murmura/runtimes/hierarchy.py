@@ -28,7 +28,7 @@ from murmura.core.settings import settings
 from murmura.engine.federation import Federation
 from murmura.runtimes.http.protocol.wire import pack_arrays, unpack_arrays
 from murmura.runtimes.inprocess import InProcess
-from murmura.runtimes.shard_plan import RawSums
+from murmura.runtimes.ranges import RawSums
 
 Arrangement = Literal["household", "members", "intermediate"]
 COLUMNS = ("item", "value", "consent", "person")  # of a member's rows
